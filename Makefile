@@ -62,7 +62,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
-	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
+	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \
 		test -z "$$(gofmt -l bench)" && go -C bench vet ./...; fi
@@ -76,7 +76,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
-		cargo test --quiet --locked -p gbdt -p gbdt_c --target-dir target/engine-tests
+		cargo test --quiet --locked -p gbtrees -p gbtrees_c --target-dir target/engine-tests
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
@@ -97,7 +97,7 @@ GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
 	@toolchain/packages.sh long
-	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests \
+	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test golden_many_rows kernels_
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
@@ -135,15 +135,15 @@ test-arm64: ## run the engine's tests, and so its NEON kernel, the SQL tests and
 
 .PHONY: fuzz
 fuzz: ## fuzz readers of files, the image and what is read of calls, each for TIME seconds (60); needs a nightly Rust
-	@PG_FEATURE=$(PG_FEATURE) extension/gbdt/fuzz/run.sh $(or $(TIME),60) $(TARGET)
+	@PG_FEATURE=$(PG_FEATURE) extension/gbtrees/fuzz/run.sh $(or $(TIME),60) $(TARGET)
 
 .PHONY: miri
 miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
-	@extension/gbdt/miri.sh
+	@extension/gbtrees/miri.sh
 
 .PHONY: test-machines
 test-machines: ## check that the engine does not compile for 32-bit and big-endian machines; needs a nightly Rust with rust-src
-	@extension/gbdt/refused_machines.sh
+	@extension/gbtrees/refused_machines.sh
 
 .PHONY: lint-workflows
 lint-workflows: ## check .github/workflows (actionlint); needs Go

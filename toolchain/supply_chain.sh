@@ -14,7 +14,7 @@ environment=$root/.build/audit
 pinned=$root/toolchain/audit.txt
 # The service of the comparison and the fuzz targets are no part of the extensions.
 extensions=$root/extension/Cargo.toml
-others=("$root"/extension/{gbdt/fuzz,fuzz}/Cargo.toml "$root"/bench/systems/*/Cargo.toml)
+others=("$root"/extension/{gbtrees/fuzz,fuzz}/Cargo.toml "$root"/bench/systems/*/Cargo.toml)
 
 make_environment() {
     cmp -s "$pinned" "$environment/pinned.txt" && return

@@ -1,6 +1,6 @@
 """Explanations by the engine beside those of each model's library, and of shap.
 
-Made from what `extension/gbdt/benches/grid/explanations.py` left, explanations.jsonl and machine.json. A
+Made from what `extension/gbtrees/benches/grid/explanations.py` left, explanations.jsonl and machine.json. A
 ratio is of the medians of two sides that took turns, of the same model and call.
 """
 

@@ -1,6 +1,6 @@
 """The engine beside LightGBM, CatBoost and ONNX Runtime, each on its own models.
 
-Made from what one run of extension/gbdt/benches/grid/run.sh left: formats.jsonl (`formats.py`) and
+Made from what one run of extension/gbtrees/benches/grid/run.sh left: formats.jsonl (`formats.py`) and
 lightgbm.jsonl (the benchmark `grid`), each of several runs, one after another. A run's figure is the median
 of its blocks, and a ratio is one of two figures of the same run.
 """

@@ -1,6 +1,6 @@
 """The engine alone: its kernels beside XGBoost and other engines, over a grid of models.
 
-Made from what one run of extension/gbdt/benches/grid/run.sh left: machine.json, grid.jsonl (the benchmark
+Made from what one run of extension/gbtrees/benches/grid/run.sh left: machine.json, grid.jsonl (the benchmark
 `grid`) and peers.jsonl (`peers.py`); medians of the blocks are shown. XGBoost's best is a call with a proxy
 matrix that the caller keeps: a side of its own where the grid has it, else from single_row.json.
 """

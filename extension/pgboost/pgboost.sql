@@ -90,11 +90,11 @@ CREATE TABLE pgboost_catalog.pinned (
 
 COMMENT ON TABLE pgboost_catalog.model IS 'pgboost: one row per model; use the view pgboost_models';
 COMMENT ON TABLE pgboost_catalog.version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
-COMMENT ON TABLE pgboost_catalog.part IS 'pgboost: the files of the versions as they came, in parts';
+COMMENT ON TABLE pgboost_catalog.part IS 'pgboost: the files of the versions as they were loaded, in parts';
 COMMENT ON TABLE pgboost_catalog.privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 COMMENT ON TABLE pgboost_catalog.alias IS 'pgboost: names for versions; use the view pgboost_aliases';
-COMMENT ON TABLE pgboost_catalog.function IS 'pgboost: the functions that create_predict_function has made of models';
-COMMENT ON TABLE pgboost_catalog.pinned IS 'pgboost: versions that were ever pinned, whose numbers no other version gets, even after drop_model';
+COMMENT ON TABLE pgboost_catalog.function IS 'pgboost: the functions that create_predict_function has created';
+COMMENT ON TABLE pgboost_catalog.pinned IS 'pgboost: versions that were ever pinned; their numbers are not used again, even after drop_model';
 
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.model', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.version', '');
@@ -118,7 +118,7 @@ CREATE TABLE pgboost_catalog.baseline (
     CONSTRAINT baseline_pkey PRIMARY KEY (model, version, position)
 );
 
-COMMENT ON TABLE pgboost_catalog.baseline IS 'pgboost: one row per feature of a version whose features were profiled';
+COMMENT ON TABLE pgboost_catalog.baseline IS 'pgboost: the baselines, one row per feature of a version';
 
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.baseline', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.alias', '');
@@ -129,7 +129,7 @@ SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.pinned', '');
 -- triggers fire for replicated changes too.
 CREATE FUNCTION pgboost_catalog.registry_changed() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'pgboost_registry_changed';
-COMMENT ON FUNCTION pgboost_catalog.registry_changed() IS 'pgboost: tells all backends that the registry has changed';
+COMMENT ON FUNCTION pgboost_catalog.registry_changed() IS 'pgboost: invalidates the registry in all backends';
 
 CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON pgboost_catalog.model
     FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.registry_changed();
@@ -201,32 +201,32 @@ COMMENT ON VIEW @extschema@.pgboost_aliases IS 'pgboost: the aliases of the mode
 
 CREATE FUNCTION pgboost_catalog.predict_support(internal) RETURNS internal
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_predict_support';
-COMMENT ON FUNCTION pgboost_catalog.predict_support(internal) IS 'pgboost: tells the planner what a prediction costs';
+COMMENT ON FUNCTION pgboost_catalog.predict_support(internal) IS 'pgboost: estimates the cost of a prediction for the planner';
 
 CREATE FUNCTION @extschema@.predict(model text, VARIADIC features "any") RETURNS real
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict';
-COMMENT ON FUNCTION @extschema@.predict(text, "any") IS 'the prediction of a model that gives one value a row';
+COMMENT ON FUNCTION @extschema@.predict(text, "any") IS 'predicts the value of a row, for a model with one value per row';
 
 CREATE FUNCTION @extschema@.predict_array(model text, VARIADIC features "any") RETURNS real[]
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_array';
-COMMENT ON FUNCTION @extschema@.predict_array(text, "any") IS 'all values that a model predicts: probabilities, targets or quantiles';
+COMMENT ON FUNCTION @extschema@.predict_array(text, "any") IS 'predicts all values of a row: probabilities, targets or quantiles';
 
 CREATE FUNCTION @extschema@.predict_class(model text, VARIADIC features "any") RETURNS text
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_class';
-COMMENT ON FUNCTION @extschema@.predict_class(text, "any") IS 'the label of the class that a model predicts';
+COMMENT ON FUNCTION @extschema@.predict_class(text, "any") IS 'predicts the class of a row, as its label';
 
 CREATE FUNCTION @extschema@.predict_margin(model text, VARIADIC features "any") RETURNS real[]
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_margin';
-COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'the margins of a row: the sums of leaves, before the transform of the objective';
+COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'predicts the margins of a row: the sums of leaves before the transform of the objective';
 
 CREATE FUNCTION @extschema@.predict_proba(model text, VARIADIC features "any") RETURNS jsonb
     LANGUAGE c STABLE PARALLEL SAFE COST 100 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_proba';
-COMMENT ON FUNCTION @extschema@.predict_proba(text, "any") IS 'an object with the probability of each class by its label';
+COMMENT ON FUNCTION @extschema@.predict_proba(text, "any") IS 'predicts the probability of each class, as an object by label';
 
 CREATE FUNCTION pgboost_catalog.pinned_support(internal) RETURNS internal
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_pinned_support';
@@ -236,37 +236,37 @@ COMMENT ON FUNCTION pgboost_catalog.pinned_support(internal) IS
 CREATE FUNCTION @extschema@.predict_pinned(model text, VARIADIC features "any") RETURNS real
     LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.pinned_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_pinned';
-COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'as predict, for a version that is pinned: may be used in indexes and generated columns';
+COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'predicts with a pinned version; immutable, so that indexes and generated columns may use it';
 
 CREATE FUNCTION @extschema@.predict_from(model text, base_margin double precision, VARIADIC features "any") RETURNS real
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_from';
-COMMENT ON FUNCTION @extschema@.predict_from(text, double precision, "any") IS 'as predict, with a sum of leaves that begins with the base margin in place of the model''s';
+COMMENT ON FUNCTION @extschema@.predict_from(text, double precision, "any") IS 'predicts with a base margin in place of the model''s base score';
 
 CREATE FUNCTION @extschema@.predict_leaf(model text, VARIADIC features "any") RETURNS integer[]
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_leaf';
-COMMENT ON FUNCTION @extschema@.predict_leaf(text, "any") IS 'the id of the leaf that a row falls into, for each tree';
+COMMENT ON FUNCTION @extschema@.predict_leaf(text, "any") IS 'returns the id of the leaf of each tree that a row falls into';
 
 CREATE FUNCTION pgboost_catalog.explain_support(internal) RETURNS internal
     LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_explain_support';
-COMMENT ON FUNCTION pgboost_catalog.explain_support(internal) IS 'pgboost: tells the planner what an explanation costs';
+COMMENT ON FUNCTION pgboost_catalog.explain_support(internal) IS 'pgboost: estimates the cost of an explanation for the planner';
 
 CREATE FUNCTION @extschema@.predict_contribs(model text, VARIADIC features "any") RETURNS real[]
     LANGUAGE c STABLE PARALLEL SAFE COST 1000 SUPPORT pgboost_catalog.explain_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_contribs';
-COMMENT ON FUNCTION @extschema@.predict_contribs(text, "any") IS 'what each feature contributed to the margins of a row, and the bias: SHAP values';
+COMMENT ON FUNCTION @extschema@.predict_contribs(text, "any") IS 'computes the SHAP values of a row: the contribution of each feature to the margins, and the bias';
 
 CREATE FUNCTION @extschema@.predict_interactions(model text, VARIADIC features "any") RETURNS real[]
     LANGUAGE c STABLE PARALLEL SAFE COST 10000 SUPPORT pgboost_catalog.explain_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_interactions';
-COMMENT ON FUNCTION @extschema@.predict_interactions(text, "any") IS 'what each pair of features contributed to the margins of a row: SHAP interaction values';
+COMMENT ON FUNCTION @extschema@.predict_interactions(text, "any") IS 'computes the SHAP interaction values of a row: the contribution of each pair of features to the margins';
 
 CREATE FUNCTION @extschema@.explain_prediction(model text, features "any", top integer DEFAULT 10, output text DEFAULT NULL)
     RETURNS TABLE (feature text, value text, contribution real)
     LANGUAGE c STABLE PARALLEL SAFE COST 1000 ROWS 12 SUPPORT pgboost_catalog.explain_support
     AS 'MODULE_PATHNAME', 'pgboost_explain_prediction_wrapper';
-COMMENT ON FUNCTION @extschema@.explain_prediction(text, "any", integer, text) IS 'what contributed to the prediction of a row, the largest contributions first';
+COMMENT ON FUNCTION @extschema@.explain_prediction(text, "any", integer, text) IS 'lists the contributions to the prediction of a row, the largest first';
 
 CREATE FUNCTION pgboost_catalog.contribs_add(double precision[], real[]) RETURNS double precision[]
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
@@ -280,7 +280,7 @@ CREATE FUNCTION pgboost_catalog.contribs_mean(double precision[]) RETURNS real[]
 CREATE AGGREGATE @extschema@.mean_abs_contribs(contributions real[]) (
     SFUNC = pgboost_catalog.contribs_add, STYPE = double precision[], INITCOND = '{}',
     COMBINEFUNC = pgboost_catalog.contribs_combine, FINALFUNC = pgboost_catalog.contribs_mean, PARALLEL = SAFE);
-COMMENT ON AGGREGATE @extschema@.mean_abs_contribs(real[]) IS 'the mean absolute contribution of each feature: what counts for a model over many rows';
+COMMENT ON AGGREGATE @extschema@.mean_abs_contribs(real[]) IS 'computes the mean absolute contribution of each feature over many rows';
 
 CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
                                        params jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
@@ -289,13 +289,13 @@ CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEF
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) IS 'stores a model file as a new version, deploys it unless told otherwise, and gives its number';
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) IS 'stores a model file as a new version, deploys it by default, and gives its number';
 
 CREATE FUNCTION @extschema@.deploy_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.deploy_model(text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.deploy_model(text) IS 'deploys a version of a model, m@3 or m@alias: from now on the model''s name means it';
+COMMENT ON FUNCTION @extschema@.deploy_model(text) IS 'deploys a version of a model, m@3 or m@alias, so that the model''s name refers to it';
 
 CREATE FUNCTION @extschema@.drop_model(model text)
     RETURNS void LANGUAGE c VOLATILE
@@ -307,7 +307,7 @@ CREATE FUNCTION @extschema@.set_alias(model text, alias text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_set_alias_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.set_alias(text, text) IS 'sets an alias of a version, so that model@alias means it';
+COMMENT ON FUNCTION @extschema@.set_alias(text, text) IS 'sets an alias of a version, so that model@alias refers to it';
 
 CREATE FUNCTION @extschema@.drop_alias(model text)
     RETURNS void LANGUAGE c VOLATILE
@@ -319,7 +319,7 @@ CREATE FUNCTION @extschema@.pin_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_pin_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.pin_model(text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.pin_model(text) IS 'lets predict_pinned use a version of a model, which cannot be dropped then';
+COMMENT ON FUNCTION @extschema@.pin_model(text) IS 'pins a version of a model, so that predict_pinned may use it and nobody can drop it';
 
 CREATE FUNCTION @extschema@.unpin_model(model text)
     RETURNS void LANGUAGE c VOLATILE
@@ -332,27 +332,27 @@ CREATE FUNCTION @extschema@.create_predict_function(model text, function text DE
     RETURNS regprocedure LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_create_predict_function_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) IS 'makes a function of a model, with its features as arguments';
+COMMENT ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) IS 'creates a function that predicts with a model, with its features as arguments';
 
 CREATE FUNCTION @extschema@.export_model(model text)
     RETURNS bytea LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_export_model_wrapper';
-COMMENT ON FUNCTION @extschema@.export_model(text) IS 'the bytes of a model file as they were loaded';
+COMMENT ON FUNCTION @extschema@.export_model(text) IS 'returns a model file as it was loaded';
 
 CREATE FUNCTION @extschema@.rename_model(model text, new_name text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_rename_model_wrapper';
-COMMENT ON FUNCTION @extschema@.rename_model(text, text) IS 'gives a model another name';
+COMMENT ON FUNCTION @extschema@.rename_model(text, text) IS 'renames a model';
 
 CREATE FUNCTION @extschema@.set_model_owner(model text, role text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_set_model_owner_wrapper';
-COMMENT ON FUNCTION @extschema@.set_model_owner(text, text) IS 'makes a role, which the current user is or is a member of, the owner of a model';
+COMMENT ON FUNCTION @extschema@.set_model_owner(text, text) IS 'changes the owner of a model to a role that the current user is a member of';
 
 CREATE FUNCTION @extschema@.grant_model(model text, role text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_grant_model_wrapper';
-COMMENT ON FUNCTION @extschema@.grant_model(text, text) IS 'lets a role, or public, predict with a model';
+COMMENT ON FUNCTION @extschema@.grant_model(text, text) IS 'grants a role, or public, the privilege to predict with a model';
 
 CREATE FUNCTION @extschema@.revoke_model(model text, role text)
     RETURNS void LANGUAGE c VOLATILE
@@ -362,19 +362,19 @@ COMMENT ON FUNCTION @extschema@.revoke_model(text, text) IS 'revokes a privilege
 CREATE FUNCTION @extschema@.model_info(model text)
     RETURNS jsonb LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_model_info_wrapper';
-COMMENT ON FUNCTION @extschema@.model_info(text) IS 'metadata of a model, as an object';
+COMMENT ON FUNCTION @extschema@.model_info(text) IS 'returns the metadata of a model, as an object';
 
 CREATE FUNCTION @extschema@.model_features(model text)
     RETURNS TABLE ("position" integer, feature text, type text, categories text[])
     LANGUAGE c STABLE PARALLEL SAFE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_model_features_wrapper';
-COMMENT ON FUNCTION @extschema@.model_features(text) IS 'the features of a model, in its order';
+COMMENT ON FUNCTION @extschema@.model_features(text) IS 'lists the features of a model, in its order';
 
 CREATE FUNCTION @extschema@.feature_importance(model text, importance_type text DEFAULT 'gain')
     RETURNS TABLE (feature text, importance real)
     LANGUAGE c STABLE PARALLEL SAFE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_importance_wrapper';
-COMMENT ON FUNCTION @extschema@.feature_importance(text, text) IS 'how important each feature is: by weight, gain, cover, total_gain or total_cover';
+COMMENT ON FUNCTION @extschema@.feature_importance(text, text) IS 'lists the importance of each feature: weight, gain, cover, total_gain or total_cover';
 
 -- Metrics. Aggregates of the same arguments share their state, those with boolean or numeric targets and with or
 -- without weights are apart.
@@ -585,7 +585,7 @@ CREATE FUNCTION @extschema@.evaluate_model(model text, source text, target text,
     RETURNS TABLE (slice text, metric text, value double precision, rows bigint)
     LANGUAGE c VOLATILE ROWS 10
     AS 'MODULE_PATHNAME', 'pgboost_evaluate_model_wrapper';
-COMMENT ON FUNCTION @extschema@.evaluate_model(text, text, text, text, text, text, double precision[]) IS 'the metrics of a model on the rows of a table, a view or a query';
+COMMENT ON FUNCTION @extschema@.evaluate_model(text, text, text, text, text, text, double precision[]) IS 'computes the metrics of a model on the rows of a table, a view or a query';
 
 CREATE FUNCTION @extschema@.compare_models(baseline text, candidate text, source text, target text, weight text DEFAULT NULL,
                                            quantile_alpha double precision[] DEFAULT NULL)
@@ -593,7 +593,7 @@ CREATE FUNCTION @extschema@.compare_models(baseline text, candidate text, source
                    ci_lower double precision, ci_upper double precision, better_rows bigint, worse_rows bigint, verdict text)
     LANGUAGE c VOLATILE ROWS 3
     AS 'MODULE_PATHNAME', 'pgboost_compare_models_wrapper';
-COMMENT ON FUNCTION @extschema@.compare_models(text, text, text, text, text, double precision[]) IS 'the losses of two models on the same rows, and their difference with its confidence interval';
+COMMENT ON FUNCTION @extschema@.compare_models(text, text, text, text, text, double precision[]) IS 'compares the losses of two models on the same rows, with the confidence interval of the difference';
 
 CREATE FUNCTION @extschema@.set_baseline(model text, source text)
     RETURNS void LANGUAGE c VOLATILE
@@ -603,20 +603,20 @@ COMMENT ON FUNCTION @extschema@.set_baseline(text, text) IS 'stores the distribu
 CREATE FUNCTION @extschema@.set_baseline(model text, baseline jsonb)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_set_baseline_jsonb_wrapper';
-COMMENT ON FUNCTION @extschema@.set_baseline(text, jsonb) IS 'stores a baseline that train_model or another database has made';
+COMMENT ON FUNCTION @extschema@.set_baseline(text, jsonb) IS 'stores a baseline that train_model or another database has computed';
 
 CREATE FUNCTION @extschema@.feature_baseline(model text)
     RETURNS TABLE (feature text, rows bigint, missing bigint, quantiles double precision[], categories text[], shares double precision[])
     LANGUAGE c STABLE PARALLEL SAFE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_baseline_wrapper';
-COMMENT ON FUNCTION @extschema@.feature_baseline(text) IS 'the baseline of each feature';
+COMMENT ON FUNCTION @extschema@.feature_baseline(text) IS 'lists the baseline of each feature';
 
 CREATE FUNCTION @extschema@.feature_drift(model text, source text)
     RETURNS TABLE (feature text, severity text, psi double precision, ks double precision, p_value double precision,
                    baseline_missing double precision, missing double precision, baseline_rows bigint, rows bigint)
     LANGUAGE c VOLATILE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_drift_wrapper';
-COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'how far the features of a table, a view or a query are from the baseline';
+COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'measures the drift of the features of a table, a view or a query from the baseline';
 
 -- What follows is called with the rights of whoever reads the view.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgboost_catalog FROM PUBLIC;
@@ -625,7 +625,7 @@ CREATE FUNCTION pgboost_catalog.statistics(model text, version integer)
     RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision, missing_rows bigint, outside_rows bigint, last_used double precision)
     LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
-COMMENT ON FUNCTION pgboost_catalog.statistics(text, integer) IS 'pgboost: how much a version is used; use the view pg_stat_pgboost';
+COMMENT ON FUNCTION pgboost_catalog.statistics(text, integer) IS 'pgboost: returns the counters of a version; use the view pg_stat_pgboost';
 
 CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
     RETURNS void LANGUAGE c VOLATILE
@@ -646,4 +646,4 @@ CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
                     WHERE seen.name OPERATOR(pg_catalog.=) m.name
                       AND seen.version OPERATOR(pg_catalog.=) v.version);
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
-COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';
+COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: the use of each version, counted while pgboost.track_predictions is on';

@@ -6,7 +6,7 @@
 CREATE FUNCTION @extschema@.xgboost_version()
     RETURNS text LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_version_wrapper';
-COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'the release of XGBoost that models are trained with';
+COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'returns the release of XGBoost that trains models';
 
 -- Ends CREATE EXTENSION with an error that says what to do where the library is missing.
 SELECT @extschema@.xgboost_version();
@@ -60,7 +60,7 @@ COMMENT ON FUNCTION @extschema@.tune_model(text, text, jsonb, jsonb, integer, in
 CREATE FUNCTION @extschema@.xgboost_predict(model text, features real[])
     RETURNS real LANGUAGE c STABLE PARALLEL SAFE COST 100000
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_predict_wrapper';
-COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'the prediction of a registered model by libxgboost itself';
+COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'predicts the value of a row with libxgboost itself';
 
 CREATE FUNCTION @extschema@.verify_model(model text, source text)
     RETURNS TABLE (rows bigint, differing bigint, max_ulp bigint)
@@ -73,7 +73,7 @@ CREATE FUNCTION pgboost_catalog.progress_records()
                    rows_read bigint, round integer, rounds integer, metric text)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_progress_records_wrapper';
-COMMENT ON FUNCTION pgboost_catalog.progress_records() IS 'pgboost: what backends have written of their trainings';
+COMMENT ON FUNCTION pgboost_catalog.progress_records() IS 'pgboost: returns the progress that backends have written';
 
 -- A record counts as long as the backend that wrote it is there, which its start tells from a later one of
 -- the same pid. The function shows each user what pg_stat_activity would.
@@ -83,4 +83,4 @@ CREATE VIEW @extschema@.pg_stat_progress_train_model WITH (security_barrier) AS
       JOIN pg_catalog.pg_stat_activity AS a
         ON a.pid OPERATOR(pg_catalog.=) p.pid AND a.backend_start OPERATOR(pg_catalog.=) p.backend_start;
 GRANT SELECT ON @extschema@.pg_stat_progress_train_model TO PUBLIC;
-COMMENT ON VIEW @extschema@.pg_stat_progress_train_model IS 'the trainings that are running, and how far they are';
+COMMENT ON VIEW @extschema@.pg_stat_progress_train_model IS 'the progress of the trainings that are running';

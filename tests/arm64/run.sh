@@ -27,4 +27,4 @@ inside "$debian" env --chdir=/extension CARGO_HOME=/var/cache/cargo CARGO_TARGET
     CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
-    cargo test --locked -p gbdt --target aarch64-unknown-linux-gnu "$@"
+    cargo test --locked -p gbtrees --target aarch64-unknown-linux-gnu "$@"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-FOLDER = Path(__file__).resolve().parents[2] / "extension" / "gbdt" / "tests" / "golden"
+FOLDER = Path(__file__).resolve().parents[2] / "extension" / "gbtrees" / "tests" / "golden"
 SUFFIX = ".expected.json"
 
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from tests.formats.model import Model
 
 NAME = f"ONNX Runtime {onnxruntime.__version__}"
-GOLDEN = Path(__file__).parents[2] / "extension/gbdt/tests/golden/onnx/1.20.0"
+GOLDEN = Path(__file__).parents[2] / "extension/gbtrees/tests/golden/onnx/1.20.0"
 ROWS, COLUMNS = 20_000, 5
 SMALL = {"n_estimators": 30, "max_depth": 8, "random_state": 5}
 BOOSTING = {"n_estimators": 30, "random_state": 5}

@@ -21,7 +21,7 @@ from catboost import CatBoost
 from tests.times import TIMES
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT / "extension/gbdt/tests/golden"
+GOLDEN = ROOT / "extension/gbtrees/tests/golden"
 ROWS = 10_000 * TIMES
 # Wide models have fewer rows.
 MOST_VALUES = 20_000_000
@@ -141,7 +141,7 @@ def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
     (tmp_path / "cases.json").write_text(json.dumps(found))
     done = subprocess.run(
         [
-            "cargo", "test", "--quiet", "--locked", "--release", "-p", "gbdt", "--target-dir",
+            "cargo", "test", "--quiet", "--locked", "--release", "-p", "gbtrees", "--target-dir",
             "target/engine-tests", "--test", "golden_library_rows", "--", "--ignored", "--nocapture",
         ],
         cwd=ROOT / "extension", env=os.environ | {"PGBOOST_ROWS": str(tmp_path)},

@@ -2,7 +2,7 @@
 
 PostgreSQL's own reports do not count. Its allocator is not told to valgrind, so that a read beyond a palloc
 within a block of its context is not seen; the engine's own memory is, and AddressSanitizer sees the rest of
-the engine (extension/gbdt/fuzz). Valgrind knows no AVX-512, so the kernel is that of AVX2.
+the engine (extension/gbtrees/fuzz). Valgrind knows no AVX-512, so the kernel is that of AVX2.
 """
 
 import re
@@ -31,7 +31,7 @@ FEW = [
     "training",
 ]
 START_SECONDS = 120
-OURS = re.compile(r"pgboost(?:_train)?\.so|pgboost_trainer|\b(?:gbdt|pg_interface|pgrx\w*)::")
+OURS = re.compile(r"pgboost(?:_train)?\.so|pgboost_trainer|\b(?:gbtrees|pg_interface|pgrx\w*)::")
 # A stack deep enough to reach the function that the statement called.
 CALLERS = 40
 

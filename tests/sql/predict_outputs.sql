@@ -22,12 +22,12 @@ SELECT predict_class('unlabelled', length, 1) FROM (VALUES (1), (3), (5)) AS v (
 
 -- The first of the largest probabilities, although the second margin is larger.
 \getenv directory PG_ABS_SRCDIR
-\set content `base64 -w0 :'directory'/sql/../../extension/gbdt/tests/golden/tie.json`
+\set content `base64 -w0 :'directory'/sql/../../extension/gbtrees/tests/golden/tie.json`
 SELECT load_model('tie', decode(:'content', 'base64'));
 SELECT predict_array('tie', 0), predict_class('tie', 0), predict_margin('tie', 0);
 
 -- The leaves of DART are multiplied by the weights of its trees.
-\set content `base64 -w0 :'directory'/sql/../../extension/gbdt/tests/golden/3.4.1/dart.json`
+\set content `base64 -w0 :'directory'/sql/../../extension/gbtrees/tests/golden/3.4.1/dart.json`
 SELECT load_model('dart', decode(:'content', 'base64'));
 SELECT predict_margin('dart', NULL::real[]), predict_leaf('dart', ARRAY[0, 0, 0, 0, 0, 0]), predict('dart', ARRAY[0, 0, 0, 0, 0, 0]);
 

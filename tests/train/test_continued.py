@@ -214,7 +214,7 @@ CALL = "SELECT train_model('next', {}, rounds => 2, continue_from => 'base')"
     ("'rows', 'flag', features => '{a,b}'", "The objective"),
     ("'rows', 'y', '{\"objective\": \"reg:gamma\"}'",
      "Its objective is reg:squarederror, not reg:gamma."),
-    ("'rows', 'y', '{\"base_score\": 1}'", "It has a base score of its own."),
+    ("'rows', 'y', '{\"base_score\": 1}'", "The model has a base score, which base_score cannot change."),
     ("'rows', 'y', features => '{a,b,flag}'", 'It has no feature "flag".'),
     ("'rows', 'y', features => '{a}'",
      'It has the feature "b", which is not among the features.'),

@@ -17,7 +17,7 @@ use object::Drawn;
 use params::Parameters;
 use params::table::{TABLE, ValueRule};
 use serde_json::{Map, Value};
-use training::space::combinations;
+use training::combinations::combinations;
 
 const FEATURES: [&str; 3] = ["a", "b", "größe"];
 const MAX_TRIALS: u32 = 20;

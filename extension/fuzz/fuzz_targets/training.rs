@@ -3,5 +3,5 @@
 
 #[path = "../../pgboost_train/src/training/random.rs"]
 pub mod random;
-#[path = "../../pgboost_train/src/training/search/space.rs"]
-pub mod space;
+#[path = "../../pgboost_train/src/training/combinations.rs"]
+pub mod combinations;

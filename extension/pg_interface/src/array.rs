@@ -98,7 +98,7 @@ impl<'a> ArrayValue<'a> {
     pub fn elements(self) -> (usize, impl ExactSizeIterator<Item = Option<Value<'a>>>) {
         let ElementType { scalar_type, .. } = self.element;
         let (dimensions, elements) = self.datums();
-        // SAFETY: `new` was told the elements' type.
+        // SAFETY: `new` was given the elements' type.
         let value = move |datum| unsafe { Value::new(datum, scalar_type) };
         (dimensions, elements.map(move |element| element.map(value)))
     }
@@ -113,7 +113,7 @@ impl<'a> ArrayValue<'a> {
 
     /// The elements as their type writes them, nothing for a NULL.
     pub fn texts(self) -> Vec<Option<Vec<u8>>> {
-        // SAFETY: `new` was told the elements' type.
+        // SAFETY: `new` was given the elements' type.
         let text = |datum| unsafe { output_text(datum, self.element.oid) };
         self.datums().1.map(|element| element.map(text)).collect()
     }
@@ -123,7 +123,7 @@ impl<'a> ArrayValue<'a> {
         let array = self.array();
         let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
         let (mut width, mut by_value, mut align) = (0, false, 0);
-        // SAFETY: `new` was told the elements' type; the results are palloc'd.
+        // SAFETY: `new` was given the elements' type; the results are palloc'd.
         let dimensions = unsafe {
             pg_sys::get_typlenbyvalalign(oid, &mut width, &mut by_value, &mut align);
             let width = width.into();
@@ -176,7 +176,7 @@ impl<'a> VirtualArray<'a> {
     /// The elements, nothing for a NULL.
     pub fn values(self) -> impl ExactSizeIterator<Item = Option<Value<'a>>> {
         let scalar_type = self.element.scalar_type();
-        // SAFETY: `new` was told the elements' type.
+        // SAFETY: `new` was given the elements' type.
         let value = move |datum| unsafe { Value::new(datum, scalar_type) };
         self.values.datums().map(move |element| element.map(value))
     }

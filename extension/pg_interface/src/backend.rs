@@ -91,6 +91,8 @@ pub fn at_exit(function: fn()) {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn run(_code: c_int, _argument: Datum) {
     if let Some(function) = AT_EXIT.get() {
         function();

@@ -1,6 +1,8 @@
 //! A call of a function: its arguments, and the state that it keeps between the calls of one statement
 //! (`FmgrInfo.fn_extra`).
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -32,8 +34,8 @@ pub struct Arguments<'c> {
 impl<'c> Arguments<'c> {
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
-    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for, and its
-    /// second what [`Arguments::base_margin`] says, if that is.
+    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is called, and its
+    /// second a float8, if [`Arguments::base_margin`] is.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
         Arguments { call, between: 0, behind: 0, lives: PhantomData }
@@ -76,7 +78,7 @@ impl<'c> Arguments<'c> {
     /// if it is NULL.
     #[inline]
     pub fn model(self) -> Option<Cow<'c, str>> {
-        // SAFETY: `new` was told that it is a text.
+        // SAFETY: the caller of `new` promises that it is a text.
         self.get(0).map(|model| unsafe { varlena::text(model) })
     }
 
@@ -390,6 +392,8 @@ pub(crate) unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *
     if memory.is_null() { raise(context, size) } else { memory }
 }
 
+/// # Safety
+/// PostgreSQL calls it once, with the value that was registered.
 #[pg_guard]
 unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
     // SAFETY: PostgreSQL passes what was registered, once.

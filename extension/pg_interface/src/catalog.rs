@@ -90,6 +90,8 @@ unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
     }
 }
 
+/// # Safety
+/// The description is valid.
 #[cfg(not(any(feature = "pg18", feature = "pg19")))]
 unsafe fn all_are_stored(_description: pg_sys::TupleDesc) -> bool {
     true
@@ -200,7 +202,7 @@ unsafe fn cached<T, R>(
 }
 
 /// The index of that name, if it is one of that table: whoever may create objects in the schema may have
-/// given the name to an index of their own.
+/// given the name to another index.
 pub fn index_of(table: Oid, schema: Oid, name: &CStr) -> Option<Oid> {
     // SAFETY: with missing_ok returns an invalid OID for what is no index.
     relation(schema, name)

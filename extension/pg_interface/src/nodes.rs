@@ -239,6 +239,8 @@ pub fn is_volatile_function(function: Oid) -> bool {
     unsafe { pg_sys::func_volatile(function) == pg_sys::PROVOLATILE_VOLATILE as std::ffi::c_char }
 }
 
+/// # Safety
+/// The node is null or valid, and the list is the one that `children` passed.
 unsafe extern "C-unwind" fn add_child(node: *mut pg_sys::Node, children: *mut c_void) -> bool {
     if !node.is_null() {
         // SAFETY: `children` passed the list; the node belongs to the expression that is walked.
@@ -247,6 +249,8 @@ unsafe extern "C-unwind" fn add_child(node: *mut pg_sys::Node, children: *mut c_
     false
 }
 
+/// # Safety
+/// The list is the one that `functions` passed.
 unsafe extern "C-unwind" fn add_function(function: Oid, functions: *mut c_void) -> bool {
     // SAFETY: `functions` passed the list.
     unsafe { (*functions.cast::<Vec<Oid>>()).push(function) };

@@ -5,6 +5,8 @@
 //! `Spi::get_one` connects for writing, which takes a transaction id and fails on a standby; its `select` takes
 //! a newer snapshot once the transaction has written.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
@@ -287,6 +289,9 @@ impl Receiver<'_> {
 }
 
 /// Holds nothing to drop, so that an error of PostgreSQL's may jump over it and no guard is needed.
+///
+/// # Safety
+/// PostgreSQL calls it with a valid row, and the receiver that `execute` passed.
 unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut pg_sys::DestReceiver,
@@ -303,6 +308,8 @@ unsafe extern "C-unwind" fn receive(
     }
 }
 
+/// # Safety
+/// The slot has that many values, and the receiver is the one that `execute` passed.
 #[pg_guard]
 unsafe extern "C-unwind" fn receive_row(
     slot: *mut pg_sys::TupleTableSlot,
@@ -317,6 +324,8 @@ unsafe extern "C-unwind" fn receive_row(
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it with the description of the rows, and the receiver that `execute` passed.
 #[pg_guard]
 unsafe extern "C-unwind" fn start(
     receiver: *mut pg_sys::DestReceiver,
@@ -335,6 +344,8 @@ unsafe extern "C-unwind" fn start(
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}
 
 /// The positions, counted from 0, of the columns that make up a primary key, for each table whose whole key is

@@ -204,7 +204,7 @@ pub fn catalog_rows(
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
     let count = keys.len().min(scan_keys.len()) as i32;
     // SAFETY: the columns are of type oid; what is opened is closed in reverse order, or by the abort of the
-    // transaction. Without a snapshot the scan takes one of its own.
+    // transaction. Without a snapshot the scan takes one.
     unsafe {
         for (slot, (column, value)) in scan_keys.iter_mut().zip(catalog.key.iter().zip(keys)) {
             let equal = pg_sys::BTEqualStrategyNumber as u16;

@@ -147,7 +147,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     pub fn scalar(&self, index: usize) -> Option<Value<'_>> {
         let datum = self.source.get(FIRST + index)?;
         match self.types.get(index)?.1 {
-            // SAFETY: `typed` was told that the argument is of that type.
+            // SAFETY: the caller of `typed` promises that the argument is of that type.
             ArgumentType::Scalar(scalar_type) => Some(unsafe { Value::new(datum, scalar_type) }),
             _ => None,
         }
@@ -157,7 +157,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     #[inline]
     pub fn composite(&self, index: usize) -> Option<Composite<'_>> {
         if let Some(values) = self.source.virtual_values(FIRST + index) {
-            // SAFETY: `typed` was told that the argument is of that type.
+            // SAFETY: the caller of `typed` promises that the argument is of that type.
             return unsafe {
                 match *self.types.get(index)? {
                     (_, ArgumentType::Array(element)) => {
@@ -171,7 +171,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
             };
         }
         let datum = self.source.get(FIRST + index)?;
-        // SAFETY: `typed` was told that the argument is of that type.
+        // SAFETY: the caller of `typed` promises that the argument is of that type.
         unsafe {
             match self.types.get(index)?.1 {
                 ArgumentType::Array(element) => {
@@ -187,7 +187,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     /// A number or a category as its type writes it, or nothing if the argument is NULL.
     pub fn text(&self, index: usize) -> Option<Vec<u8>> {
         let datum = self.source.get(FIRST + index)?;
-        // SAFETY: `typed` was told that the argument is of that type.
+        // SAFETY: the caller of `typed` promises that the argument is of that type.
         self.types.get(index).map(|(oid, _)| unsafe { output_text(datum, *oid) })
     }
 

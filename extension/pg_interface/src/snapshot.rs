@@ -32,7 +32,7 @@ impl SnapshotMark {
 
     /// The mark of a snapshot taken now, as PostgreSQL reads its own catalogs.
     pub fn latest(relation: Oid) -> Self {
-        // SAFETY: the snapshot is valid until the next one is asked for.
+        // SAFETY: the snapshot is valid until the next one is taken.
         unsafe { Self::of(latest(relation)) }
     }
 
@@ -58,12 +58,12 @@ impl SnapshotMark {
     }
 }
 
-/// What an answer about a model depends on: the count of changes heard of, the user, and the mark of a
+/// What an answer about a model depends on: the generation of invalidations, the user, and the mark of a
 /// snapshot that is known to give it. It holds within a statement while [`Validity::now`] is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// The count of changes.
-    pub changes: u64,
+    /// The generation of invalidations.
+    pub generation: u64,
     /// The user.
     pub user: Oid,
     mark: SnapshotMark,
@@ -73,7 +73,7 @@ impl Validity {
     /// That of an answer which is found from now on, under a snapshot of this mark.
     #[inline]
     pub fn now(mark: SnapshotMark) -> Self {
-        Validity { changes: invalidation::generation(), user: unguarded::GetUserId(), mark }
+        Validity { generation: invalidation::generation(), user: unguarded::GetUserId(), mark }
     }
 
     /// The same under another snapshot, which is known to give the same answer.
@@ -99,7 +99,7 @@ pub enum ReadSnapshot {
 }
 
 /// A snapshot taken now to read that relation, as PostgreSQL reads its own catalogs. It is valid until
-/// the next one is asked for.
+/// the next one is taken.
 pub fn latest(relation: Oid) -> pg_sys::Snapshot {
     // SAFETY: takes any relation.
     unsafe {

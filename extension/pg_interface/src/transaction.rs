@@ -131,6 +131,8 @@ fn end(pending: Vec<Pending>, end: End) {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn transaction_ended(
     event: pg_sys::XactEvent::Type,
     _argument: *mut c_void,
@@ -143,6 +145,8 @@ unsafe extern "C-unwind" fn transaction_ended(
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn subtransaction_ended(
     event: pg_sys::SubXactEvent::Type,
     own: pg_sys::SubTransactionId,

@@ -251,6 +251,8 @@ fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
 }
 
+/// # Safety
+/// The header is that of a composite value.
 unsafe fn row_type(header: pg_sys::HeapTupleHeader) -> (Oid, i32) {
     // SAFETY: a row value's header has these fields, other than a stored tuple's.
     unsafe { ((*header).t_choice.t_datum.datum_typeid, (*header).t_choice.t_datum.datum_typmod) }

@@ -119,7 +119,7 @@ pub unsafe fn clear(slot: *mut TupleTableSlot) {
 /// Marks all columns of a slot as set (`ExecStoreVirtualTuple`).
 ///
 /// # Safety
-/// They are, and the slot is a virtual one that owns no memory of its own.
+/// They are, and the slot is a virtual one that owns no memory.
 #[inline]
 pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
     // SAFETY: the caller says so.

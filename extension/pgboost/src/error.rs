@@ -3,7 +3,10 @@
 //! None is XX000, which PostgreSQL keeps for bugs. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
-use gbdt::{ErrorKind, Place};
+#[cfg(test)]
+mod tests;
+
+use gbtrees::{ErrorKind, Place};
 use pg_interface::{error_table, *};
 use row_source::SourceError;
 
@@ -13,7 +16,7 @@ const MAX_SHOWN: usize = 64;
 error_table! {
     "pgboost":
     /// The engine refused a model.
-    Engine { error: gbdt::Error } =>
+    Engine { error: gbtrees::Error } =>
         engine_sqlstate(error.kind()), (Some(engine_message(error))),
         detail (engine_detail(error)), hint (error.hint());
     /// A source of rows, or what is in it, is not what it should be.
@@ -105,7 +108,7 @@ error_table! {
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);
-    /// A row or an object lacks a feature of the model; `unnamed` are the columns of ROW(...).
+    /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
         hint (Some(if *unnamed {
@@ -259,7 +262,7 @@ error_table! {
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
-    /// A kernel whose instructions the processor lacks, and those that it can run.
+    /// A kernel whose instructions the processor does not have, and those that it can run.
     KernelMissing { name: &'static str, present: Vec<&'static str> } =>
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
@@ -268,7 +271,7 @@ error_table! {
     NoRegistry =>
         UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
         hint "Create the extension again.";
-    /// The registry lacks what a model needs: somebody changed it by hand.
+    /// Something that a model needs is missing in the registry: somebody changed it by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",
         detail "It was changed by other means than the functions of pgboost.";
@@ -276,7 +279,7 @@ error_table! {
 
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TypeReason {
+pub(crate) enum TypeReason {
     Unusable,
     TextForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
@@ -325,7 +328,7 @@ impl TypeReason {
 
 /// Why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapeReason {
+pub(crate) enum ShapeReason {
     /// It produces several values per row; of one class each, or not.
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.
@@ -378,22 +381,24 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-        ErrorKind::Image | ErrorKind::Internal => IO_ERROR,
+        ErrorKind::Cancelled => QUERY_CANCELED,
         ErrorKind::RowLength => DATA_EXCEPTION,
+        // ErrorKind::CompiledModel, ErrorKind::Internal, and kinds that are still to come.
+        _ => IO_ERROR,
     }
 }
 
-fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
+fn engine_message(error: &gbtrees::Error) -> String {
+    use ErrorKind::{Cancelled, Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
-        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
+        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal | Cancelled => {
             error.message().to_owned()
         }
         _ => format!("invalid model: {}", error.message()),
     }
 }
 
-fn engine_detail(error: &gbdt::Error) -> Option<String> {
+fn engine_detail(error: &gbtrees::Error) -> Option<String> {
     let place = error.place();
     (place != Place::Model).then(|| format!("The error is at {place}."))
 }
@@ -418,11 +423,8 @@ impl From<varlena::EncodingError> for Error {
     }
 }
 
-impl From<gbdt::Error> for Error {
-    fn from(error: gbdt::Error) -> Self {
+impl From<gbtrees::Error> for Error {
+    fn from(error: gbtrees::Error) -> Self {
         Error::Engine { error }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,10 +4,12 @@
 //! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
 //! with a suffix.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use gbdt::Kernel;
+use gbtrees::internals::Kernel;
 use pg_interface::session;
 use pgrx::guc::GucEnum;
 use pgrx::pg_sys::config_enum_entry;
@@ -20,7 +22,7 @@ const DEFAULT_MAX_MODEL_KB: i32 = 256 << 10;
 
 /// What to do with a category that the model was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-pub enum UnknownCategory {
+pub(crate) enum UnknownCategory {
     #[name = c"error"]
     Error,
     /// Score the row as if the value were missing.
@@ -30,7 +32,7 @@ pub enum UnknownCategory {
 
 /// A value of `pgboost.kernel`: 0 is `auto`, `n` is `Kernel::NAMES[n - 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelChoice(i32);
+pub(crate) struct KernelChoice(i32);
 
 impl KernelChoice {
     const AUTO: KernelChoice = KernelChoice(0);
@@ -84,36 +86,36 @@ static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
 const DEVELOPER: GucFlags = GucFlags::from_bits_retain(pg_sys::GUC_NOT_IN_SAMPLE.cast_signed());
 
 /// Whether a query that scores many rows may score them in batches.
-pub fn batch() -> bool {
+pub(crate) fn batch() -> bool {
     BATCH.get()
 }
 
-pub fn cache_bytes() -> usize {
+pub(crate) fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
 }
 
 /// Which kernel is chosen. What was made for another one is made again.
 #[inline]
-pub fn kernel_choice() -> KernelChoice {
+pub(crate) fn kernel_choice() -> KernelChoice {
     KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
 }
 
-pub fn kernel() -> Kernel {
+pub(crate) fn kernel() -> Kernel {
     Kernel::from_name(kernel_choice().name()).unwrap_or_default()
 }
 
-pub fn max_model_bytes() -> usize {
+pub(crate) fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
 }
 
 /// Whether predictions are counted.
 #[inline]
-pub fn track() -> bool {
+pub(crate) fn track() -> bool {
     TRACK.get()
 }
 
 /// What to do with a category that the model was not trained on.
-pub fn unknown_category() -> UnknownCategory {
+pub(crate) fn unknown_category() -> UnknownCategory {
     UNKNOWN_CATEGORY.get()
 }
 
@@ -121,19 +123,19 @@ fn kilobytes(value: i32) -> usize {
     usize::try_from(value).unwrap_or(0) << 10
 }
 
-pub fn define() {
+pub(crate) fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",
-        c"Enables the planner's use of BatchPredict plans.",
-        c"The results are the same, only slower, without.",
+        c"Enables the planner's use of batches of predictions.",
+        c"Without batches each row is predicted by a call of the function; the results are the same.",
         &BATCH,
         GucContext::Userset,
         GucFlags::EXPLAIN | DEVELOPER,
     );
     GucRegistry::define_int_guc(
         c"pgboost.cache_size",
-        c"Sets the maximum memory to be used by each session for models.",
-        c"Models that sessions share count in full. The least recently used are released first.",
+        c"Sets the maximum memory for the models that a session keeps open.",
+        c"A model that other sessions share counts in full. The least recently used models are closed first.",
         &CACHE_SIZE,
         1 << 10,
         i32::MAX,
@@ -143,7 +145,7 @@ pub fn define() {
     define_kernel();
     GucRegistry::define_int_guc(
         c"pgboost.max_model_size",
-        c"Sets the maximum size of a model file that load_model accepts.",
+        c"Sets the maximum size of a model file.",
         c"",
         &MAX_MODEL_SIZE,
         1,
@@ -153,7 +155,7 @@ pub fn define() {
     );
     GucRegistry::define_bool_guc(
         c"pgboost.track_predictions",
-        c"Counts predictions by model, for the view pg_stat_pgboost.",
+        c"Collects statistics of predictions for the view pg_stat_pgboost.",
         c"",
         &TRACK,
         GucContext::Suset,
@@ -161,8 +163,8 @@ pub fn define() {
     );
     GucRegistry::define_enum_guc(
         c"pgboost.unknown_category",
-        c"Sets what happens to a category that the model was not trained on.",
-        c"With \"error\" the statement fails, with \"missing\" the row is scored as if the value were null.",
+        c"Sets the treatment of a category that the model was not trained on.",
+        c"Value \"error\" raises an error; with \"missing\" the value counts as null.",
         &UNKNOWN_CATEGORY,
         GucContext::Userset,
         GucFlags::default(),
@@ -171,7 +173,7 @@ pub fn define() {
 }
 
 /// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
-/// lacks. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
+/// cannot run. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
 /// configuration file, a role or a database, so that no connection fails for it. The assign hook tells
 /// every value, also those that a rollback brings back.
 fn define_kernel() {
@@ -180,8 +182,8 @@ fn define_kernel() {
     unsafe {
         GucRegistry::define_enum_guc_with_hooks(
             c"pgboost.kernel",
-            c"Sets the kernel that predictions are computed with.",
-            c"The results are the same with each. \"auto\" is the best that the CPU can run.",
+            c"Selects the instructions that predictions are computed with.",
+            c"The results are the same with each. Value \"auto\" selects the fastest that the processor can run.",
             &KERNEL,
             GucContext::Userset,
             DEVELOPER,
@@ -192,6 +194,8 @@ fn define_kernel() {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it with a valid place of a value.
 #[pg_guard]
 unsafe extern "C-unwind" fn check(
     value: *mut i32,
@@ -208,6 +212,8 @@ unsafe extern "C-unwind" fn check(
     false
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn assign(value: i32, _extra: *mut c_void) {
     CHOSEN_KERNEL.store(value, Relaxed);
 }

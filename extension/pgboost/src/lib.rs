@@ -1,10 +1,10 @@
 //! pgboost: gradient-boosted trees inside PostgreSQL.
 //!
-//! A prediction goes through these rooms in order: `functions` takes the call, `predictor` keeps what
-//! a statement has found out, `cache` finds the model's image by its name (asking `registry` when it
-//! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
-//! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with
-//! what they were, and `statistics` counts what is used. `customscan` is the plan node that predicts for
+//! A prediction goes through these modules in order: `functions` takes the call, `predictor` has the
+//! state of a statement, `cache` finds the model's image by its name (or reads it from
+//! `registry`), `features` makes a row of f32 of the arguments, and the engine, crate `gbtrees`, walks
+//! the trees. `evaluation` compares predictions with targets, `feature_drift` the features with their
+//! baseline, and `statistics` counts predictions. `customscan` is the plan node that predicts for
 //! many rows. `guc` and `error` have a table each.
 //!
 //! `unsafe` is in the crate `pg_interface`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
@@ -13,9 +13,9 @@
 mod cache;
 #[allow(unsafe_code, reason = "nodes and callbacks of PostgreSQL's planner and executor")]
 mod customscan;
-mod drift;
 mod error;
 mod evaluation;
+mod feature_drift;
 mod features;
 mod functions;
 #[allow(unsafe_code, reason = "the hooks of a setting")]
@@ -23,6 +23,7 @@ mod guc;
 mod name_hash;
 mod predictor;
 mod registry;
+#[allow(unsafe_code, reason = "maps a file that all backends write; see the module's header")]
 mod statistics;
 
 ::pgrx::pg_module_magic!();

@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 /// An odd number with well mixed bits: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-pub type NameMap<K, V> = HashMap<K, V, NameHashing>;
+pub(crate) type NameMap<K, V> = HashMap<K, V, NameHashing>;
 
 #[derive(Clone, Copy)]
-pub struct NameHashing(u64);
+pub(crate) struct NameHashing(u64);
 
 impl Default for NameHashing {
     fn default() -> Self {
@@ -31,7 +31,7 @@ impl BuildHasher for NameHashing {
     }
 }
 
-pub struct NameHasher(u64);
+pub(crate) struct NameHasher(u64);
 
 impl NameHasher {
     #[inline]

@@ -8,7 +8,7 @@ const DEFAULT_PREDICTION_MEMORY: i32 = 3 << 20;
 static MAX_PREDICTION_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTION_MEMORY);
 static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 
-pub fn define() {
+pub(crate) fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_prediction_memory",
         c"Sets the maximum memory to be used for the predictions of a training.",
@@ -22,7 +22,7 @@ pub fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
         c"Sets the maximum number of threads of a training.",
-        c"Zero means half of the cores, at least one. More than there are cores are never used.",
+        c"Zero selects half of the cores, at least one. A training never uses more threads than there are cores.",
         &MAX_THREADS,
         0,
         1024,
@@ -33,7 +33,7 @@ pub fn define() {
 }
 
 /// The most threads that a training may use: those that the setting allows, and no more than there are cores.
-pub fn max_threads() -> usize {
+pub(crate) fn max_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     allowed_threads(MAX_THREADS.get(), cores)
 }
@@ -48,7 +48,7 @@ fn allowed_threads(setting: i32, cores: usize) -> usize {
 }
 
 /// The most bytes of a training's predictions, if there is a limit.
-pub fn max_prediction_bytes() -> Option<u64> {
+pub(crate) fn max_prediction_bytes() -> Option<u64> {
     u64::try_from(MAX_PREDICTION_MEMORY.get()).ok().filter(|max| *max > 0).map(|max| max << 10)
 }
 

@@ -1,8 +1,8 @@
 //! pgboost_train: trains gradient-boosted trees inside PostgreSQL, by libxgboost.
 //!
-//! A training goes through these rooms in order: `functions` takes the call, `params` checks what the
+//! A training goes through these modules in order: `functions` takes the call, `params` checks what the
 //! user asked for, `source` turns the rows of the source into records in a temporary file, `training`
-//! has them trained on by a process of its own, `pgboost_trainer`, and the model is stored by
+//! has them trained on by a separate process, `pgboost_trainer`, and the model is stored by
 //! pgboost's SQL function `load_model`.
 //!
 //! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
@@ -12,12 +12,11 @@ mod error;
 mod functions;
 mod guc;
 #[allow(unsafe_code, reason = "it asks the loader")]
-mod installed;
+mod libxgboost;
 mod params;
 mod registry;
 mod source;
 mod training;
-mod xgboost;
 
 ::pgrx::pg_module_magic!();
 

@@ -1,6 +1,6 @@
 //! How a backend and its trainer talk: requests one way, replies the other, over one socket.
 //!
-//! The trainer is a process of its own that runs libxgboost for one training. It starts, says that
+//! The trainer is a separate process that runs libxgboost for one training. It starts, says that
 //! it is [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`]. A message is JSON
 //! with its length before it; the model's bytes follow their message as they are. The rows stay in
 //! the backend's temporary files, which the trainer reads by their paths.
@@ -20,7 +20,7 @@ pub enum Request {
     /// follow. The answer is [`Reply::Done`] without a line.
     Build(Box<Job>),
     /// Make new boosters for the same matrices, with these parameters. The answer is as for `Build`.
-    Again(Parameters),
+    Reset(Parameters),
     /// Run the round of this number, from 0, of each fold. The answer is [`Reply::Done`].
     Round {
         /// The number.
@@ -59,7 +59,7 @@ pub struct Job {
     pub rounds: u32,
 }
 
-/// A training beside others.
+/// A training among others.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
     /// The rows to train on.

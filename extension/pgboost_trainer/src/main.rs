@@ -3,11 +3,11 @@
 //! Requests come and replies go through the socket that is its standard input; see the library part
 //! of this package. libxgboost is at the path LIBRARY; PARENT is the backend's process.
 //!
-//! In a process of its own, a round can be ended at any time, memory that runs out or a crash in
+//! In a separate process, a round can be ended at any time, memory that runs out or a crash in
 //! C++ ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
 
 #[allow(unsafe_code, reason = "it calls the C library")]
-mod isolation;
+mod child_process;
 mod spool;
 mod training;
 
@@ -18,8 +18,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pgboost_trainer::{Job, Reply, Request, VERSION, receive, receive_bytes, send};
-use training::Training;
 use xgboost_ffi::{Error, Library};
+
+use training::Training;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
         eprintln!("pgboost_train starts this program; it takes no commands of a person's");
         return ExitCode::from(2);
     };
-    if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(isolation::enter) {
+    if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(child_process::enter) {
         return ExitCode::FAILURE;
     }
     match serve(Path::new(&library)) {
@@ -52,15 +53,15 @@ fn serve(library: &Path) -> io::Result<()> {
         let answer = match (receive(&mut backend, u64::MAX)?, &mut training) {
             (Request::Build(job), _) => {
                 let start = start_model(&mut backend, &job)?;
-                // What was built before is not to lie beside it.
+                // What was built before is freed first.
                 training = None;
                 Training::build(library, *job, start.as_deref()).map(|built| {
                     training = Some(built);
                     Vec::new()
                 })
             }
-            (Request::Again(parameters), Some(training)) => {
-                training.again(&parameters).map(|()| Vec::new())
+            (Request::Reset(parameters), Some(training)) => {
+                training.reset(&parameters).map(|()| Vec::new())
             }
             (Request::Round { round, evaluate }, Some(training)) => training.round(round, evaluate),
             (Request::Save(rounds), Some(training)) => match training.save(rounds) {

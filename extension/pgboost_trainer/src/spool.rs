@@ -9,7 +9,7 @@ use xgboost_ffi::{Batch, Error, Result, Rows};
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;
 
-pub struct Spool<'a> {
+pub(crate) struct Spool<'a> {
     file: File,
     /// Words per record.
     record: usize,
@@ -22,7 +22,7 @@ pub struct Spool<'a> {
 
 impl Spool<'_> {
     /// Opens a file of records of this many words.
-    pub fn open<'a>(
+    pub(crate) fn open<'a>(
         path: &str,
         record: usize,
         recode: &'a [(usize, Vec<u32>)],

@@ -8,7 +8,7 @@ use xgboost_ffi::{Booster, Feature, Library, Matrix, MatrixOptions, Result};
 
 use crate::spool::Spool;
 
-pub struct Training {
+pub(crate) struct Training {
     library: &'static Library,
     folds: Vec<Built>,
     features: Vec<Feature>,
@@ -24,7 +24,11 @@ struct Built {
 
 impl Training {
     /// `start` has the bytes of the model to go on from.
-    pub fn build(library: &'static Library, job: Job, start: Option<&[u8]>) -> Result<Training> {
+    pub(crate) fn build(
+        library: &'static Library,
+        job: Job,
+        start: Option<&[u8]>,
+    ) -> Result<Training> {
         library.limit_threads(job.threads);
         let folds = job.folds.iter().map(|fold| Built::of(library, &job, fold));
         let training = Training {
@@ -41,7 +45,7 @@ impl Training {
     }
 
     /// Forgets what was learned; the matrices stay.
-    pub fn again(&mut self, parameters: &[(String, String)]) -> Result<()> {
+    pub(crate) fn reset(&mut self, parameters: &[(String, String)]) -> Result<()> {
         for fold in &mut self.folds {
             fold.booster = booster(self.library, &fold.train, fold.eval.as_ref())?;
         }
@@ -58,7 +62,7 @@ impl Training {
     }
 
     /// Runs one round; returns libxgboost's lines of metrics if asked to.
-    pub fn round(&self, round: u32, evaluate: bool) -> Result<Vec<String>> {
+    pub(crate) fn round(&self, round: u32, evaluate: bool) -> Result<Vec<String>> {
         for fold in &self.folds {
             fold.booster.update(round, &fold.train)?;
         }
@@ -67,7 +71,7 @@ impl Training {
     }
 
     /// The bytes of the model of the first rounds.
-    pub fn save(&self, rounds: u32) -> Result<Vec<u8>> {
+    pub(crate) fn save(&self, rounds: u32) -> Result<Vec<u8>> {
         let Some(Built { booster, .. }) = self.folds.first() else { return Ok(Vec::new()) };
         let kept = (rounds < self.rounds).then(|| booster.first_rounds(rounds)).transpose()?;
         let kept = kept.as_ref().unwrap_or(booster);

@@ -1,4 +1,4 @@
-//! What can be wrong with a source, told alike by both extensions.
+//! What can be wrong with a source, with the same errors in both extensions.
 
 use pg_interface::query::NotOneSelect;
 use pg_interface::temporary_file::FileError;
@@ -19,7 +19,7 @@ error_table! {
     /// A name that several columns have.
     AmbiguousColumn { column: String } =>
         AMBIGUOUS_COLUMN, "column \"{column}\" is in the source more than once",
-        hint "Give the columns of the query names of their own.";
+        hint "Give the columns of the query different names.";
     /// A column whose type does not fit what it is to be.
     ColumnType { column: String, type_name: String, role: &'static str, hint: &'static str } =>
         DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be the {role}",

@@ -125,7 +125,7 @@ pub struct PlacedColumn {
     pub name: String,
     /// Its type, that of the array where it is an element.
     pub type_oid: Oid,
-    /// If it is an element of an array, its place among those that are asked for, counted from 0, and how
+    /// If it is an element of an array, its place among those that were requested, counted from 0, and how
     /// many these are: all elements of the array.
     pub element: Option<(usize, usize)>,
 }

@@ -3,10 +3,9 @@
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use crate::array::Batch;
 use crate::error::Result;
 use crate::library::{Library, c_text, pointers};
-use crate::matrix::{Feature, Matrix};
+use crate::matrix::{Batch, Feature, Matrix};
 use crate::symbols::{Handle, count, round_number};
 
 /// What to predict.

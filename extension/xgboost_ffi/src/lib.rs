@@ -10,17 +10,13 @@
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
 
-mod array;
 mod booster;
 mod error;
 mod library;
 mod matrix;
-mod message;
 mod symbols;
 
-pub use array::Batch;
 pub use booster::{Booster, Output};
-pub use error::{Error, Result};
+pub use error::{Error, Result, means_out_of_memory};
 pub use library::Library;
-pub use matrix::{Feature, Layout, Matrix, MatrixOptions, Rows};
-pub use message::means_out_of_memory;
+pub use matrix::{Batch, Feature, Layout, Matrix, MatrixOptions, Rows};

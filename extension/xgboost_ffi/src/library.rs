@@ -3,8 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::message;
+use crate::error::{self, Error, Result};
 use crate::symbols::Symbols;
 
 /// The first release that stores the categories of data in the model.
@@ -47,7 +46,7 @@ impl Library {
         &self.version
     }
 
-    /// Sets the most threads of what takes no number of its own: among other things, libxgboost
+    /// Sets the most threads of calls that take no number: among other things, libxgboost
     /// copies labels with as many as there are cores.
     pub fn limit_threads(&self, threads: usize) {
         let threads = c_int::try_from(threads).unwrap_or(1).max(1);
@@ -63,20 +62,20 @@ impl Library {
     fn last_error(&self) -> Error {
         // SAFETY: returns a string of the calling thread's own, never null.
         let text = unsafe { CStr::from_ptr((self.symbols.XGBGetLastError)()) }.to_string_lossy();
-        if message::means_out_of_memory(&text) {
+        if error::means_out_of_memory(&text) {
             return Error::OutOfMemory;
         }
-        Error::Refused(message::user_message(&text))
+        Error::Refused(error::user_message(&text))
     }
 }
 
 /// Texts as the interface takes them: the pointers are valid as long as the texts.
-pub fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+pub(crate) fn pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).collect()
 }
 
 /// A text for a call; one with a NUL in it, which no caller has, ends there.
-pub fn c_text(text: &str) -> CString {
+pub(crate) fn c_text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(text.get(..end).unwrap_or_default()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The functions of libxgboost's C interface that are used here, found by their names.
 //!
 //! The interface is stable: XGBoost adds functions to it and does not change those that are there.
-//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole. The last
+//! A library without one of these is too old or not XGBoost, and is refused as a whole. The last
 //! one is of the OpenMP that libxgboost brings, and is found through it.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -11,21 +11,21 @@ use std::path::Path;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// A handle to something of libxgboost's.
-pub type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 /// Starts an iterator again.
-pub type Reset = unsafe extern "C" fn(Handle);
+pub(crate) type Reset = unsafe extern "C" fn(Handle);
 
 /// Moves an iterator on: 1 if there is a batch, 0 at the end.
-pub type Next = unsafe extern "C" fn(Handle) -> c_int;
+pub(crate) type Next = unsafe extern "C" fn(Handle) -> c_int;
 
 /// Declares the table: each function under its C name, with its type.
 macro_rules! symbols {
     ($($name:ident: fn($($argument:ty),* $(,)?) -> $result:ty;)*) => {
         /// The functions.
         #[allow(non_snake_case, missing_docs, reason = "the names are XGBoost's")]
-        pub struct Symbols {
-            $(pub $name: unsafe extern "C" fn($($argument),*) -> $result,)*
+        pub(crate) struct Symbols {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
         impl Symbols {
@@ -71,7 +71,7 @@ symbols! {
 
 impl Symbols {
     /// Loads the library and finds the functions. It stays loaded.
-    pub fn load(path: &Path) -> Result<Symbols, libloading::Error> {
+    pub(crate) fn load(path: &Path) -> Result<Symbols, libloading::Error> {
         // SAFETY: the library's initialisers start no threads.
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
         Symbols::find(&ManuallyDrop::new(library))
@@ -79,11 +79,11 @@ impl Symbols {
 }
 
 /// The number of something as the interface counts it.
-pub fn count(number: usize) -> u64 {
+pub(crate) fn count(number: usize) -> u64 {
     number as u64
 }
 
 /// The number of a round as the interface counts it.
-pub fn round_number(round: u32) -> c_int {
+pub(crate) fn round_number(round: u32) -> c_int {
     c_int::try_from(round).unwrap_or(c_int::MAX)
 }

@@ -1,6 +1,6 @@
 //! A model, and what requests and answers have in common: a body in JSON, a value in JSON.
 
-use gbdt::{Image, Limits, Scratch, compile, parse};
+use gbtrees::{Output, Rows};
 use serde_json::Value;
 
 pub type Failure = Box<dyn std::error::Error>;
@@ -14,31 +14,29 @@ pub enum Refused {
 }
 
 /// A model of one output, which threads share.
-pub struct Model(Image<gbdt::forest::AlignedBytes>);
+pub struct Model(gbtrees::Model);
 
 impl Model {
     /// Reads a file of a model of so many features.
     pub fn open(path: &str, features: usize) -> Result<Self, Failure> {
-        let mut never = || ();
-        let model = parse(&std::fs::read(path)?, &Limits::default(), &mut never)?;
-        let image = Image::open(compile(&model, &[], &mut never)?)?;
-        if (image.num_features(), image.num_outputs()) != (features, 1) {
+        let model = gbtrees::Model::load(&std::fs::read(path)?)?;
+        if (model.num_features(), model.num_outputs()) != (features, 1) {
             return Err(
                 format!("{path}: a model of {features} features and one output is wanted").into()
             );
         }
-        Ok(Model(image))
+        Ok(Model(model))
     }
 
     /// What predicts rows, one after the other.
     pub fn predictor(&self) -> impl FnMut(&[f32]) -> f32 {
-        let (image, mut scratch) = (&self.0, Scratch::new(&self.0));
+        let mut predictor = self.0.predictor();
         move |features| {
-            let mut margin = [0.0];
+            let mut value = [0.0];
             // Whoever reads features sees to their number.
-            image.margins(&mut scratch, features, &mut margin).expect("all features");
-            image.values(&mut margin);
-            margin[0]
+            let row = Rows::dense(features, [1, features.len()]).expect("one row");
+            predictor.predict_into(&row, Output::Value, &mut value).expect("all features");
+            value[0]
         }
     }
 }

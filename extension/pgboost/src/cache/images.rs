@@ -13,20 +13,16 @@ use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
-use gbdt::Image;
-use gbdt::forest::AlignedBytes;
+use gbtrees::internals::{AlignedBytes, CompiledModel};
 use pg_interface::snapshot::ReadSnapshot;
-use pg_interface::{Oid, fault, report, transaction};
-use row_source::distribution::Ranges;
+use pg_interface::{fault, report, transaction};
 
-use super::file::{self, ImageKey, MadeOf};
-use super::map::{ImageBytes, ModelImage};
+use super::image_file::{self, ImageBytes, ImageKey, KeyInputs, ModelImage};
 use super::sweep;
 use crate::error::Result;
 use crate::guc;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
-use crate::registry::profile;
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -36,61 +32,31 @@ const MAX_CHECKED: usize = 8;
 const MAX_IDLE: usize = 4;
 
 /// An open image, and what statements that used it have left for the next.
-pub struct CachedImage {
+pub(crate) struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
-    ranges: RefCell<Option<KnownRanges>>,
     pub(super) key: ImageKey,
     last_used: Cell<u64>,
     /// Its key in `Images::by_use`.
     queued: Cell<u64>,
 }
 
-/// The ranges of the features in the training of a version, as read after so many changes of the registry.
-struct KnownRanges {
-    name: Box<str>,
-    version: i32,
-    changes: u64,
-    ranges: Option<Rc<Ranges>>,
-}
-
 impl CachedImage {
     #[inline]
-    pub fn model(&self) -> &ModelImage {
+    pub(crate) fn model(&self) -> &ModelImage {
         &self.model
     }
 
     /// Takes the last state left behind that is of this type and fits.
     #[inline]
-    pub fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
+    pub(crate) fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
         let mut idle = self.idle.borrow_mut();
         let found = idle.iter().rposition(|state| state.downcast_ref().is_some_and(&fits))?;
         idle.remove(found).downcast().ok()
     }
 
-    /// The ranges of the features in the training of that version, which has this image.
-    pub fn ranges(
-        &self,
-        name: &str,
-        version: i32,
-        changes: u64,
-        function: Oid,
-    ) -> Option<Rc<Ranges>> {
-        let mut known = self.ranges.borrow_mut();
-        if let Some(known) = &*known
-            && (known.version, known.changes) == (version, changes)
-            && &*known.name == name
-        {
-            return known.ranges.clone();
-        }
-        let registry = Registry::of_function(function).ok()?;
-        let ranges = profile::ranges(&registry, name, version).map(Rc::new);
-        *known = Some(KnownRanges { name: name.into(), version, changes, ranges: ranges.clone() });
-        ranges
-    }
-
     /// Leaves a state for a later statement; of too many, the one left first is dropped.
-    pub fn put_idle(&self, state: Box<dyn Any>) {
+    pub(crate) fn put_idle(&self, state: Box<dyn Any>) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() >= MAX_IDLE {
             idle.remove(0);
@@ -106,9 +72,9 @@ struct Images {
     by_use: BTreeMap<u64, Rc<CachedImage>>,
     bytes: usize,
     clock: u64,
-    /// The count of changes for which files are looked for, the image that was looked for last, and
+    /// The generation for which files are looked for, the image that was looked for last, and
     /// how many remain.
-    changes: u64,
+    generation: u64,
     checked: Option<ImageKey>,
     unchecked: usize,
 }
@@ -119,18 +85,18 @@ thread_local! {
     static IMAGES: RefCell<ManuallyDrop<Images>> = RefCell::default();
 }
 
-/// The image of a stored version: from this backend, from its file, or made anew.
-pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
+/// The image of a stored version: from this backend, from its file, or compiled.
+pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {
         return Ok(image);
     }
-    let image = match file::open(&key) {
+    let image = match image_file::open(&key) {
         Some(image) => image,
         None => {
             let labels = stored.labels();
-            let check_interrupts = &mut report::check_for_interrupts;
-            let lowered = gbdt::compile(&stored.model()?, &labels, check_interrupts)?;
+            let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+            let lowered = gbtrees::internals::compile(&stored.model()?, &labels, cancel)?;
             let image = share(&key, lowered)?;
             sweep_if_due(registry);
             image
@@ -140,24 +106,24 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
     Ok(insert(image, key))
 }
 
-pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
+pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     let (feature_names, labels) = (stored.feature_names(), stored.labels());
     let categories = stored.categories();
-    let made_of = MadeOf {
+    let inputs = KeyInputs {
         digest: stored.digest()?,
         rounds: stored.used_rounds()?,
         feature_names: &feature_names,
         labels: &labels,
         categories: categories.as_deref(),
     };
-    Ok(ImageKey::new(&made_of))
+    Ok(ImageKey::new(&inputs))
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
 fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
-    match file::write(key, &lowered) {
+    match image_file::write(key, &lowered) {
         Ok(()) => {
-            if let Some(image) = file::open(key) {
+            if let Some(image) = image_file::open(key) {
                 return Ok(image);
             }
         }
@@ -168,12 +134,15 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
         }
     }
     let bytes = ImageBytes::Private(lowered);
-    Ok(Image::open_checking(bytes, &mut report::check_for_interrupts)?)
+    Ok(CompiledModel::open_checking(
+        bytes,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?)
 }
 
 /// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a
 /// file that it wrote is removed; what another version needs of that is made again.
-pub fn share_new(
+pub(crate) fn share_new(
     registry: &Registry,
     name: &str,
     version: i32,
@@ -182,7 +151,7 @@ pub fn share_new(
     let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
     if key.path().exists() {
         if find(&key).is_none() {
-            let image = file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
+            let image = image_file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
             insert(image, key);
         }
         return Ok(());
@@ -195,8 +164,8 @@ pub fn share_new(
 
 /// Removes the files of images that no version uses, if enough were made since the last time.
 fn sweep_if_due(registry: &Registry) {
-    sweep::note_table(registry.version.relation);
-    if sweep::is_due() {
+    sweep::record_table(registry.version.relation);
+    if sweep::is_sweep_due() {
         sweep::sweep(&in_use(registry));
     }
 }
@@ -209,7 +178,7 @@ fn in_use(registry: &Registry) -> HashSet<ImageKey> {
 }
 
 /// The images of a model's versions, each with the digest of the file that it was made from.
-pub fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
+pub(crate) fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
     let mut images = HashMap::new();
     lookup::each_version(registry, Some(name), |stored| {
         if let (Ok(key), Ok(digest)) = (key_of(stored), stored.digest()) {
@@ -221,7 +190,7 @@ pub fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
 
 /// Leaves those images that no version uses any more. To work out a version's image takes longer than to
 /// read its row, so that is done for files of these digests alone.
-pub fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
+pub(crate) fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
     let digests: HashSet<Vec<u8>> = images.values().cloned().collect();
     lookup::each_version(registry, None, |stored| {
         if stored.digest().is_ok_and(|digest| digests.contains(digest))
@@ -240,7 +209,7 @@ fn find(key: &ImageKey) -> Option<Rc<CachedImage>> {
 
 /// Marks an image as used now, so that others are let go before it.
 #[inline]
-pub fn mark_used(image: &CachedImage) {
+pub(crate) fn mark_used(image: &CachedImage) {
     image.last_used.set(IMAGES.with_borrow_mut(|images| images.tick()));
 }
 
@@ -254,9 +223,8 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
         {}
         let now = images.tick();
         let (last_used, queued) = (Cell::new(now), Cell::new(now));
-        let (idle, ranges) = Default::default();
-        let image =
-            Rc::new(CachedImage { model, idle, ranges, key: key.clone(), last_used, queued });
+        let idle = RefCell::default();
+        let image = Rc::new(CachedImage { model, idle, key: key.clone(), last_used, queued });
         images.remove(&key);
         images.bytes += bytes;
         images.by_use.insert(now, Rc::clone(&image));
@@ -266,10 +234,10 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
 }
 
 /// Lets go of images whose files were removed, so that their space is not taken as long as the
-/// connection lives. Looks for a few files at a time, and for each once per count of changes.
-pub fn evict_deleted(changes: u64) {
+/// connection lives. Looks for a few files at a time, and for each once per generation.
+pub(crate) fn evict_deleted(generation: u64) {
     IMAGES.with_borrow_mut(|images| {
-        if std::mem::replace(&mut images.changes, changes) != changes {
+        if std::mem::replace(&mut images.generation, generation) != generation {
             images.unchecked = images.by_key.len();
         }
         for _ in 0..images.unchecked.min(MAX_CHECKED) {

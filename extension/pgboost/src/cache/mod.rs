@@ -6,14 +6,11 @@
 //! `map` maps and `checked` spares a second check; `sweep` removes the files that nobody needs.
 
 #[allow(unsafe_code, reason = "opens what a record says was checked; see the file's header")]
-mod checked;
-pub mod file;
-pub mod images;
-#[allow(unsafe_code, reason = "maps files, which never change")]
-mod map;
-pub mod resolve;
+pub(crate) mod image_file;
+pub(crate) mod images;
+pub(crate) mod resolve;
 mod sweep;
 
-pub use images::CachedImage;
-pub use map::ModelImage;
-pub use resolve::{Resolved, fetch_ahead, resolve};
+pub(crate) use image_file::ModelImage;
+pub(crate) use images::CachedImage;
+pub(crate) use resolve::{Resolved, fetch_ahead, resolve};

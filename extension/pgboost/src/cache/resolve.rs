@@ -1,15 +1,15 @@
 //! From a model's name to its image, for the current user and the active snapshot.
 //!
-//! An answer is kept with all that it depends on: the count of changes heard of, the user, and the
+//! An answer is kept with all that it depends on: the generation of invalidations, the user, and the
 //! mark of a snapshot that is known to give it. The mark is that of a snapshot taken afterwards, and
 //! the answer is kept only if that one gives the same version: so a cursor or a long transaction,
 //! which sees older rows, can neither leave its own version behind for later statements, nor be
-//! given theirs. A change that commits later is heard of before the next statement begins.
+//! given theirs. A change that commits later is noticed before the next statement begins.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use gbdt::Kernel;
+use gbtrees::internals::Kernel;
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark, Validity};
 use pg_interface::{Oid, invalidation, varlena};
 
@@ -24,41 +24,41 @@ use crate::registry::{Registry, lookup, privilege};
 const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
-pub struct Resolved {
-    pub image: Rc<CachedImage>,
-    pub version: i32,
+pub(crate) struct Resolved {
+    pub(crate) image: Rc<CachedImage>,
+    pub(crate) version: i32,
     /// Whether the name says the version's number, as `name@version`, and the version is pinned.
-    pub pinned: bool,
-    pub validity: Validity,
+    pub(crate) pinned: bool,
+    pub(crate) validity: Validity,
 }
 
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
-struct Known {
+struct Answer {
     image: Weak<CachedImage>,
     version: i32,
     pinned: bool,
     validity: Validity,
 }
 
-impl Known {
+impl Answer {
     /// The answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Known { version, pinned, validity, .. } = *self;
+        let Answer { version, pinned, validity, .. } = *self;
         let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
         Some(Resolved { image, version, pinned, validity: validity.under(snapshot) })
     }
 }
 
 thread_local! {
-    static NAMES: RefCell<NameMap<Box<str>, Known>> = RefCell::default();
+    static NAMES: RefCell<NameMap<Box<str>, Answer>> = RefCell::default();
 }
 
 /// The image that `name`, `name@version` or `name@alias` means to the current user under the active snapshot.
 ///
 /// `function` is one of the extension's functions, which leads to its tables.
 #[inline]
-pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
+pub(crate) fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();
     let snapshot = SnapshotMark::active();
     let known = snapshot.and_then(|snapshot| {
@@ -72,7 +72,7 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 }
 
 /// Says that a name will be resolved soon, and its image evaluate so many rows by this kernel.
-pub fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
+pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     let image =
         NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.image.upgrade()));
     if let Some(image) = image {
@@ -91,7 +91,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(registry.watched());
     let latest_mark = || SnapshotMark::latest(registry.model.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
-    images::evict_deleted(validity.changes);
+    images::evict_deleted(validity.generation);
 
     let (deployed, _) = lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Active);
     let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
@@ -129,7 +129,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
-        keep(reference, Known { image, version, pinned, validity });
+        keep(reference, Answer { image, version, pinned, validity });
     }
     Ok(Resolved { image, version, pinned, validity })
 }
@@ -150,10 +150,10 @@ fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage)
     .unwrap_or(false)
 }
 
-fn keep(reference: &str, known: Known) {
+fn keep(reference: &str, known: Answer) {
     NAMES.with_borrow_mut(|names| {
         if names.len() >= MAX_NAMES {
-            names.retain(|_, other| other.validity.changes == known.validity.changes);
+            names.retain(|_, other| other.validity.generation == known.validity.generation);
         }
         if names.len() >= MAX_NAMES {
             names.clear();

@@ -5,7 +5,7 @@
 //! extension that was: nothing of ours runs when that happens, so it is the next sweep in any database.
 //!
 //! A sweep reads all versions, so it waits until enough images were made since the last one, by any backend:
-//! a file beside the images has how many versions that one read and, behind that, a byte for each image made
+//! a file next to the images has how many versions that one read and, behind that, a byte for each image made
 //! since. What another backend does at the same time can make a sweep come late or twice, and no more.
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use pg_interface::{Oid, backend, catalog};
 
-use super::file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
+use super::image_file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
 
 /// The file's name.
 const MADE: &str = "made";
@@ -34,7 +34,7 @@ const SWEEP_GRACE: Duration = Duration::from_secs(60);
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
 /// Counts an image that was made; returns whether the folder is to be swept.
-pub fn is_due() -> bool {
+pub(crate) fn is_sweep_due() -> bool {
     count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
 }
 
@@ -42,7 +42,7 @@ pub fn is_due() -> bool {
 fn count() -> io::Result<(usize, usize)> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(backend::file_mode());
-    let mut file = options.open(file::folder().join(MADE))?;
+    let mut file = options.open(image_file::folder().join(MADE))?;
     file.write_all(b".")?;
     file.rewind()?;
     let mut content = String::new();
@@ -56,10 +56,10 @@ fn count() -> io::Result<(usize, usize)> {
 ///
 /// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
 /// made again. So nothing here can do harm, and errors are left for the next sweep.
-pub fn sweep(in_use: &HashSet<ImageKey>) {
+pub(crate) fn sweep(in_use: &HashSet<ImageKey>) {
     let swept = format!("{}{END}", in_use.len());
-    let _ = file::replace(&file::folder().join(MADE), swept.as_bytes());
-    for entry in entries(&file::folder()) {
+    let _ = image_file::replace(&image_file::folder().join(MADE), swept.as_bytes());
+    for entry in entries(&image_file::folder()) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
@@ -81,7 +81,7 @@ fn sweep_other(folder: &fs::DirEntry) {
     let name = folder.file_name();
     let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
     if !catalog::database_exists(database) {
-        let _ = fs::remove_dir_all(file::folder_of(database));
+        let _ = fs::remove_dir_all(image_file::folder_of(database));
     } else if database != backend::database() && is_abandoned(&folder.path()) {
         for entry in entries(&folder.path()) {
             let name = entry.file_name();
@@ -94,16 +94,16 @@ fn sweep_other(folder: &fs::DirEntry) {
 }
 
 /// Writes down where the table of versions is, for those who sweep in other databases.
-pub fn note_table(table: Oid) {
-    let noted = file::folder().join(TABLE);
+pub(crate) fn record_table(table: Oid) {
+    let recorded = image_file::folder().join(TABLE);
     if let Some(path) = catalog::file_of(table)
-        && fs::read(&noted).ok().as_deref() != Some(path.as_bytes())
+        && fs::read(&recorded).ok().as_deref() != Some(path.as_bytes())
     {
-        let _ = file::replace(&noted, path.as_bytes());
+        let _ = image_file::replace(&recorded, path.as_bytes());
     }
 }
 
-/// Whether the table is not where it was when an image was last made: dropped, or written anew, after which
+/// Whether the table is not where it was when an image was last made: dropped, or rewritten, after which
 /// images are made again. PostgreSQL empties the file of a dropped table at once, and removes it later.
 fn is_abandoned(folder: &Path) -> bool {
     fs::read_to_string(folder.join(TABLE))

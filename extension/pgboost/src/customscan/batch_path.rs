@@ -10,12 +10,12 @@ use super::methods::Methods;
 use super::paths::{NAME, Path};
 use super::plan;
 
-pub struct Batch<'a, 'p> {
-    pub level: &'a QueryLevel<'p>,
-    pub below: Path<'p>,
-    pub calls: &'a [Expr<'p>],
+pub(crate) struct Batch<'a, 'p> {
+    pub(crate) level: &'a QueryLevel<'p>,
+    pub(crate) below: Path<'p>,
+    pub(crate) calls: &'a [Expr<'p>],
     /// How many rows are asked of it at most, if that is known.
-    pub limit: Option<f64>,
+    pub(crate) limit: Option<f64>,
 }
 
 static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
@@ -26,7 +26,7 @@ static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathM
 
 impl<'p> Batch<'_, 'p> {
     /// A batch that takes the place of a projection.
-    pub fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
+    pub(crate) fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
         // SAFETY: the paths are valid.
         unsafe {
             let projection = projection.as_ptr();
@@ -35,7 +35,7 @@ impl<'p> Batch<'_, 'p> {
     }
 
     /// A batch that hands on what is needed of what is below it, and the calls' values.
-    pub fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
+    pub(crate) fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
         // SAFETY: the path is valid; where there are labels for sorting, each output has one.
         unsafe {
             let below = self.below.as_ptr();
@@ -58,7 +58,7 @@ impl<'p> Batch<'_, 'p> {
     /// A batch that takes the place of a scan and takes over the scan's conditions, from the first
     /// on that predicts. What is below is the scan without its filter's effect on how
     /// many rows are expected. With `adds_calls` the calls' values are handed on.
-    pub fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
+    pub(crate) fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
         // SAFETY: the path is valid; the target is a copy.
         unsafe {
             let scan = scan.as_ptr();
@@ -104,6 +104,9 @@ impl<'p> Batch<'_, 'p> {
     }
 
     /// What is below, such that it has each feature that is not a constant as a column.
+    ///
+    /// # Safety
+    /// The path is one of a query level that is being planned.
     unsafe fn with_features(&self) -> *mut pg_sys::Path {
         // SAFETY: the paths and expressions are valid; the target is a copy.
         unsafe {

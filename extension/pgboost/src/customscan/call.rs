@@ -1,6 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
-use gbdt::prefetch::prefetch_all;
+use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
@@ -13,13 +13,13 @@ use super::given::Given;
 use super::rows::Rows;
 use crate::functions::entry;
 use crate::predictor::batch::BatchPredictor;
-use crate::predictor::many::ManyModels;
+use crate::predictor::many_models::ManyModels;
 
 /// The memory that reading rows takes is reset each time that this many are read.
 const ROWS_PER_RESET: usize = 16;
 
 /// What predicts for a call, by how the call names the model.
-pub enum CallPredictor {
+pub(crate) enum CallPredictor {
     /// By a constant.
     One(Box<BatchPredictor>),
     /// By columns of the row.
@@ -27,7 +27,7 @@ pub enum CallPredictor {
 }
 
 impl CallPredictor {
-    pub fn has_categories(&self) -> bool {
+    pub(crate) fn has_categories(&self) -> bool {
         match self {
             CallPredictor::One(predictor) => predictor.has_categories(),
             CallPredictor::Many(_) => true,
@@ -35,7 +35,7 @@ impl CallPredictor {
     }
 
     /// Bytes that a row takes here; none are known before the first.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         match self {
             CallPredictor::One(predictor) => predictor.row_bytes(),
             CallPredictor::Many(predictor) => predictor.row_bytes(),
@@ -43,12 +43,12 @@ impl CallPredictor {
     }
 
     /// Whether rows are grouped by the model that they name.
-    pub fn is_grouped(&self) -> bool {
+    pub(crate) fn is_grouped(&self) -> bool {
         matches!(self, CallPredictor::Many(_))
     }
 
     /// Whether more rows at once would give each model more of them.
-    pub fn wants_more_rows(&self) -> bool {
+    pub(crate) fn wants_more_rows(&self) -> bool {
         matches!(self, CallPredictor::Many(predictor) if predictor.wants_more_rows())
     }
 }
@@ -60,12 +60,12 @@ enum Place {
     VirtualValues(ColumnPositions),
 }
 
-pub struct Call {
-    pub predictor: CallPredictor,
+pub(crate) struct Call {
+    pub(crate) predictor: CallPredictor,
     /// The call as an expression over the node's scan tuple.
-    pub expression: *mut pg_sys::FuncExpr,
+    pub(crate) expression: *mut pg_sys::FuncExpr,
     /// The result of each row of the batch, or nothing where the function itself is to be called.
-    pub results: Vec<Option<Datum>>,
+    pub(crate) results: Vec<Option<Datum>>,
     /// What the function would be called with. It holds the arguments that are constants.
     frame: pg_sys::FunctionCallInfo,
     /// For each argument where it is among the columns kept.
@@ -84,7 +84,7 @@ impl Call {
     ///
     /// # Safety
     /// The entry is such a one; the current memory context lives as long as the statement.
-    pub unsafe fn new(
+    pub(crate) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
         given: &[Given],
         tuple: *mut pg_sys::List,
@@ -116,7 +116,7 @@ impl Call {
     }
 
     /// The model and its version, as far as the current user may know it; nothing if columns name it.
-    pub fn described(&self) -> Option<String> {
+    pub(crate) fn described(&self) -> Option<String> {
         match &self.predictor {
             // SAFETY: the expression is a call of a function.
             CallPredictor::One(one) => Some(one.described(unsafe { (*self.expression).funcid })),
@@ -125,7 +125,7 @@ impl Call {
     }
 
     /// Notes at which place among the kept columns each argument is.
-    pub fn find_columns(&mut self, given: &[Given], rows: &Rows) {
+    pub(crate) fn find_columns(&mut self, given: &[Given], rows: &Rows) {
         let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
         let place = |given: &Given| match given {
             Given::Constant => Place::Frame,
@@ -148,13 +148,13 @@ impl Call {
         self.name_beside_rows = name.filter(beside);
     }
 
-    pub fn name_beside_rows(&self) -> Option<usize> {
+    pub(crate) fn name_beside_rows(&self) -> Option<usize> {
         self.name_beside_rows
     }
 
     /// Scores all rows. Results are made in the current memory context; what reading a row takes is
     /// allocated in `reading`, and soon freed.
-    pub fn score(&mut self, rows: &mut Rows, reading: pg_sys::MemoryContext) {
+    pub(crate) fn score(&mut self, rows: &mut Rows, reading: pg_sys::MemoryContext) {
         self.results.clear();
         self.results.resize(rows.count, None);
         // SAFETY: the frame is one that the function could be called with.
@@ -316,6 +316,9 @@ impl ArgSource for RealCells<'_> {
 }
 
 /// What the function would be called with, its constant arguments filled in.
+///
+/// # Safety
+/// The call is valid, and PostgreSQL's memory may be allocated.
 unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::FunctionCallInfo {
     let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
         + arguments.len() * size_of::<pg_sys::NullableDatum>();

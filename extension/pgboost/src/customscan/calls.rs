@@ -12,13 +12,13 @@ use crate::functions::entry;
 use crate::predictor::batch::BatchFunction;
 
 /// The function of a call, if it is one that can be computed in batches.
-pub fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
+pub(crate) fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
     let (function, _) = call.as_call()?;
     entry::batched(function)
 }
 
 /// Collects the calls of predict that an expression evaluates whatever the row.
-pub fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
+pub(crate) fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
     if kind(expression) == ExprKind::Calling && prediction(expression).is_some() {
         calls.push(expression);
     } else {
@@ -49,18 +49,18 @@ fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
     if is_list { first.children().into_iter().next() } else { Some(first) }
 }
 
-pub fn predicts(expression: Expr<'_>) -> bool {
+pub(crate) fn predicts(expression: Expr<'_>) -> bool {
     prediction(expression).is_some() || expression.children().into_iter().any(predicts)
 }
 
 /// Whether an expression predicts by what an index can hold.
-pub fn predicts_pinned(expression: Expr<'_>) -> bool {
+pub(crate) fn predicts_pinned(expression: Expr<'_>) -> bool {
     prediction(expression).is_some_and(|function| function.pinned)
         || expression.children().into_iter().any(predicts_pinned)
 }
 
 /// Collects the calls that aggregates evaluate for every row.
-pub fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
+pub(crate) fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
     if kind(expression) == ExprKind::Aggregate {
         unconditional_calls(expression, calls);
     } else {
@@ -69,7 +69,11 @@ pub fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
 }
 
 /// Collects the columns that an expression names outside of these calls.
-pub fn columns_beside<'p>(expression: Expr<'p>, calls: &[Expr<'p>], columns: &mut Vec<Expr<'p>>) {
+pub(crate) fn columns_beside<'p>(
+    expression: Expr<'p>,
+    calls: &[Expr<'p>],
+    columns: &mut Vec<Expr<'p>>,
+) {
     if kind(expression) == ExprKind::Column {
         columns.push(expression);
     } else if !calls.iter().any(|call| call.is_same_as(expression)) {
@@ -79,13 +83,13 @@ pub fn columns_beside<'p>(expression: Expr<'p>, calls: &[Expr<'p>], columns: &mu
 }
 
 /// The columns that expressions name, each once.
-pub fn columns_of<'p>(expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
+pub(crate) fn columns_of<'p>(expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
     let mut columns = Vec::new();
     expressions.iter().for_each(|expression| columns_beside(*expression, &[], &mut columns));
     distinct(columns)
 }
 
-pub fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
+pub(crate) fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
     expressions.into_iter().fold(Vec::new(), |mut distinct: Vec<Expr<'_>>, expression| {
         if !distinct.iter().any(|known| known.is_same_as(expression)) {
             distinct.push(expression);
@@ -96,7 +100,7 @@ pub fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
 
 /// Whether the model is named by a constant or by columns, and that name and the features can be had
 /// from these inputs.
-pub fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
+pub(crate) fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let Some((_, arguments)) = call.as_call() else { return false };
     let Some((model, features)) = arguments.split_first() else { return false };
     let can_read = |argument: &Expr<'_>| never_errors(*argument) && is_made_of(*argument, inputs);
@@ -109,7 +113,7 @@ pub fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
 }
 
 /// A call's arguments that differ from row to row: features, and the model's name.
-pub fn varying_arguments(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
+pub(crate) fn varying_arguments(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     arguments.into_iter().filter(|argument| kind(*argument) != ExprKind::Constant)
 }

@@ -13,7 +13,7 @@ const PIECE: usize = 8 << 10;
 /// Larger values are allocated for themselves.
 const MAX_SMALL: usize = PIECE / 8;
 
-pub struct Copies {
+pub(crate) struct Copies {
     memory: MemoryContext,
     /// Where the piece has room, and for how many bytes.
     next: *mut u8,
@@ -23,21 +23,21 @@ pub struct Copies {
 }
 
 impl Copies {
-    pub fn new(memory: MemoryContext) -> Copies {
+    pub(crate) fn new(memory: MemoryContext) -> Copies {
         Copies { memory, next: ptr::null_mut(), left: 0, bytes: 0 }
     }
 
-    pub fn memory(&self) -> MemoryContext {
+    pub(crate) fn memory(&self) -> MemoryContext {
         self.memory
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// # Safety
     /// No copy is used any more; called as `unguarded_exec` says.
-    pub unsafe fn clear(&mut self) {
+    pub(crate) unsafe fn clear(&mut self) {
         (self.next, self.left, self.bytes) = (ptr::null_mut(), 0, 0);
         // SAFETY: the caller says so.
         unsafe { unguarded::MemoryContextReset(self.memory) }
@@ -46,7 +46,7 @@ impl Copies {
     /// # Safety
     /// The value is of a type of that length, as pg_type has it; called as `unguarded_exec` says.
     #[inline]
-    pub unsafe fn copy(&mut self, value: Datum, length: i16) -> Datum {
+    pub(crate) unsafe fn copy(&mut self, value: Datum, length: i16) -> Datum {
         // SAFETY: the caller says so. What is stored out of line in a table stays there while the
         // statement's snapshot can see it; anything else that lies elsewhere is fetched.
         unsafe {
@@ -67,7 +67,7 @@ impl Copies {
     /// # Safety
     /// The value is a text, and is not freed for `'a`.
     #[inline]
-    pub unsafe fn stored_text<'a>(value: Datum) -> Option<&'a [u8]> {
+    pub(crate) unsafe fn stored_text<'a>(value: Datum) -> Option<&'a [u8]> {
         // SAFETY: the caller says so.
         unsafe {
             let text = value.cast_mut_ptr::<varlena>();
@@ -128,6 +128,9 @@ unsafe fn length_of(value: Datum, length: i16) -> usize {
 }
 
 /// Whether a value refers to another place in memory, as an array in the middle of work on it does.
+///
+/// # Safety
+/// The pointer is to a valid varlena.
 #[inline]
 unsafe fn is_in_memory_toast(value: *mut varlena) -> bool {
     // SAFETY: the first byte of a varlena says whether it is a reference, the second to what.

@@ -17,7 +17,7 @@ use super::paths::{Path, PathKind};
 
 /// What an expression's node itself does, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExprKind {
+pub(crate) enum ExprKind {
     Column,
     Constant,
     /// A parameter of the statement, or of the row of an outer loop.
@@ -37,7 +37,7 @@ pub enum ExprKind {
     Other,
 }
 
-pub fn kind(expression: Expr<'_>) -> ExprKind {
+pub(crate) fn kind(expression: Expr<'_>) -> ExprKind {
     match expression.tag() {
         _ if expression.is_of_outer_level() || expression.returns_set() => ExprKind::Other,
         NodeTag::T_Var => ExprKind::Column,
@@ -82,7 +82,7 @@ const NEVER_FAIL: [u32; 6] = [
 ];
 
 /// Whether the expression may be evaluated for a row that nobody has asked for.
-pub fn never_errors(expression: Expr<'_>) -> bool {
+pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     let functions_never_fail = || expression.functions().into_iter().all(never_fails);
     match kind(expression) {
         ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
@@ -104,7 +104,7 @@ fn never_fails(function: Oid) -> bool {
 }
 
 /// Whether the expression can be had from these inputs by what never errors.
-pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
+pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let is_input = || inputs.iter().any(|input| input.is_same_as(expression));
     match kind(expression) {
         ExprKind::Constant | ExprKind::Parameter => true,
@@ -118,7 +118,7 @@ pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
 
 /// Whether the expression may be evaluated later than it would have been, by another node: it may
 /// fail, but has no effect, and no plan of its own.
-pub fn has_no_effects(expression: Expr<'_>) -> bool {
+pub(crate) fn has_no_effects(expression: Expr<'_>) -> bool {
     !expression.is_volatile() && has_no_plan(expression)
 }
 
@@ -128,7 +128,7 @@ fn has_no_plan(expression: Expr<'_>) -> bool {
 }
 
 /// Whether rows of the path may be read before they are asked for.
-pub fn may_read_ahead(path: Path<'_>) -> bool {
+pub(crate) fn may_read_ahead(path: Path<'_>) -> bool {
     reads_ahead(path, true)
 }
 

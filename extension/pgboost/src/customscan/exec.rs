@@ -9,6 +9,8 @@
 //! Conditions, where the node has any, are tested when a row would be handed out, and those that do
 //! not pass are passed over. So they too fail for the row that is asked for and for no later one.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::time::Instant;
 
 use pg_interface::{fault, report, unguarded};
@@ -50,6 +52,9 @@ pub(super) struct Node {
 }
 
 /// The node of a state, once it has begun.
+///
+/// # Safety
+/// The state is one that `create` made, and nothing else borrows its node for `'a`.
 pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut Node {
     // SAFETY: the state was made by `create`, and `begin` has set its node.
     unsafe { &mut *(*state.cast::<State>()).node }
@@ -139,17 +144,24 @@ fn is_timed(instrument: &pg_sys::Instrumentation) -> bool {
     instrument.need_timer
 }
 
+/// # Safety
+/// PostgreSQL's memory may be allocated, and an error may jump over the caller.
 #[pg_guard]
 unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
+/// # Safety
+/// The rows of the node's batch are read.
 #[pg_guard]
 unsafe extern "C-unwind" fn score(node: &mut Node) {
     node.score();
 }
 
 /// Hands out the next row. Runs on frames as `unguarded_exec` describes them, and so do the functions below.
+///
+/// # Safety
+/// PostgreSQL calls it with the state of a node that has begun.
 pub(super) unsafe extern "C-unwind" fn next(
     state: *mut pg_sys::CustomScanState,
 ) -> *mut pg_sys::TupleTableSlot {
@@ -192,6 +204,8 @@ pub(super) unsafe extern "C-unwind" fn next(
     }
 }
 
+/// # Safety
+/// The node has begun; an error may jump over the caller.
 unsafe fn read_ahead(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {
@@ -217,6 +231,9 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
 ///
 /// The plan below stands at the last row that was read, or behind it, and is first brought back to
 /// the last one that was handed out.
+///
+/// # Safety
+/// The node has begun, and its plan can scan backwards.
 unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `next`.
     unsafe {
@@ -239,6 +256,8 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it with the state of a node that has begun.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanState) {
     // SAFETY: PostgreSQL passes a running node.
@@ -257,6 +276,8 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it with the state of a node that has begun.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn end(state: *mut pg_sys::CustomScanState) {
     // SAFETY: PostgreSQL passes a node that has begun.

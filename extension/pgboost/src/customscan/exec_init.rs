@@ -1,5 +1,7 @@
 //! Readies a batch to run: from its plan, and the columns that its output and its calls need.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::ffi::CStr;
 
 use pg_interface::nodes::{self, Expr};
@@ -17,6 +19,8 @@ use super::row_output::{RowOutput, Source};
 use super::rows::{KeptColumn, Rows};
 use crate::error::Error;
 
+/// # Safety
+/// PostgreSQL calls it with a state that `create` made.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn begin(
     state: *mut CustomScanState,
@@ -47,7 +51,7 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let limit =
             private.next().and_then(|limit| nodes::list_integers(limit).next()).unwrap_or(0);
         let given: Vec<Vec<Given>> =
-            private.map(|noted| given::read(nodes::list_integers(noted))).collect();
+            private.map(|recorded| given::read(nodes::list_integers(recorded))).collect();
         let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - given.len();
         let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
             .skip(inputs)
@@ -104,6 +108,9 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
 }
 
 /// The numbers of the scan tuple's columns that an output refers to.
+///
+/// # Safety
+/// The list is of target entries, and valid.
 unsafe fn references(output: *mut List) -> Vec<i32> {
     fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
         // SAFETY: an expression is a valid node.
@@ -117,6 +124,9 @@ unsafe fn references(output: *mut List) -> Vec<i32> {
 }
 
 /// The number of the scan tuple's column that a node refers to, if it is a reference.
+///
+/// # Safety
+/// The node is an expression, and valid.
 unsafe fn reference(node: *mut pg_sys::Node) -> Option<i32> {
     // SAFETY: the node is valid and is read by its tag.
     unsafe {
@@ -127,6 +137,8 @@ unsafe fn reference(node: *mut pg_sys::Node) -> Option<i32> {
     }
 }
 
+/// # Safety
+/// The list is of target entries, and valid.
 unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     // SAFETY: the tuple is a target list.
     unsafe {
@@ -140,6 +152,8 @@ unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     }
 }
 
+/// # Safety
+/// PostgreSQL's memory may be allocated.
 unsafe fn memory(name: &'static CStr) -> MemoryContext {
     // SAFETY: the name lives for ever.
     unsafe {
@@ -153,6 +167,8 @@ unsafe fn memory(name: &'static CStr) -> MemoryContext {
     }
 }
 
+/// # Safety
+/// The state is that of a node that begins, and the lists are its plan's.
 unsafe fn plain_projection(
     scan: *mut CustomScanState,
     inputs: usize,
@@ -171,6 +187,9 @@ unsafe fn plain_projection(
 }
 
 /// A copy of a list of expressions with the calls in place of the references to their columns.
+///
+/// # Safety
+/// The list is of target entries, and valid.
 unsafe fn plainly(expressions: *mut List, inputs: usize, calls: &[Call]) -> *mut List {
     let mut calls = WithCalls { inputs, calls };
     // SAFETY: the expressions are over the scan tuple.
@@ -183,6 +202,9 @@ struct WithCalls<'a> {
 }
 
 /// A copy of an expression with the calls in place of the references to their columns.
+///
+/// # Safety
+/// The list is of expressions, and valid.
 unsafe extern "C-unwind" fn with_calls(
     node: *mut pg_sys::Node,
     context: *mut std::ffi::c_void,
@@ -204,6 +226,9 @@ unsafe extern "C-unwind" fn with_calls(
 }
 
 /// A copy of a node whose parts went through `with_calls`.
+///
+/// # Safety
+/// The node is null or valid, and the context is the one that `with_calls` passed.
 unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
     type Mutator =
         unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
@@ -229,6 +254,9 @@ unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *m
 }
 
 /// Where the output's columns come from, if all of them are columns of the scan tuple.
+///
+/// # Safety
+/// The list is of target entries, and valid.
 unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Option<Vec<Source>> {
     // SAFETY: the output is a target list.
     let entries = unsafe { nodes::list_pointers::<TargetEntry>(output) };

@@ -2,6 +2,8 @@
 //! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
 //! that took.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::ffi::{CStr, CString};
 
 use pg_interface::nodes;
@@ -15,6 +17,8 @@ use crate::guc;
 /// Stands for the models of a call whose model is named by columns.
 const BY_COLUMN: &str = "by column";
 
+/// # Safety
+/// PostgreSQL calls it with the state of a node, and a valid output.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn explain(
     state: *mut pg_sys::CustomScanState,
@@ -50,6 +54,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
     }
 }
 
+/// # Safety
+/// The output of EXPLAIN is valid.
 unsafe fn integer(label: &CStr, value: i64, explain: *mut pg_sys::ExplainState) {
     // SAFETY: the strings end in a NUL; a null pointer stands for no unit.
     unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, explain) }

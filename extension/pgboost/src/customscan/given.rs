@@ -10,7 +10,7 @@ use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub(crate) enum Given {
     Constant,
     Column(i32),
     /// An array's elements, or a row's columns in their order.
@@ -18,7 +18,7 @@ pub enum Given {
 }
 
 /// The elements of an array that is written as such; else the argument itself.
-pub fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
+pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
     let elements = argument.as_array().unwrap_or_default();
     let constant = elements.iter().any(|element| element.tag() == NodeTag::T_Const);
     if elements.is_empty() || constant { vec![argument] } else { elements }
@@ -29,7 +29,7 @@ pub fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
 /// # Safety
 /// The inputs are a target list; the call's path saw to it that every feature, or what it is spread to, is in
 /// it.
-pub unsafe fn noted(call: Expr<'_>, inputs: *mut List) -> *mut List {
+pub(crate) unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     let mut numbers = std::ptr::null_mut();
     // SAFETY: the caller says so; makes a list of integers.
@@ -50,6 +50,8 @@ pub unsafe fn noted(call: Expr<'_>, inputs: *mut List) -> *mut List {
     numbers
 }
 
+/// # Safety
+/// The list is of expressions, and valid.
 unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {
@@ -59,6 +61,8 @@ unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
     }
 }
 
+/// # Safety
+/// The list is of expressions, and valid.
 unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {
@@ -72,8 +76,8 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     }
 }
 
-/// What the plan has noted.
-pub fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<Given> {
+/// What the plan has recorded.
+pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<Given> {
     let mut numbers = numbers.into_iter();
     let mut given = Vec::new();
     while let Some(number) = numbers.next() {
@@ -88,7 +92,7 @@ pub fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<Given> {
 
 impl Given {
     /// The columns that it is made of.
-    pub fn columns(&self) -> &[i32] {
+    pub(crate) fn columns(&self) -> &[i32] {
         match self {
             Given::Constant => &[],
             Given::Column(column) => std::slice::from_ref(column),
@@ -100,7 +104,7 @@ impl Given {
     ///
     /// # Safety
     /// The cell holds the argument, a copy that is the caller's own; the tuple is a target list.
-    pub unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
+    pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
         // SAFETY: the caller says so; nodes are read by their tags, and one of zeros but for its tag is
         // what makeNode returns.
         unsafe {
@@ -151,7 +155,7 @@ unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
 }
 
 /// Whether an expression is the whole row of a table, as one value.
-pub fn is_whole_row(expression: Expr<'_>) -> bool {
+pub(crate) fn is_whole_row(expression: Expr<'_>) -> bool {
     // SAFETY: the node is read by its tag.
     expression.tag() == NodeTag::T_Var
         && unsafe { (*expression.node().cast::<Var>()).varattno == 0 }

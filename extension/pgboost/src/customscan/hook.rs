@@ -6,6 +6,8 @@
 //! planned as all others are, and what is placed as a path is turned into a plan, numbered, checked
 //! for parameters and cached by PostgreSQL's own code.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
 
@@ -15,7 +17,7 @@ use super::placement;
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
 /// Makes PostgreSQL show the finished paths of every query level from now on.
-pub fn install() {
+pub(crate) fn install() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
         PREVIOUS = pg_sys::create_upper_paths_hook;
@@ -24,6 +26,9 @@ pub fn install() {
 }
 
 /// Calls the hook that was there before, whose errors pass through here as through C.
+///
+/// # Safety
+/// PostgreSQL calls it with a query level that is planned.
 unsafe extern "C-unwind" fn upper_paths(
     root: *mut PlannerInfo,
     stage: UpperRelationKind::Type,
@@ -42,6 +47,8 @@ unsafe extern "C-unwind" fn upper_paths(
     }
 }
 
+/// # Safety
+/// Both are valid, as PostgreSQL passed them to the hook.
 #[pg_guard]
 unsafe extern "C-unwind" fn level_is_planned(root: *mut PlannerInfo, result: *mut RelOptInfo) {
     // SAFETY: PostgreSQL plans the level until this returns.

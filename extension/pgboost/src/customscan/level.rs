@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 
 use super::paths::Path;
 
-pub struct QueryLevel<'p> {
+pub(crate) struct QueryLevel<'p> {
     root: *mut pg_sys::PlannerInfo,
     result: *mut pg_sys::RelOptInfo,
     planning: PhantomData<&'p ()>,
@@ -16,15 +16,18 @@ pub struct QueryLevel<'p> {
 impl<'p> QueryLevel<'p> {
     /// # Safety
     /// Both belong to a level that is being planned, and are valid for `'p`.
-    pub unsafe fn new(root: *mut pg_sys::PlannerInfo, result: *mut pg_sys::RelOptInfo) -> Self {
+    pub(crate) unsafe fn new(
+        root: *mut pg_sys::PlannerInfo,
+        result: *mut pg_sys::RelOptInfo,
+    ) -> Self {
         QueryLevel { root, result, planning: PhantomData }
     }
 
-    pub fn root(&self) -> *mut pg_sys::PlannerInfo {
+    pub(crate) fn root(&self) -> *mut pg_sys::PlannerInfo {
         self.root
     }
 
-    pub fn replace_paths(&self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
+    pub(crate) fn replace_paths(&self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
         // SAFETY: the lists are of paths, which nobody else reads meanwhile.
         unsafe {
             for list in [(*self.result).pathlist, (*self.result).partial_pathlist] {
@@ -40,7 +43,7 @@ impl<'p> QueryLevel<'p> {
     /// others. Then PostgreSQL may evaluate its plan once more, for another version of some rows and
     /// the same of others. Where it changes the rows of one table alone, it runs a second copy of
     /// the plan, whose scan has the new version as its only row.
-    pub fn may_reevaluate_rows(&self) -> bool {
+    pub(crate) fn may_reevaluate_rows(&self) -> bool {
         self.levels().any(|root| {
             // SAFETY: the levels are valid.
             unsafe {
@@ -58,25 +61,25 @@ impl<'p> QueryLevel<'p> {
     }
 
     /// Whether this level or one around it has a LIMIT.
-    pub fn has_limit(&self) -> bool {
+    pub(crate) fn has_limit(&self) -> bool {
         // SAFETY: the levels are valid.
         self.levels().any(|root| unsafe { !(*(*root).parse).limitCount.is_null() })
     }
 
     /// How many rows LIMIT and OFFSET ask of this level, if both are constants.
-    pub fn row_limit(&self) -> Option<f64> {
+    pub(crate) fn row_limit(&self) -> Option<f64> {
         // SAFETY: the level is valid.
         let limit = unsafe { (*self.root).limit_tuples };
         (limit >= 0.0).then_some(limit)
     }
 
-    pub fn has_order(&self) -> bool {
+    pub(crate) fn has_order(&self) -> bool {
         // SAFETY: the level is valid.
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
     }
 
     /// The part of rows that pass these conditions, as far as the planner knows.
-    pub fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
+    pub(crate) fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.
         unsafe {
             let list = nodes::list_of(conditions.iter().map(|condition| condition.node()));
@@ -86,14 +89,14 @@ impl<'p> QueryLevel<'p> {
     }
 
     /// What the planner thinks that it costs to evaluate an expression for a row.
-    pub fn cost(&self, expression: Expr<'p>) -> f64 {
+    pub(crate) fn cost(&self, expression: Expr<'p>) -> f64 {
         let mut cost = pg_sys::QualCost::default();
         // SAFETY: the expression belongs to this level.
         unsafe { pg_sys::cost_qual_eval_node(&mut cost, expression.node(), self.root) };
         cost.per_tuple
     }
 
-    pub fn projected(&self, path: Path<'p>, columns: &[Expr<'p>]) -> Path<'p> {
+    pub(crate) fn projected(&self, path: Path<'p>, columns: &[Expr<'p>]) -> Path<'p> {
         // SAFETY: the path and the columns belong to this level.
         unsafe {
             let path = path.as_ptr();

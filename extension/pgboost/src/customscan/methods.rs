@@ -1,5 +1,7 @@
 //! The tables by which PostgreSQL calls the node: when its plan is started, and while it runs.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, CustomExecMethods, CustomScan, CustomScanMethods, Node, NodeTag};
 
@@ -37,11 +39,13 @@ pub(super) fn scan() -> *const CustomScanMethods {
 }
 
 /// Tells PostgreSQL of the node, so that a parallel worker knows it by its name.
-pub fn register() {
+pub(crate) fn register() {
     // SAFETY: the table lives for ever.
     unsafe { pg_sys::RegisterCustomScanMethods(scan()) }
 }
 
+/// # Safety
+/// PostgreSQL calls it with a plan that `make_plan` made.
 #[pg_guard]
 unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut Node {
     // SAFETY: a node of zeros but for its tag is what makeNode returns.

@@ -36,5 +36,5 @@ mod plan;
 mod row_output;
 mod rows;
 
-pub use hook::install as install_hook;
-pub use methods::register;
+pub(crate) use hook::install as install_hook;
+pub(crate) use methods::register;

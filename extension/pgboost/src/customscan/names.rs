@@ -10,13 +10,13 @@ use super::copies::Copies;
 use crate::name_hash::NameMap;
 
 /// The number of a name that is NULL.
-pub const NO_NAME: u32 = u32::MAX;
+pub(crate) const NO_NAME: u32 = u32::MAX;
 
 /// Bytes that a text takes besides its copy: its number, and its place in a table that is half full.
 const TEXT_BYTES: usize = size_of::<Datum>() + 2 * (size_of::<(&[u8], u32)>() + 1);
 
 #[derive(Default)]
-pub struct Names {
+pub(crate) struct Names {
     /// Of each row the number of its text.
     numbers: Vec<u32>,
     texts: Vec<Datum>,
@@ -27,15 +27,15 @@ pub struct Names {
 
 impl Names {
     /// Bytes that the texts take here.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.texts.len() * TEXT_BYTES
     }
 
-    pub fn make_room(&mut self, rows: usize) {
+    pub(crate) fn make_room(&mut self, rows: usize) {
         self.numbers.reserve(rows.saturating_sub(self.numbers.len()));
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.numbers.clear();
         self.texts.clear();
         self.known.clear();
@@ -47,7 +47,7 @@ impl Names {
     /// # Safety
     /// The value is a text; called as `unguarded_exec` says.
     #[inline]
-    pub unsafe fn push(&mut self, name: Option<Datum>, copies: &mut Copies) {
+    pub(crate) unsafe fn push(&mut self, name: Option<Datum>, copies: &mut Copies) {
         let number = match name {
             // SAFETY: the caller says so.
             Some(name) => unsafe { self.number_of(name, copies) },
@@ -87,18 +87,18 @@ impl Names {
     }
 
     /// Of each row the number of its text, `NO_NAME` if it is NULL.
-    pub fn numbers(&self) -> &[u32] {
+    pub(crate) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
     /// The texts by their numbers.
-    pub fn texts(&self) -> &[Datum] {
+    pub(crate) fn texts(&self) -> &[Datum] {
         &self.texts
     }
 
     /// The name of a row.
     #[inline]
-    pub fn of(&self, row: usize) -> Option<Datum> {
+    pub(crate) fn of(&self, row: usize) -> Option<Datum> {
         self.texts.get(*self.numbers.get(row)? as usize).copied()
     }
 }

@@ -16,17 +16,17 @@ use pgrx::pg_sys::{NodeTag::T_UniquePath, UniquePath};
 use pgrx::pg_sys::{NodeTag::T_UpperUniquePath as T_UniquePath, UpperUniquePath as UniquePath};
 
 /// The name of a batch's path, and of its node in EXPLAIN.
-pub const NAME: &CStr = c"BatchPredict";
+pub(crate) const NAME: &CStr = c"BatchPredict";
 
 /// A step of a possible plan, with all steps below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Path<'p> {
+pub(crate) struct Path<'p> {
     path: *mut pg_sys::Path,
     planning: PhantomData<&'p ()>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathKind {
+pub(crate) enum PathKind {
     /// Computes the output from each row of what is below.
     Projection,
     /// Aggregates rows, in the first or only of its stages.
@@ -56,15 +56,15 @@ pub enum PathKind {
 impl<'p> Path<'p> {
     /// # Safety
     /// The path is valid for `'p`.
-    pub unsafe fn new(path: *mut pg_sys::Path) -> Self {
+    pub(crate) unsafe fn new(path: *mut pg_sys::Path) -> Self {
         Path { path, planning: PhantomData }
     }
 
-    pub fn as_ptr(self) -> *mut pg_sys::Path {
+    pub(crate) fn as_ptr(self) -> *mut pg_sys::Path {
         self.path
     }
 
-    pub fn kind(self) -> PathKind {
+    pub(crate) fn kind(self) -> PathKind {
         // SAFETY: the path is valid and is read by its tag.
         unsafe {
             match (*self.path).type_ {
@@ -119,18 +119,18 @@ impl<'p> Path<'p> {
     }
 
     /// Whether it finds rows by an index.
-    pub fn uses_index(self) -> bool {
+    pub(crate) fn uses_index(self) -> bool {
         // SAFETY: the path is valid.
         let tag = unsafe { (*self.path).type_ };
         matches!(tag, NodeTag::T_IndexPath | NodeTag::T_BitmapHeapPath)
     }
 
-    pub fn below(self) -> Vec<Path<'p>> {
+    pub(crate) fn below(self) -> Vec<Path<'p>> {
         // SAFETY: the places belong to the path.
         self.places().into_iter().map(|place| unsafe { Path::new(*place) }).collect()
     }
 
-    pub fn replace_below(self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
+    pub(crate) fn replace_below(self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
         for place in self.places() {
             // SAFETY: the places belong to the path, which nobody else reads meanwhile.
             unsafe { *place = replacement(Path::new(*place)).path };
@@ -183,13 +183,13 @@ impl<'p> Path<'p> {
         }
     }
 
-    pub fn outputs(self) -> Vec<Expr<'p>> {
+    pub(crate) fn outputs(self) -> Vec<Expr<'p>> {
         // SAFETY: a path's target is a list of expressions.
         unsafe { Expr::all((*(*self.path).pathtarget).exprs) }
     }
 
     /// The conditions that are tested on its rows, or on groups of them.
-    pub fn conditions(self) -> Vec<Expr<'p>> {
+    pub(crate) fn conditions(self) -> Vec<Expr<'p>> {
         // SAFETY: the lists are those of conditions that the planner keeps for such paths.
         unsafe {
             match self.kind() {
@@ -212,13 +212,13 @@ impl<'p> Path<'p> {
     }
 
     /// Whether it depends on the rows of another path.
-    pub fn is_parameterized(self) -> bool {
+    pub(crate) fn is_parameterized(self) -> bool {
         // SAFETY: the path is valid.
         unsafe { !(*self.path).param_info.is_null() }
     }
 
     /// Whether it reads rows of a table.
-    pub fn reads_table(self) -> bool {
+    pub(crate) fn reads_table(self) -> bool {
         // SAFETY: the path is valid.
         unsafe { (*(*self.path).parent).rtekind == pg_sys::RTEKind::RTE_RELATION }
     }
@@ -226,7 +226,7 @@ impl<'p> Path<'p> {
     /// Whether a scan has a condition that is tested once for all of its rows. The planner puts a node on top
     /// of it for that, which computes what the path was to compute before it had a batch
     /// (src/backend/optimizer/plan/createplan.c, `create_gating_plan`).
-    pub fn is_gated(self) -> bool {
+    pub(crate) fn is_gated(self) -> bool {
         // SAFETY: the path is valid; the lists are those of conditions that the planner keeps.
         unsafe {
             let gates = |list| {
@@ -239,13 +239,13 @@ impl<'p> Path<'p> {
         }
     }
 
-    pub fn set_rows(self, rows: f64) {
+    pub(crate) fn set_rows(self, rows: f64) {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows = rows };
     }
 
     /// How many rows the planner expects of it.
-    pub fn rows(self) -> f64 {
+    pub(crate) fn rows(self) -> f64 {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows }
     }

@@ -29,7 +29,7 @@ use crate::guc;
 /// gains nothing before its third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
 
-pub fn place(level: &QueryLevel<'_>) {
+pub(crate) fn place(level: &QueryLevel<'_>) {
     // A LIMIT of few rows is the usual case of a query that predicts for one, and is planned as fast
     // as if nobody looked. The planner knows of no such limit where a level aggregates; where it
     // sorts, rows that are not asked for may be predicted as well.

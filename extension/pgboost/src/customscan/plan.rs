@@ -4,7 +4,9 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is noted as numbers (`given`).
+//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`given`).
+
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
 use pg_interface::nodes::{self, Expr};
 use pgrx::pg_guard;
@@ -19,6 +21,8 @@ use super::{given, methods};
 /// That the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
 
+/// # Safety
+/// PostgreSQL calls it with a path that `batch_path` made, and the plan below it.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
     root: *mut PlannerInfo,
@@ -65,6 +69,9 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
 }
 
 /// Whether these expressions name a table's whole row other than as an argument of these calls.
+///
+/// # Safety
+/// The nodes are calls, and valid.
 unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
     // SAFETY: calls are expressions.
     let calls: Vec<_> = calls.iter().map(|call| unsafe { Expr::new(*call) }).collect();
@@ -76,6 +83,9 @@ unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
 /// Lets a scan of a table hand on all columns as they are, if it only picks some of them: picking them here
 /// costs nothing, and there a copy. With `spreads_rows` that holds for whole rows too, of which it then need
 /// not form a value.
+///
+/// # Safety
+/// The plan is one that is being made for that query level.
 unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bool) {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
@@ -99,6 +109,9 @@ unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bo
 }
 
 /// Whether a plan scans a table and has its rows as they are stored.
+///
+/// # Safety
+/// The plan is valid.
 unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
     // SAFETY: the plan is valid.
     let kind = unsafe { (*plan).type_ };
@@ -114,6 +127,9 @@ unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
 
 /// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
 /// the scan turned out to be below another plan, that tests them as ever.
+///
+/// # Safety
+/// The plan is valid, and of a scan.
 unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
     unsafe {
@@ -129,6 +145,8 @@ unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     }
 }
 
+/// # Safety
+/// The list is of expressions, the nodes are calls, and all are valid.
 unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: the inputs are a target list.
     unsafe {
@@ -143,11 +161,14 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
 }
 
 /// How many rows LIMIT asks for, 0 standing for not known, and for each call where its arguments come from.
+///
+/// # Safety
+/// The list is of expressions, the nodes are calls, and all are valid.
 unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-        let noted = calls.iter().map(|call| given::noted(Expr::new(*call), inputs));
-        nodes::list_of(std::iter::once(limit).chain(noted))
+        let recorded = calls.iter().map(|call| given::recorded(Expr::new(*call), inputs));
+        nodes::list_of(std::iter::once(limit).chain(recorded))
     }
 }

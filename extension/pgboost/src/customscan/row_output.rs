@@ -35,6 +35,9 @@ pub(super) enum Source {
 
 /// The output of a row of the plan below, with the calls evaluated one by one; null if a condition
 /// is not met.
+///
+/// # Safety
+/// The slots are filled; an error may jump over the caller.
 pub(super) unsafe fn evaluate_plainly(
     batch: &RowOutput,
     slot: *mut TupleTableSlot,
@@ -54,6 +57,9 @@ pub(super) unsafe fn evaluate_plainly(
 }
 
 /// The output of a row of the batch; null if a condition is not met.
+///
+/// # Safety
+/// The batch has that row; an error may jump over the caller.
 #[inline]
 pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
@@ -84,6 +90,9 @@ pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableS
 }
 
 /// The output, if the scan tuple meets these conditions; else null.
+///
+/// # Safety
+/// The slots are filled; an error may jump over the caller.
 #[inline]
 unsafe fn output_if(
     batch: &RowOutput,
@@ -109,6 +118,9 @@ unsafe fn output_if(
 }
 
 /// The output, computed from the scan tuple; the scan tuple itself if they are the same.
+///
+/// # Safety
+/// The slots are filled; an error may jump over the caller.
 unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
     // SAFETY: the node is running; the scan tuple's slot is a virtual one.
     unsafe {
@@ -125,6 +137,9 @@ unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut Tup
 }
 
 /// The output of a scored row, put together without the scan tuple.
+///
+/// # Safety
+/// The batch has that row, and the columns are those of the slot.
 #[inline]
 unsafe fn output_directly(
     batch: &RowOutput,

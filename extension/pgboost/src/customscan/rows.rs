@@ -15,19 +15,19 @@ use super::copies::Copies;
 use super::names::Names;
 
 #[derive(Clone, Copy)]
-pub struct KeptColumn {
+pub(crate) struct KeptColumn {
     /// Its number in the rows of the plan below, from 1.
-    pub number: i32,
+    pub(crate) number: i32,
     /// Its type's length as in pg_type, or nothing if it is passed by value.
-    pub by_reference: Option<i16>,
-    pub is_real: bool,
+    pub(crate) by_reference: Option<i16>,
+    pub(crate) is_real: bool,
 }
 
-pub struct Rows {
-    pub columns: Vec<KeptColumn>,
+pub(crate) struct Rows {
+    pub(crate) columns: Vec<KeptColumn>,
     /// The number of the last of them.
-    pub last_column: i32,
-    pub count: usize,
+    pub(crate) last_column: i32,
+    pub(crate) count: usize,
     /// Place of the first column, if all are neighbours in the table and passed by value.
     run: Option<usize>,
     values: Vec<Datum>,
@@ -36,7 +36,7 @@ pub struct Rows {
     reals: Option<Vec<f32>>,
     /// The one column that is no feature but names the model, if features are kept as f32 beside it.
     named: Option<Named>,
-    pub copies: Copies,
+    pub(crate) copies: Copies,
 }
 
 struct Named {
@@ -48,7 +48,11 @@ struct Named {
 
 impl Rows {
     /// No rows, of these columns, which may be nothing but features; `memory` is reset for each batch.
-    pub fn new(columns: Vec<KeptColumn>, only_features: bool, memory: MemoryContext) -> Rows {
+    pub(crate) fn new(
+        columns: Vec<KeptColumn>,
+        only_features: bool,
+        memory: MemoryContext,
+    ) -> Rows {
         let neighbours = columns.windows(2).all(|pair| match pair {
             [left, right] => left.number + 1 == right.number,
             _ => true,
@@ -73,7 +77,7 @@ impl Rows {
 
     /// Keeps the column at that place as a name, and the others, which are nothing but features, as f32; if
     /// they are of these types.
-    pub fn keep_names(&mut self, place: usize) {
+    pub(crate) fn keep_names(&mut self, place: usize) {
         let is_text = |column: &KeptColumn| column.by_reference == Some(-1);
         let is_name = |index: &usize| *index == place;
         let fits = |(index, column)| if is_name(&index) { is_text(column) } else { column.is_real };
@@ -89,7 +93,7 @@ impl Rows {
     }
 
     /// Bytes that a row takes besides copied values, and besides the numbers of names.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         let cell = match self.reals {
             Some(_) => size_of::<f32>(),
             None => size_of::<Datum>() + size_of::<bool>(),
@@ -103,11 +107,11 @@ impl Rows {
     }
 
     /// Bytes of copied values.
-    pub fn copied_bytes(&self) -> usize {
+    pub(crate) fn copied_bytes(&self) -> usize {
         self.copies.bytes() + self.named.as_ref().map_or(0, |named| named.names.bytes())
     }
 
-    pub fn make_room(&mut self, rows: usize) {
+    pub(crate) fn make_room(&mut self, rows: usize) {
         let cells = rows * self.width();
         if let Some(named) = &mut self.named {
             named.names.make_room(rows);
@@ -127,25 +131,25 @@ impl Rows {
     }
 
     /// The features of all rows, if that is what they are kept as.
-    pub fn reals(&self) -> Option<&[f32]> {
+    pub(crate) fn reals(&self) -> Option<&[f32]> {
         self.reals.as_ref()?.get(..self.count * self.width())
     }
 
     /// The names of the rows, if they are kept beside features.
-    pub fn names(&self) -> Option<&Names> {
+    pub(crate) fn names(&self) -> Option<&Names> {
         self.named.as_ref().map(|named| &named.names)
     }
 
     /// The features of a row, if that is what they are kept as.
     #[inline]
-    pub fn reals_of(&self, row: usize) -> &[f32] {
+    pub(crate) fn reals_of(&self, row: usize) -> &[f32] {
         let width = self.width();
         let reals = self.reals.as_ref().and_then(|reals| reals.get(row * width..(row + 1) * width));
         reals.unwrap_or_default()
     }
 
     /// Sees to it that [`Rows::row`] has the values; not where names are kept.
-    pub fn fill_cells(&mut self) {
+    pub(crate) fn fill_cells(&mut self) {
         let Some(reals) = self.reals.take() else { return };
         let cells = self.count * self.columns.len();
         self.make_cells(cells);
@@ -158,7 +162,7 @@ impl Rows {
 
     /// # Safety
     /// No value of them is used any more; called as `unguarded_exec` says.
-    pub unsafe fn clear(&mut self) {
+    pub(crate) unsafe fn clear(&mut self) {
         self.count = 0;
         if let Some(named) = &mut self.named {
             named.names.clear();
@@ -172,7 +176,7 @@ impl Rows {
     /// # Safety
     /// The slot is filled with a row of the plan below; called as `unguarded_exec` says.
     #[inline]
-    pub unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
+    pub(crate) unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
         let first = self.count * self.width();
         self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
@@ -226,7 +230,7 @@ impl Rows {
     /// # Safety
     /// The slot has a place for each of them.
     #[inline]
-    pub unsafe fn put(&self, row: usize, slot: *mut TupleTableSlot) {
+    pub(crate) unsafe fn put(&self, row: usize, slot: *mut TupleTableSlot) {
         if let Some(named) = &self.named {
             let name = named.names.of(row);
             let reals = named.features.iter().zip(self.reals_of(row));
@@ -258,7 +262,7 @@ impl Rows {
 
     /// The values of a row, and which of them are NULL, in the order of the columns kept.
     #[inline]
-    pub fn row(&self, row: usize) -> (&[Datum], &[bool]) {
+    pub(crate) fn row(&self, row: usize) -> (&[Datum], &[bool]) {
         let width = self.columns.len();
         let cells = row * width..(row + 1) * width;
         (

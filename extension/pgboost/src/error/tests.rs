@@ -8,7 +8,7 @@
     reason = "a test may stop at a surprise"
 )]
 
-use gbdt::{ErrorKind, Limits, Place};
+use gbtrees::{ErrorKind, Limits, Place};
 use pg_interface::{Report, error_table_tests};
 use row_source::SourceError;
 
@@ -45,7 +45,7 @@ fn engine_errors() -> Vec<Error> {
     ErrorKind::ALL
         .iter()
         .flat_map(|kind| {
-            places.iter().map(|place| gbdt::Error::new(*kind, "left child is -3").at(*place))
+            places.iter().map(|place| gbtrees::Error::new(*kind, "left child is -3").at(*place))
         })
         .map(Error::from)
         .collect()
@@ -181,7 +181,10 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
     let mut refused = 0;
     for bytes in damaged_files() {
         let limits = Limits::default();
-        let Err(error) = gbdt::parse(&bytes, &limits, &mut || ()) else { continue };
+        let Err(error) = gbtrees::internals::parse(&bytes, &limits, gbtrees::Cancel::never())
+        else {
+            continue;
+        };
         assert_style(&Error::from(error));
         refused += 1;
     }
@@ -190,7 +193,7 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
 
 /// A model file damaged at every place: cut short, and with each byte replaced.
 fn damaged_files() -> Vec<Vec<u8>> {
-    let model = include_bytes!("../../../gbdt/tests/golden/2.1.4/no_trees_multiclass.json");
+    let model = include_bytes!("../../../gbtrees/tests/golden/2.1.4/no_trees_multiclass.json");
     let cut = (0..model.len()).map(|end| model[..end].to_vec());
     let replaced = (0..model.len()).flat_map(|at| {
         [b'"', b'-', b'9', b'{', 0xff].into_iter().map(move |byte| {

@@ -5,34 +5,34 @@
 //! whose variance is the sum of w²(d - mean)² over (sum of w)², times n / (n - 1).
 
 use super::loss;
+use super::predictions::Prediction;
 use super::rows::KnownRow;
 use super::task::Task;
-use crate::predictor::source::Prediction;
 
 /// Half of 95 % of the normal distribution lies within so many standard deviations of its mean.
 const QUANTILE: f64 = 1.959_963_984_540_054;
 
 /// One row of the result.
-pub struct Compared {
-    pub metric: &'static str,
-    pub baseline: Option<f64>,
-    pub candidate: Option<f64>,
-    pub difference: Difference,
+pub(crate) struct Compared {
+    pub(crate) metric: &'static str,
+    pub(crate) baseline: Option<f64>,
+    pub(crate) candidate: Option<f64>,
+    pub(crate) difference: Difference,
     /// Rows on which the candidate's loss is lower than the baseline's, and higher.
-    pub better: i64,
-    pub worse: i64,
+    pub(crate) better: i64,
+    pub(crate) worse: i64,
 }
 
 /// A mean difference and the ends of its interval.
-pub struct Difference {
-    pub mean: Option<f64>,
-    pub lower: Option<f64>,
-    pub upper: Option<f64>,
+pub(crate) struct Difference {
+    pub(crate) mean: Option<f64>,
+    pub(crate) lower: Option<f64>,
+    pub(crate) upper: Option<f64>,
 }
 
 impl Difference {
     /// What the interval says of a loss, which is better where it is lower; nothing without an interval.
-    pub fn verdict(&self) -> Option<&'static str> {
+    pub(crate) fn verdict(&self) -> Option<&'static str> {
         let (lower, upper) = self.lower.zip(self.upper)?;
         Some(match (lower > 0.0, upper < 0.0) {
             (true, _) => "baseline is better",
@@ -92,7 +92,7 @@ impl Sums {
     }
 }
 
-pub struct Comparison {
+pub(crate) struct Comparison {
     task: Task,
     losses: Vec<Sums>,
     /// Of the classes: whether they differ.
@@ -100,12 +100,17 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    pub fn of(task: Task) -> Comparison {
+    pub(crate) fn of(task: Task) -> Comparison {
         let losses = vec![Sums::default(); loss::names(&task).len()];
         Comparison { task, losses, changed: Sums::default() }
     }
 
-    pub fn add(&mut self, row: &KnownRow, baseline: Prediction<'_>, candidate: Prediction<'_>) {
+    pub(crate) fn add(
+        &mut self,
+        row: &KnownRow,
+        baseline: Prediction<'_>,
+        candidate: Prediction<'_>,
+    ) {
         let losses = loss::losses(&self.task, row.target, baseline);
         let others = loss::losses(&self.task, row.target, candidate);
         for ((sums, baseline), candidate) in self.losses.iter_mut().zip(losses).zip(others) {
@@ -122,7 +127,7 @@ impl Comparison {
 
     /// A row for each loss, and for a classifier one of the share of rows whose class changed: to the right
     /// one and from it are as for the error.
-    pub fn results(self) -> Vec<Compared> {
+    pub(crate) fn results(self) -> Vec<Compared> {
         let mut results: Vec<Compared> = loss::names(&self.task)
             .iter()
             .zip(&self.losses)

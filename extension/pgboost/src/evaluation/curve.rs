@@ -9,10 +9,10 @@ use pg_interface::aggregate::Abandon;
 use pg_interface::report::check_for_interrupts;
 use row_source::sorter::{Sorter, work_mem};
 
+use super::predictions::Predictions;
 use super::rows::KnownRow;
 use super::scores::Scores;
 use crate::error::Result;
-use crate::predictor::source::Predictions;
 
 /// Most bytes of the scores of [`Scores`]: nothing interrupts a pass over them.
 const MAX_FEW_BYTES: usize = 16 << 20;
@@ -20,7 +20,7 @@ const MAX_FEW_BYTES: usize = 16 << 20;
 const CLASS: u64 = 1 << 63;
 
 /// The scores of rows, their classes and weights.
-pub struct Curve {
+pub(crate) struct Curve {
     /// Probabilities of one part without weights, as long as there is room for them.
     few: Option<Scores>,
     /// Part, score (the best first), and weight with the class in place of its sign.
@@ -29,9 +29,9 @@ pub struct Curve {
 
 /// Of one part; nothing where it is not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Areas {
-    pub auc: Option<f64>,
-    pub average_precision: Option<f64>,
+pub(crate) struct Areas {
+    pub(crate) auc: Option<f64>,
+    pub(crate) average_precision: Option<f64>,
 }
 
 impl Default for Curve {
@@ -43,7 +43,7 @@ impl Default for Curve {
 impl Curve {
     /// Takes in a row of a part: a finite score, whether it is of the class, and a weight.
     #[inline]
-    pub fn add(&mut self, part: u32, score: f64, positive: bool, weight: f64) -> Result<()> {
+    pub(crate) fn add(&mut self, part: u32, score: f64, positive: bool, weight: f64) -> Result<()> {
         if let Some(scores) = &mut self.few {
             let single = score as f32;
             let plain = part == 0 && weight == 1.0 && f64::from(single) == score;
@@ -60,7 +60,11 @@ impl Curve {
     }
 
     /// Takes in rows that follow one another.
-    pub fn add_all(&mut self, rows: &[KnownRow], predictions: Predictions<'_>) -> Result<()> {
+    pub(crate) fn add_all(
+        &mut self,
+        rows: &[KnownRow],
+        predictions: Predictions<'_>,
+    ) -> Result<()> {
         let mut both = rows.iter().zip(predictions.iter());
         both.try_for_each(|(row, prediction)| {
             self.add(row.part, f64::from(prediction.value()), row.target == 1.0, row.weight)
@@ -68,7 +72,7 @@ impl Curve {
     }
 
     /// The areas, by part.
-    pub fn areas(self, parts: usize) -> Result<Vec<Areas>> {
+    pub(crate) fn areas(self, parts: usize) -> Result<Vec<Areas>> {
         let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
         if let Some(scores) = self.few {
             walk.areas.fill(counted(&scores.sorted(check_for_interrupts)));

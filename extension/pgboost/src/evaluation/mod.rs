@@ -7,13 +7,13 @@
 //! through a sorter, which keeps to `work_mem` and else writes temporary files. Nothing here writes the
 //! database, so all of it runs on a standby.
 
-pub mod comparison;
-pub mod curve;
-pub mod loss;
-pub mod metrics;
-mod parts;
-pub mod rows;
+pub(crate) mod comparison;
+pub(crate) mod curve;
+pub(crate) mod loss;
+pub(crate) mod metrics;
+pub(crate) mod predictions;
+pub(crate) mod rows;
 mod scores;
-pub mod sums;
+pub(crate) mod sums;
 mod target;
-pub mod task;
+pub(crate) mod task;

@@ -7,46 +7,45 @@ use pg_interface::report::{check_for_interrupts, notice};
 use pg_interface::{ScalarType, catalog};
 use row_source::{Groups, PlacedColumn, Row, Source, SourceError, width};
 
-use super::parts::Parts;
-use super::target::Target;
+use super::predictions::SourcePredictor;
+use super::target::{Parts, Target};
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::predictor::source::SourcePredictor;
 
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
-pub const MAX_WEIGHT: f64 = f32::MAX as f64;
+pub(crate) const MAX_WEIGHT: f64 = f32::MAX as f64;
 
 /// Rows that are evaluated together: some of the kernels' blocks of 512.
 const BATCH_ROWS: usize = 2048;
 
 /// What the caller says of the rows: where they come from, and what some columns are.
-pub struct Request<'a> {
-    pub source: &'a str,
-    pub target: &'a str,
-    pub weight: Option<&'a str>,
+pub(crate) struct Request<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) weight: Option<&'a str>,
     /// Metrics are computed for each of its values.
-    pub by: Option<&'a str>,
+    pub(crate) by: Option<&'a str>,
     /// What the rows of a group have in common.
-    pub group: Option<&'a str>,
+    pub(crate) group: Option<&'a str>,
 }
 
 /// A row, but for its features.
 #[derive(Clone, Copy)]
-pub struct KnownRow {
+pub(crate) struct KnownRow {
     /// A number, or the place of a class.
-    pub target: f64,
-    pub weight: f64,
+    pub(crate) target: f64,
+    pub(crate) weight: f64,
     /// The number of its part, by the column `by`.
-    pub part: u32,
+    pub(crate) part: u32,
     /// The number of its group, by the column `qid`.
-    pub group: u64,
+    pub(crate) group: u64,
 }
 
 /// What is done with rows that follow one another: the predictors have evaluated them.
-pub type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
 
 /// Hands over the rows whose target is not NULL, many at a time. Returns the values of `by`; one NULL without it.
-pub fn each(
+pub(crate) fn each(
     predictors: &mut [SourcePredictor],
     task: &Task,
     part_bytes: usize,

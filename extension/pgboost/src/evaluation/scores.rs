@@ -12,7 +12,7 @@ const MAX_PASSES: usize = 3;
 /// The greatest probability, whose bits are those of no greater number.
 const ONE: u32 = 1.0f32.to_bits();
 
-pub struct Scores {
+pub(crate) struct Scores {
     /// How far a score is from 1 in the order of numbers, and its class in the last bit.
     rows: Vec<u32>,
     room: usize,
@@ -20,13 +20,13 @@ pub struct Scores {
 
 impl Scores {
     /// No rows, with so many bytes to hold them in, and as many again to sort them.
-    pub fn new(bytes: usize) -> Scores {
+    pub(crate) fn new(bytes: usize) -> Scores {
         Scores { rows: Vec::new(), room: bytes / size_of::<u32>() }
     }
 
     /// Takes a row in, unless there is no room, or its score is no probability.
     #[inline]
-    pub fn add(&mut self, score: f32, positive: bool) -> bool {
+    pub(crate) fn add(&mut self, score: f32, positive: bool) -> bool {
         let Some(distance) = ONE.checked_sub(score.to_bits()) else { return false };
         if self.rows.len() >= self.room {
             return false;
@@ -36,12 +36,12 @@ impl Scores {
     }
 
     /// The rows in the order in which they came: score, and whether it is of the class.
-    pub fn into_rows(self) -> impl Iterator<Item = (f32, bool)> {
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (f32, bool)> {
         self.rows.into_iter().map(|row| (f32::from_bits(ONE - (row >> 1)), row & 1 == 1))
     }
 
     /// The rows, best first, as numbers that are equal but for the last bit where the scores are.
-    pub fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
+    pub(crate) fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
         let least = self.rows.iter().min().map_or(0, |row| row >> 1);
         let span = self.rows.iter().max().map_or(0, |row| row >> 1) - least;
         let bits = u32::BITS - span.leading_zeros();

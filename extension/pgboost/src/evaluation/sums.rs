@@ -7,11 +7,11 @@
 //! shows as NULL: without rows, and where all weights are 0.
 
 /// Weighted sums of a metric that is a mean, or of two: the weight, and for each metric weight times loss.
-pub type Means = [f64; 3];
+pub(crate) type Means = [f64; 3];
 
 /// Adds a row with its losses.
 #[inline]
-pub fn add_losses(sums: &mut Means, losses: [f64; 2], row_weight: f64) {
+pub(crate) fn add_losses(sums: &mut Means, losses: [f64; 2], row_weight: f64) {
     let [weight, first, second] = sums;
     *weight += row_weight;
     *first += row_weight * losses[0];
@@ -19,32 +19,32 @@ pub fn add_losses(sums: &mut Means, losses: [f64; 2], row_weight: f64) {
 }
 
 /// Adds the sums of other rows.
-pub fn combine_means(sums: &mut Means, others: &Means) {
+pub(crate) fn combine_means(sums: &mut Means, others: &Means) {
     sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
 }
 
 /// The mean of the first loss.
-pub fn first_mean(sums: &Means) -> Option<f64> {
+pub(crate) fn first_mean(sums: &Means) -> Option<f64> {
     let [weight, first, _] = *sums;
     defined(first / weight)
 }
 
 /// The mean of the second loss.
-pub fn second_mean(sums: &Means) -> Option<f64> {
+pub(crate) fn second_mean(sums: &Means) -> Option<f64> {
     let [weight, _, second] = *sums;
     defined(second / weight)
 }
 
 /// Rows, weight, weighted sums of squared, absolute and relative errors, and the targets' weighted mean and
 /// their squared deviation from it.
-pub type Errors = [f64; 7];
+pub(crate) type Errors = [f64; 7];
 
 /// A metric of these sums.
-pub type Metric = fn(&Errors) -> Option<f64>;
+pub(crate) type Metric = fn(&Errors) -> Option<f64>;
 
 /// Adds a row.
 #[inline]
-pub fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_weight: f64) {
+pub(crate) fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_weight: f64) {
     let [rows, weight, squared, absolute, relative, mean, deviation] = sums;
     let error = target - prediction;
     *rows += 1.0;
@@ -61,7 +61,7 @@ pub fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_weight: f6
 }
 
 /// Adds the sums of other rows (Chan, Golub and LeVeque's update of mean and deviation).
-pub fn combine_errors(sums: &mut Errors, others: &Errors) {
+pub(crate) fn combine_errors(sums: &mut Errors, others: &Errors) {
     let [rows, weight, squared, absolute, relative, mean, deviation] = sums;
     let [
         more_rows,
@@ -85,27 +85,27 @@ pub fn combine_errors(sums: &mut Errors, others: &Errors) {
     *relative += more_relative;
 }
 
-pub fn mse(sums: &Errors) -> Option<f64> {
+pub(crate) fn mse(sums: &Errors) -> Option<f64> {
     let [_, weight, squared, ..] = *sums;
     defined(squared / weight)
 }
 
-pub fn rmse(sums: &Errors) -> Option<f64> {
+pub(crate) fn rmse(sums: &Errors) -> Option<f64> {
     mse(sums).map(f64::sqrt)
 }
 
-pub fn mae(sums: &Errors) -> Option<f64> {
+pub(crate) fn mae(sums: &Errors) -> Option<f64> {
     let [_, weight, _, absolute, ..] = *sums;
     defined(absolute / weight)
 }
 
-pub fn mape(sums: &Errors) -> Option<f64> {
+pub(crate) fn mape(sums: &Errors) -> Option<f64> {
     let [_, weight, _, _, relative, ..] = *sums;
     defined(relative / weight)
 }
 
 /// Not defined for fewer than two rows; as scikit-learn has it where all targets are the same.
-pub fn r2(sums: &Errors) -> Option<f64> {
+pub(crate) fn r2(sums: &Errors) -> Option<f64> {
     let [rows, weight, squared, _, _, _, deviation] = *sums;
     match (squared, deviation) {
         _ if rows < 2.0 || weight == 0.0 => None,

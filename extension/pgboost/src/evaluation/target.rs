@@ -5,15 +5,16 @@
 //! for models without labels.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pg_interface::{NumberType, ScalarType, catalog};
+use row_source::sorter::work_mem;
 use row_source::{Field, PlacedColumn, SourceError};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 
-pub struct Target {
+pub(crate) struct Target {
     column: String,
     /// Nothing if the model predicts numbers.
     classes: Option<Classes>,
@@ -30,7 +31,7 @@ struct Classes {
 
 impl Target {
     /// How to read this column for the model; `classes` is how many it has, 0 if it predicts numbers.
-    pub fn of(image: &ModelImage, classes: usize, column: &PlacedColumn) -> Result<Target> {
+    pub(crate) fn of(image: &ModelImage, classes: usize, column: &PlacedColumn) -> Result<Target> {
         let scalar = ScalarType::of(column.type_oid);
         let labels: Vec<String> = (0..image.num_labels())
             .filter_map(|class| image.label(class))
@@ -67,7 +68,7 @@ impl Target {
 
     /// The number, or the place of the class.
     #[inline]
-    pub fn read(&self, field: Field<'_>) -> Result<f64> {
+    pub(crate) fn read(&self, field: Field<'_>) -> Result<f64> {
         match &self.classes {
             None => self.finite(field.number().unwrap_or(f64::NAN)),
             Some(classes) => match classes.place(field) {
@@ -131,5 +132,53 @@ impl Classes {
         }
         let place = number as usize;
         (place as f64 == number && place < self.count).then_some(place)
+    }
+}
+
+/// Bytes that a part takes besides its name and its metrics: the entries of the two tables.
+const ENTRY_BYTES: usize = 96;
+
+#[derive(Default)]
+pub(crate) struct Parts {
+    names: Vec<Option<String>>,
+    numbers: HashMap<Option<String>, u32>,
+    /// The part of the row before.
+    last: Option<u32>,
+    bytes: usize,
+}
+
+impl Parts {
+    /// The part of a row by its value, which is nothing if it is NULL. `part_bytes` are what the metrics
+    /// of a part take.
+    pub(crate) fn number(&mut self, value: Option<Cow<'_, str>>, part_bytes: usize) -> Result<u32> {
+        if let Some(last) = self.last
+            && self.names.get(last as usize).is_some_and(|name| name.as_deref() == value.as_deref())
+        {
+            return Ok(last);
+        }
+        let value = value.map(Cow::into_owned);
+        let number = match self.numbers.get(&value) {
+            Some(number) => *number,
+            None => self.add(value, part_bytes)?,
+        };
+        self.last = Some(number);
+        Ok(number)
+    }
+
+    fn add(&mut self, value: Option<String>, part_bytes: usize) -> Result<u32> {
+        let name_bytes = value.as_ref().map_or(0, String::len);
+        self.bytes += ENTRY_BYTES + 2 * name_bytes + part_bytes;
+        let number = self.names.len() as u32;
+        if self.bytes > work_mem() && number > 0 {
+            return Err(Error::TooManyParts { parts: self.names.len() });
+        }
+        self.names.push(value.clone());
+        self.numbers.insert(value, number);
+        Ok(number)
+    }
+
+    /// The values, by number.
+    pub(crate) fn into_names(self) -> Vec<Option<String>> {
+        self.names
     }
 }

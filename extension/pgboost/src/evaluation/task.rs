@@ -1,16 +1,16 @@
 //! What can be measured of a model, by its objective.
 
-use gbdt::model::{Task as ModelTask, Transform};
+use gbtrees::internals::{Task as ModelTask, Transform};
 use pg_interface::snapshot::ReadSnapshot;
 
+use super::predictions::SourcePredictor;
 use crate::error::{Error, Result, ShapeReason};
-use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup};
 
 /// What a model's values are, as far as metrics go.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Task {
+pub(crate) enum Task {
     /// One number.
     Number,
     /// The quantiles of a number, at these levels.
@@ -33,7 +33,7 @@ impl Task {
     ///
     /// # Errors
     /// [`Error::NoMetrics`], [`Error::QuantileLevels`], [`Error::Shape`] if it predicts several numbers.
-    pub fn of(
+    pub(crate) fn of(
         predictor: &SourcePredictor,
         registry: &Registry,
         levels: Option<Vec<f64>>,
@@ -80,7 +80,7 @@ impl Task {
     }
 
     /// How many classes the target has; 0 if it is a number.
-    pub fn classes(&self) -> usize {
+    pub(crate) fn classes(&self) -> usize {
         match self {
             Task::Binary { .. } => 2,
             Task::Classes { count, .. } => *count,

@@ -3,15 +3,12 @@
 //! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
 //! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
 
-mod array;
-mod columns;
-mod elements;
-pub mod named;
+pub(crate) mod by_name;
+mod by_position;
+mod feature_reader;
 mod object;
-mod reader;
-mod row;
 
-use gbdt::Narrowing;
+use gbtrees::internals::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
@@ -20,12 +17,12 @@ use crate::error::{Error, Result, TypeReason};
 use crate::guc::UnknownCategory;
 
 #[derive(Clone, Copy)]
-pub struct FeatureContext<'a> {
+pub(crate) struct FeatureContext<'a> {
     /// The model as the statement names it, for messages.
-    pub model: &'a str,
-    pub image: &'a ModelImage,
+    pub(crate) model: &'a str,
+    pub(crate) image: &'a ModelImage,
     /// What an unknown category means; nothing: what the setting says.
-    pub unknown_category: Option<UnknownCategory>,
+    pub(crate) unknown_category: Option<UnknownCategory>,
 }
 
 impl FeatureContext<'_> {
@@ -37,7 +34,7 @@ impl FeatureContext<'_> {
     }
 
     #[cold]
-    pub fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
+    pub(crate) fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
         let type_name = catalog::type_name(type_oid);
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }
@@ -52,21 +49,24 @@ impl FeatureContext<'_> {
     }
 }
 
-pub enum FeatureBinding {
-    Columns(columns::Columns),
-    Array(array::ArrayForm),
+pub(crate) enum FeatureBinding {
+    Columns(by_position::Columns),
+    Array(by_position::ArrayForm),
     /// One row, matched by name.
-    Row(row::RowForm),
+    Row(by_name::RowForm),
     /// One jsonb object, matched by name.
     Object(object::ObjectForm),
 }
 
 impl FeatureBinding {
     /// Works out what arguments of these types mean for this model.
-    pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<FeatureBinding> {
+    pub(crate) fn bind(
+        signature: &Signature,
+        context: FeatureContext<'_>,
+    ) -> Result<FeatureBinding> {
         Ok(match *signature.types() {
             [(_, ArgumentType::Array(element))] if element.is_number() => {
-                FeatureBinding::Array(array::ArrayForm::bind(context))
+                FeatureBinding::Array(by_position::ArrayForm::bind(context))
             }
             [(oid, ArgumentType::Array(_) | ArgumentType::OtherArray)] => {
                 let type_name = catalog::type_name(catalog::base_type(oid));
@@ -75,13 +75,13 @@ impl FeatureBinding {
             [(_, ArgumentType::Jsonb)] => {
                 FeatureBinding::Object(object::ObjectForm::bind(context)?)
             }
-            [(_, ArgumentType::Row)] => FeatureBinding::Row(row::RowForm::bind(context)?),
-            _ => FeatureBinding::Columns(columns::Columns::bind(signature, context)?),
+            [(_, ArgumentType::Row)] => FeatureBinding::Row(by_name::RowForm::bind(context)?),
+            _ => FeatureBinding::Columns(by_position::Columns::bind(signature, context)?),
         })
     }
 
     /// Whether it would be the same for every model of as many features, if that is plain itself.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         match self {
             FeatureBinding::Columns(form) => form.is_plain(),
             FeatureBinding::Array(_) | FeatureBinding::Row(_) | FeatureBinding::Object(_) => false,
@@ -89,7 +89,7 @@ impl FeatureBinding {
     }
 
     /// Whether arguments of type real, or elements of a real[], are features of that model as they are.
-    pub fn takes_reals(&self, image: &ModelImage) -> bool {
+    pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
         match self {
             FeatureBinding::Columns(form) => form.takes_reals(),
             FeatureBinding::Array(form) => form.takes_reals(image),
@@ -99,7 +99,7 @@ impl FeatureBinding {
 
     /// The column with the first feature in rows of that type, which has so many columns; nothing if others
     /// are between the features, or not all are of type real and numbers to the model.
-    pub fn first_real(
+    pub(crate) fn first_real(
         &mut self,
         row_type: Oid,
         columns: usize,
@@ -112,14 +112,14 @@ impl FeatureBinding {
     }
 
     /// Whether a model takes every feature as a number, and rounds it as XGBoost does.
-    pub fn is_plain_for(image: &ModelImage) -> bool {
+    pub(crate) fn is_plain_for(image: &ModelImage) -> bool {
         image.narrowing() == Narrowing::Rounded && !image.has_categories()
     }
 
     /// Reads the features of one row, whose arguments are of the types that were bound.
     /// `features.len() == num_features`.
     #[inline]
-    pub fn read<S: ArgSource>(
+    pub(crate) fn read<S: ArgSource>(
         &mut self,
         arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
@@ -154,7 +154,7 @@ impl FeatureBinding {
 
     /// The values of the features of one row as the caller would see them, nothing for NULL, in the
     /// database's encoding: those that [`FeatureBinding::read`] reads.
-    pub fn texts<S: ArgSource>(
+    pub(crate) fn texts<S: ArgSource>(
         &mut self,
         arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,

@@ -7,28 +7,28 @@
 use pg_interface::jsonb::{Item, KeyPositions, Object};
 
 use super::FeatureContext;
-use super::reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
-use super::row::require_names;
+use super::by_name::require_names;
+use super::feature_reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
 use crate::error::{Error, Result, TypeReason};
 
 const FORM: &str = "jsonb object";
 
-pub struct ObjectForm {
-    /// The features' names, which the image would check anew at each look.
+pub(crate) struct ObjectForm {
+    /// The features' names, which the image would check at each look.
     names: Vec<Box<str>>,
     /// Where the last object had them.
     places: KeyPositions,
 }
 
 impl ObjectForm {
-    pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
+    pub(crate) fn bind(context: FeatureContext<'_>) -> Result<Self> {
         require_names(context, FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
         let names = (0..context.image.num_features()).map(name).collect();
         Ok(ObjectForm { names, places: KeyPositions::default() })
     }
 
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         object: Option<Object<'_>>,
         context: FeatureContext<'_>,
@@ -49,7 +49,7 @@ impl ObjectForm {
     }
 
     /// The features' values as text, nothing for null.
-    pub fn texts(&self, object: Option<Object<'_>>) -> Vec<Option<Vec<u8>>> {
+    pub(crate) fn texts(&self, object: Option<Object<'_>>) -> Vec<Option<Vec<u8>>> {
         let text = |name: &str| Some(object.as_ref()?.get(name)?.text()?.into_bytes());
         self.names.iter().map(|name| text(name)).collect()
     }

@@ -4,7 +4,7 @@
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
 //! registry notes which functions it made for a model, for `drop_model`.
 
-use gbdt::forest::CategoryKind;
+use gbtrees::internals::CategoryKind;
 use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, session};
 use pgrx::pg_extern;
@@ -14,7 +14,7 @@ use super::{feature_name, owned, required_text};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, created};
+use crate::registry::{Registry, predict_functions};
 
 /// PostgreSQL's functions have at most 100 arguments, and the model's name is one of predict's.
 const MAX_FEATURES: usize = 99;
@@ -46,7 +46,7 @@ fn pgboost_create_predict_function(
         text.map(|text| required_text(Some(text), what).map(str::to_owned)).transpose()
     };
     let function = Function {
-        schema: given(schema, "schema")?.map_or_else(created::current_schema, Ok)?,
+        schema: given(schema, "schema")?.map_or_else(predict_functions::current_schema, Ok)?,
         name: given(function, "function")?.unwrap_or_else(|| name.to_owned()),
         arguments: arguments(image.model(), model)?,
         output: output_of(image.model(), given(output, "output")?)?,
@@ -102,23 +102,26 @@ fn create(
     function: &Function,
     replace: bool,
 ) -> Result<Oid> {
-    if !replace && created::exists(&function.schema, &function.name)? {
+    if !replace && predict_functions::exists(&function.schema, &function.name)? {
         return Err(Error::FunctionExists { function: function.name.clone() });
     }
     let (prefix, signature) = (format!("{}(", function.qualified_name()), function.signature());
     // Of a model whose features have changed, the function that it made before is another.
-    for old in created::of_model(registry, name)? {
+    for old in predict_functions::of_model(registry, name)? {
         if old.starts_with(&prefix) && old != signature {
-            created::drop_function(registry, name, &old)?;
+            predict_functions::drop_function(registry, name, &old)?;
         }
     }
-    created::run(&function.definition(registry, model, replace))?;
-    if !created::is_made(registry, &signature, function.output.0, name)? {
+    predict_functions::run(&function.definition(registry, model, replace))?;
+    if !predict_functions::predicts_by(registry, &signature, function.output.0, name)? {
         return Err(Error::OtherFunction { function: function.output.0 });
     }
     let comment = format!("{} of model {model}, by pgboost", function.output.0);
-    created::run(&format!("COMMENT ON FUNCTION {signature} IS {}", quoted_literal(&comment)))?;
-    created::note(registry, name, &signature)
+    predict_functions::run(&format!(
+        "COMMENT ON FUNCTION {signature} IS {}",
+        quoted_literal(&comment)
+    ))?;
+    predict_functions::record(registry, name, &signature)
 }
 
 /// The features, with the types that predict reads as the model was trained.

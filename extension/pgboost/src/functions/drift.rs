@@ -9,12 +9,11 @@ use pgrx::{AnyElement, name, pg_extern};
 use row_source::distribution::{FeatureProfile, Point, Values};
 
 use super::{required, required_text};
-use crate::drift::distance::{Distribution, NumberDrift, Shares, stability_index};
-use crate::drift::features::collect;
 use crate::error::{Error, Result};
-use crate::predictor::source::SourcePredictor;
+use crate::evaluation::predictions::SourcePredictor;
+use crate::feature_drift::{Distribution, NumberDrift, Shares, collect, stability_index};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, lock, privilege, profile};
+use crate::registry::{Registry, baseline, privilege};
 
 /// The quantiles that `feature_baseline` shows: the least, the deciles, the greatest.
 const DECILES: u32 = 10;
@@ -38,7 +37,7 @@ impl<'a> Profiled<'a> {
     }
 
     fn profiles(&self) -> Result<Vec<FeatureProfile>> {
-        profile::read(&self.registry, self.name, self.version)
+        baseline::read(&self.registry, self.name, self.version)
     }
 }
 
@@ -54,8 +53,8 @@ fn pgboost_set_baseline(
     privilege::require_owner(&found.registry, found.name, session::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
-    lock::lock(&found.registry, found.name)?;
-    Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
+    privilege::lock(&found.registry, found.name)?;
+    Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
 }
 
 /// `set_baseline(model, baseline)`, of what `train_model` or `feature_baseline` has written
@@ -69,13 +68,13 @@ fn pgboost_set_baseline_jsonb(
     let found = Profiled::find(model, call)?;
     privilege::require_owner(&found.registry, found.name, session::current_user())?;
     let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
-    let profiles = profile::of_json(&text).ok_or(Error::InvalidBaseline)?;
+    let profiles = baseline::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
         return Err(Error::InvalidBaseline.into());
     }
-    lock::lock(&found.registry, found.name)?;
-    Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
+    privilege::lock(&found.registry, found.name)?;
+    Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
 }
 
 /// `feature_baseline(model) -> table(feature, rows, missing, quantiles, categories, shares)`

@@ -1,17 +1,23 @@
-//! Entry points of the functions that run for every row, and of those that SQL cannot call.
+//! Entry points of the functions that run for every row, and the support functions of the planner.
 //!
 //! They are written for PostgreSQL's own calling convention, under symbols that stay the same over
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
+//!
+//! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests cheap
+//! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
+//! operator, and reading the features about as long as one operator each; these figures are in docs/decisions.md.
+
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::nodes::Expr;
 use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
-use pgrx::pg_guard;
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
 use super::metrics::{self, ClassType};
-use super::{contributions, cost, explain, predict};
+use super::{explanations, predict};
+use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::evaluation::sums;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
@@ -24,7 +30,7 @@ macro_rules! c_function {
     ($symbol:ident, $record:ident, $body:expr) => {
         #[doc = "Tells PostgreSQL how to call the function of the same name."]
         #[unsafe(no_mangle)]
-        pub extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
+        pub(crate) extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
             const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
             &RECORD
         }
@@ -32,7 +38,7 @@ macro_rules! c_function {
         #[doc = "Called by PostgreSQL."]
         #[unsafe(no_mangle)]
         #[pg_guard]
-        pub unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
+        pub(crate) unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
             fault::at(concat!("called: ", stringify!($symbol)));
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
@@ -63,16 +69,20 @@ c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, sta
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
-    explain::explain(arguments, state, Explanation::Contributions)
+    explanations::explain(arguments, state, Explanation::Contributions)
 });
 c_function!(
     pgboost_predict_interactions,
     pg_finfo_pgboost_predict_interactions,
-    |arguments, state| { explain::explain(arguments, state, Explanation::Interactions) }
+    |arguments, state| { explanations::explain(arguments, state, Explanation::Interactions) }
 );
-c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, contributions::add);
-c_function!(pgboost_contribs_combine, pg_finfo_pgboost_contribs_combine, contributions::combine);
-c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, contributions::mean);
+c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, explanations::contribs_add);
+c_function!(
+    pgboost_contribs_combine,
+    pg_finfo_pgboost_contribs_combine,
+    explanations::contribs_combine
+);
+c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explanations::contribs_mean);
 c_function!(pgboost_error_add, pg_finfo_pgboost_error_add, metrics::add_error);
 c_function!(pgboost_error_combine, pg_finfo_pgboost_error_combine, metrics::combine_errors);
 c_function!(pgboost_rmse, pg_finfo_pgboost_rmse, |arguments, _state| {
@@ -124,14 +134,14 @@ c_function!(pgboost_aucpr, pg_finfo_pgboost_aucpr, |arguments, _state| {
     metrics::of_ranked(arguments, |areas| areas.average_precision)
 });
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
-    support(arguments, cost::prediction)
+    support(arguments, prediction_cost)
 });
 c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
-    support(arguments, |model, function| cost::explanation(model, function, explained(function)))
+    support(arguments, |model, function| explanation_cost(model, function, explained(function)))
 });
 c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments, _state| {
     arguments.get(0).into_iter().for_each(keep_planned);
-    support(arguments, cost::prediction)
+    support(arguments, prediction_cost)
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
@@ -181,7 +191,7 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
 }
 
 /// What a function is, if it is one of this library's whose calls can be computed in batches.
-pub fn batched(function: Oid) -> Option<BatchFunction> {
+pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
     // Only functions of this library have its support functions, and PostgreSQL has called them: so
     // looking up the addresses loads nothing.
     // SAFETY: returns an invalid OID for what has none.
@@ -221,7 +231,7 @@ fn explained(function: Oid) -> Option<Explanation> {
     found(function, &functions)
 }
 
-/// What is listed beside the function's address.
+/// The entry of the function's address.
 fn found<T: Copy>(function: Oid, functions: &[(*const (), T)]) -> Option<T> {
     let address = address(function)?;
     functions.iter().find(|(known, _)| *known == address).map(|(_, found)| *found)
@@ -238,4 +248,36 @@ fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<D
     arguments.trigger_table().into_iter().for_each(invalidation::announce);
     // The result of an AFTER trigger is ignored.
     Ok(Datum::from(0))
+}
+
+const CALL: f64 = 2.0;
+const FEATURE: f64 = 0.3;
+const SPLIT: f64 = 0.03;
+/// How many times as long as predicting it takes to go through the trees for an explanation_cost.
+const CONTRIBUTIONS_TIMES: f64 = 100.0;
+const INTERACTIONS_TIMES: f64 = 400.0;
+
+/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the error is
+/// left for the execution.
+pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
+    cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
+}
+
+/// The cost cost_of one explanation_cost; nothing as above.
+pub(crate) fn explanation_cost(
+    model: &str,
+    function: Oid,
+    kind: Option<Explanation>,
+) -> Option<f64> {
+    let times = match kind {
+        Some(Explanation::Contributions) | None => CONTRIBUTIONS_TIMES,
+        Some(Explanation::Interactions) => INTERACTIONS_TIMES,
+    };
+    cost_of(model, function, |image| times * SPLIT * image.total_depth() as f64)
+}
+
+fn cost_of(model: &str, function: Oid, trees: impl Fn(&ModelImage) -> f64) -> Option<f64> {
+    let resolved = cache::resolve(model, function).ok()?;
+    let image = resolved.image.model();
+    Some(CALL + FEATURE * image.num_features() as f64 + trees(image))
 }

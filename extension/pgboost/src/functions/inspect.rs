@@ -1,22 +1,21 @@
-//! `model_info`, `model_features`, `feature_importance`: a look at a model, for those who may
-//! predict with it.
+//! A look at a model, for those who may predict with it: `model_info`, `model_features`, `feature_importance`, and
+//! the counters of the view `pg_stat_pgboost`.
 
 use std::rc::Rc;
 
-use gbdt::Model;
-use gbdt::explain::{ImportanceKind, has_importance, importance};
-use gbdt::forest::CategoryKind;
+use gbtrees::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
 use pg_interface::snapshot::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, call, report, session};
+use pg_interface::{ErrorReport, FunctionCallInfo, call, fault, report, session};
 use pgrx::iter::TableIterator;
 use pgrx::{AnyElement, name, pg_extern};
 
-use super::{exists, feature_name, required_text};
+use super::{exists, feature_name, required, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
-use crate::registry::lookup::Stored;
+use crate::registry::lookup::{self, Stored};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, describe, lookup, privilege};
+use crate::registry::{Registry, privilege};
+use crate::statistics::{self, Counters};
 
 pub(super) struct Visible<'a> {
     registry: Registry,
@@ -51,7 +50,7 @@ fn pgboost_model_info(
     call: FunctionCallInfo,
 ) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
-    Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
+    Ok(lookup::describe(&visible.registry, visible.name, visible.version)?)
 }
 
 /// `model_features(model) -> table(position, feature, type, categories)`
@@ -127,7 +126,7 @@ fn pgboost_feature_importance(
 }
 
 /// Says which kinds of importance the model has, in place of this one.
-fn notice_of_other_kinds(model: &Model, reference: &str, kind: ImportanceKind) {
+fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind) {
     let missing = match kind {
         ImportanceKind::Cover | ImportanceKind::TotalCover => "covers",
         _ => "gains",
@@ -139,4 +138,62 @@ fn notice_of_other_kinds(model: &Model, reference: &str, kind: ImportanceKind) {
         None,
         Some(&format!("Pass importance_type => {}.", kinds.join(" or "))),
     );
+}
+
+/// Seconds from 1970, from which `to_timestamp` counts, to 2000, from which PostgreSQL counts.
+const EPOCH: f64 = 946_684_800.0;
+
+/// `pgboost_statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows, outside_rows,
+/// last_used)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_statistics(
+    model: Option<&[u8]>,
+    version: Option<i32>,
+    call: FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(calls, i64),
+            name!(rows, i64),
+            name!(batches, i64),
+            name!(total_time, f64),
+            name!(missing_rows, i64),
+            name!(outside_rows, i64),
+            name!(last_used, Option<f64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let counters =
+        visible_counters(required_text(model, "model")?, required(version, "version")?, call)?;
+    let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let last_used = (counters.rows > 0).then_some(counters.last_used as f64 / 1e6 + EPOCH);
+    Ok(TableIterator::once((
+        count(counters.calls),
+        count(counters.rows),
+        count(counters.batches),
+        counters.nanoseconds as f64 / 1e6,
+        count(counters.missing),
+        count(counters.outside),
+        last_used,
+    )))
+}
+
+fn visible_counters(model: &str, version: i32, call: FunctionCallInfo) -> Result<Counters> {
+    let registry = Registry::of_function(call::called_function(call))?;
+    exists(&registry, model)?;
+    let user = session::current_user();
+    if !session::has_rights_of(user, session::READ_ALL_STATS) {
+        privilege::require_predict(&registry, model, user)?;
+    }
+    Ok(statistics::counters(model, version))
+}
+
+/// `pg_stat_pgboost_reset()`
+#[pg_extern(sql = false)]
+fn pgboost_statistics_reset() {
+    statistics::reset();
+    fault::at("statistics: reset");
 }

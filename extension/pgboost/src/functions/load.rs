@@ -3,8 +3,8 @@
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
 
-use gbdt::model::Categories;
-use gbdt::{Limits, Model};
+use gbtrees::Limits;
+use gbtrees::internals::{Categories, Ensemble};
 use pg_interface::{
     ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
 };
@@ -56,7 +56,7 @@ fn pgboost_load_model(
 ) -> std::result::Result<i32, ErrorReport> {
     session::require_writable(c"load_model()");
     let name = check_name(required_text(model, "model")?)?;
-    let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
+    let limits = Limits::default().with_bytes(guc::max_model_bytes());
     if let Some(size) = file.as_ref().and_then(varlena::bytea_size) {
         limits.check_bytes(size).map_err(Error::from)?;
     }
@@ -95,21 +95,32 @@ fn load(
     if is_file_name(bytes) {
         return Err(Error::FileName);
     }
-    let mut model = gbdt::parse(bytes, limits, &mut report::check_for_interrupts)?;
+    let mut model = gbtrees::internals::parse(
+        bytes,
+        limits,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
         let categories = varlena::utf8(&categories, "category")?;
-        let categories = gbdt::read_categories(categories, &mut report::check_for_interrupts)?;
+        let categories = gbtrees::internals::read_categories(
+            categories,
+            gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+        )?;
         model.set_categories(categories)?;
     }
     require_storable(&model)?;
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
-    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
+    let lowered = gbtrees::internals::compile(
+        &model,
+        labels,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?;
     let new = describe(name, bytes, &model, present, options);
     let version = store(registry, new, user)?;
     fault::at("load: stored");
@@ -127,8 +138,8 @@ struct Present {
 }
 
 impl Present {
-    fn of(model: &Model) -> Self {
-        let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+    fn of(model: &Ensemble) -> Self {
+        let depth = model.trees().iter().map(gbtrees::internals::Tree::depth).max().unwrap_or(0);
         let rounds = model.num_rounds();
         let best_rounds = model.best_rounds().map(|best| best.min(rounds));
         Present { trees: model.trees().len(), rounds, best_rounds, depth }
@@ -137,7 +148,7 @@ impl Present {
 
 /// Forgets the rounds that are not wanted. Whoever has not said which, and gets others than the library's
 /// own wrapper would use, is warned: CatBoost's uses all rounds of a file, XGBoost's the best alone.
-fn keep_rounds(model: &mut Model, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
+fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
     let present = file.rounds;
     let rounds = match (rounds, file.best_rounds) {
         (Rounds::First(rounds), _) => usize::try_from(rounds).unwrap_or(0),
@@ -172,7 +183,7 @@ fn is_file_name(bytes: &[u8]) -> bool {
 }
 
 /// Raises unless the database can hold the texts of a model file.
-fn require_storable(model: &Model) -> Result<()> {
+fn require_storable(model: &Ensemble) -> Result<()> {
     for name in model.feature_names() {
         varlena::require_representable(name, "feature name")?;
     }
@@ -193,7 +204,7 @@ fn require_storable(model: &Model) -> Result<()> {
 fn describe<'a>(
     name: &'a str,
     bytes: &'a [u8],
-    model: &'a Model,
+    model: &'a Ensemble,
     present: Present,
     options: LoadOptions,
 ) -> NewVersion<'a> {

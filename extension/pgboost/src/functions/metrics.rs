@@ -22,7 +22,7 @@ const WEIGHT: usize = 3;
 
 /// How the target of two classes is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ClassType {
+pub(crate) enum ClassType {
     Boolean,
     /// 0 or 1.
     Number,
@@ -76,7 +76,7 @@ fn class(arguments: Arguments<'_>, class_type: ClassType) -> Result<bool> {
 
 /// The transition of the metrics of numbers.
 #[inline]
-pub fn add_error(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn add_error(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<7>(arguments, 0)?;
     let prediction = finite(arguments, PREDICTION, "prediction")?;
     let target = finite(arguments, TARGET, "target")?;
@@ -86,7 +86,7 @@ pub fn add_error(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datu
 
 /// The transition of `logloss` and `brier`.
 #[inline]
-pub fn add_probability(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
+pub(crate) fn add_probability(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
     let (state, sums) = sums::<3>(arguments, 0)?;
     let probability = probability(arguments.double(PREDICTION).unwrap_or(f64::NAN))?;
     let target = f64::from(u8::from(class(arguments, class_type)?));
@@ -107,7 +107,7 @@ fn probability(probability: f64) -> Result<f64> {
 }
 
 /// The transition of `mlogloss`: the probabilities of all classes, and the number of the row's.
-pub fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<3>(arguments, 0)?;
     let argument = "array of probabilities";
     let what = "does not have one dimension without nulls";
@@ -129,7 +129,7 @@ pub fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>) -> Res
 }
 
 /// The transition of `accuracy`, of classes of any type with an equality.
-pub fn add_class(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn add_class(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let (sums_state, sums) = sums::<3>(arguments, 0)?;
     let equal = arguments
         .are_equal(PREDICTION, TARGET, state.kept::<Equality>())
@@ -138,14 +138,14 @@ pub fn add_class(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum
     Ok(sums_state)
 }
 
-pub fn combine_errors(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn combine_errors(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<7>(arguments, 0)?;
     let (_, others) = self::sums::<7>(arguments, 1)?;
     sums::combine_errors(sums, others);
     Ok(state)
 }
 
-pub fn combine_means(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn combine_means(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<3>(arguments, 0)?;
     let (_, others) = self::sums::<3>(arguments, 1)?;
     sums::combine_means(sums, others);
@@ -153,13 +153,16 @@ pub fn combine_means(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<
 }
 
 /// A metric of numbers.
-pub fn of_errors(arguments: Arguments<'_>, metric: Metric) -> Result<Datum> {
+pub(crate) fn of_errors(arguments: Arguments<'_>, metric: Metric) -> Result<Datum> {
     let metric = metric(sums(arguments, 0)?.1);
     Ok(double(arguments, metric))
 }
 
 /// A metric that is a mean.
-pub fn of_means(arguments: Arguments<'_>, metric: fn(&Means) -> Option<f64>) -> Result<Datum> {
+pub(crate) fn of_means(
+    arguments: Arguments<'_>,
+    metric: fn(&Means) -> Option<f64>,
+) -> Result<Datum> {
     let metric = metric(sums(arguments, 0)?.1);
     Ok(double(arguments, metric))
 }
@@ -170,7 +173,7 @@ fn double(arguments: Arguments<'_>, number: Option<f64>) -> Datum {
 
 /// The state of `auc` and `aucpr`: the rows, and once one of the two was asked for, both.
 #[derive(Default)]
-pub struct Ranked {
+pub(crate) struct Ranked {
     curve: Curve,
     areas: Option<Areas>,
 }
@@ -183,7 +186,7 @@ impl Abandon for Ranked {
 
 /// The transition of `auc` and `aucpr`.
 #[inline]
-pub fn add_score(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
+pub(crate) fn add_score(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
     // The aggregate's state may be NULL, so the function is not strict.
     let given = PREDICTION..arguments.len();
     let missing = given.into_iter().any(|index| arguments.get(index).is_none());
@@ -199,7 +202,10 @@ pub fn add_score(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datu
 }
 
 /// `auc` or `aucpr`.
-pub fn of_ranked(arguments: Arguments<'_>, area: fn(&Areas) -> Option<f64>) -> Result<Datum> {
+pub(crate) fn of_ranked(
+    arguments: Arguments<'_>,
+    area: fn(&Areas) -> Option<f64>,
+) -> Result<Datum> {
     if arguments.get(0).is_none() {
         return Ok(arguments.null());
     }

@@ -1,27 +1,16 @@
 //! The SQL functions, a file per verb. `pgboost.sql` declares them.
 
-mod alias;
-mod alter;
-mod compare;
-mod contributions;
-mod cost;
 mod create_function;
-mod deploy;
 mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
-pub mod entry;
+pub(crate) mod entry;
 mod evaluate;
-mod explain;
-mod explain_prediction;
-mod export;
-mod grant;
+mod explanations;
 mod inspect;
 mod load;
 mod metrics;
-mod pin;
 mod predict;
-mod source;
-mod statistics;
+mod versions;
 
 use std::ffi::CStr;
 
@@ -29,10 +18,10 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::{FunctionCallInfo, session, varlena};
 
 use crate::error::{Error, Result};
-use crate::features::named::feature_name;
-use crate::registry::lookup::Deployed;
+use crate::features::by_name::feature_name;
+use crate::registry::lookup::{self, Deployed};
 use crate::registry::reference::{Reference, Wanted};
-use crate::registry::{Registry, lookup, privilege};
+use crate::registry::{Registry, privilege};
 
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })

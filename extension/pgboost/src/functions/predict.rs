@@ -9,10 +9,8 @@ use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
-use crate::predictor::in_turn::Predictors;
-use crate::predictor::margins::Margins;
-use crate::predictor::output::Output;
-use crate::predictor::single::Predictor;
+use crate::predictor::output::{Margins, Output};
+use crate::predictor::statement_state::{Predictor, RecentPredictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]
@@ -21,7 +19,7 @@ pub(super) fn row<'c>(
     state: CallState<'c>,
 ) -> Result<Option<&'c mut Predictor>> {
     let Some(model) = arguments.model() else { return Ok(None) };
-    let predictors = state.kept::<Predictors>();
+    let predictors = state.kept::<RecentPredictors>();
     let predictor = predictors.of(arguments, &model)?;
     predictor.read_features(arguments)?;
     Ok(Some(predictor))
@@ -29,7 +27,11 @@ pub(super) fn row<'c>(
 
 /// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they return.
 #[inline]
-pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
+pub(crate) fn predict(
+    arguments: Arguments<'_>,
+    state: CallState<'_>,
+    output: Output,
+) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let margins = predictor.take_margins()?;
     result(predictor, margins, output)
@@ -37,12 +39,12 @@ pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -
 
 /// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
 /// parameter: what else it might mean in an expression that is stored, nobody could find.
-pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(model) = arguments.model() else { return Ok(arguments.null()) };
     if !arguments.first_is_fixed() {
         return Err(Error::PinnedNotConstant);
     }
-    let predictor = state.kept::<Predictors>().of(arguments, &model)?;
+    let predictor = state.kept::<RecentPredictors>().of(arguments, &model)?;
     predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
     let margins = predictor.take_margins()?;
@@ -58,7 +60,7 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
 }
 
 /// `predict_from`: the second argument is the margin that the row's sum begins with.
-pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let (arguments, base_margin) = arguments.base_margin();
     let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
@@ -70,7 +72,7 @@ pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Da
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
-pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let leaves = array::integer_array(predictor.leaves()?);
     predictor.count_call();

@@ -1,26 +1,27 @@
-//! Predictions of many rows at once, for the plan node that gathers them.
+//! BatchPredictions of many rows at once, for the plan node that gathers them.
 //!
 //! It is the functions' own work, with the engine's evaluation of many rows in place of that of
 //! one: the same reading of features, the same look-up, the same making of results. What goes wrong
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
+use gbtrees::internals::{BatchScratch, Margin, Precision};
 use pg_interface::call::Arguments;
+use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 use pg_interface::{Datum, Oid, invalidation, session};
 
-use super::evaluation::{Evaluation, Explanations, Predictions};
 use super::explanation::Explanation;
-use super::output::Output;
-use super::single::{Predictor, Spare};
-use crate::cache;
+use super::output::{Margins, Output};
+use super::statement_state::{Predictor, ReusableState};
+use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
 use crate::registry::reference::{Reference, Wanted};
 
 /// What results depend on that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct BatchValidity {
+pub(crate) struct BatchValidity {
     generation: u64,
     user: Oid,
     /// Nothing where there are no categories.
@@ -28,12 +29,12 @@ pub struct BatchValidity {
 }
 
 impl BatchValidity {
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         BatchValidity::of(true)
     }
 
     /// The same, as far as they matter to models without categories.
-    pub fn without_categories(self) -> Self {
+    pub(crate) fn without_categories(self) -> Self {
         BatchValidity { unknown_category: None, ..self }
     }
 
@@ -47,35 +48,35 @@ impl BatchValidity {
     }
 
     #[inline]
-    pub fn still_holds(self) -> bool {
+    pub(crate) fn still_holds(self) -> bool {
         self == BatchValidity::of(self.unknown_category.is_some())
     }
 }
 
 /// What a function whose calls are computed in batches returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchOutput {
+pub(crate) enum BatchOutput {
     Prediction(Output),
     Explanation(Explanation),
 }
 
 /// A function whose calls can be computed in batches.
 #[derive(Clone, Copy)]
-pub struct BatchFunction {
-    pub output: BatchOutput,
+pub(crate) struct BatchFunction {
+    pub(crate) output: BatchOutput,
     /// Whether it takes pinned versions alone.
-    pub pinned: bool,
+    pub(crate) pinned: bool,
 }
 
 impl BatchFunction {
-    /// The model that the name means, for that function; what is spare serves it if it can.
+    /// The model that the name means, for that function; the reusable state serves it if it is compatible.
     pub(super) fn begin(
         self,
         arguments: Arguments<'_>,
         model: &str,
-        spare: &mut Spare,
+        reusable: &mut ReusableState,
     ) -> Result<Predictor> {
-        let mut predictor = Predictor::begin_with(arguments, model, spare)?;
+        let mut predictor = Predictor::begin_with(arguments, model, reusable)?;
         if self.pinned {
             predictor.require_immutable(arguments.function())?;
         }
@@ -83,15 +84,15 @@ impl BatchFunction {
     }
 
     /// What computes its results, for rows of any model.
-    pub(super) fn evaluation(self) -> Box<dyn Evaluation> {
+    pub(super) fn evaluation(self) -> Box<dyn BatchEvaluation> {
         match self.output {
-            BatchOutput::Prediction(output) => Box::new(Predictions::new(output)),
-            BatchOutput::Explanation(explanation) => Box::new(Explanations::new(explanation)),
+            BatchOutput::Prediction(output) => Box::new(BatchPredictions::new(output)),
+            BatchOutput::Explanation(explanation) => Box::new(BatchExplanations::new(explanation)),
         }
     }
 }
 
-pub struct BatchPredictor {
+pub(crate) struct BatchPredictor {
     function: BatchFunction,
     model: String,
     bound: Option<BoundModel>,
@@ -100,19 +101,19 @@ pub struct BatchPredictor {
 /// A model, and the buffers for rows of it.
 struct BoundModel {
     predictor: Predictor,
-    evaluation: Box<dyn Evaluation>,
+    evaluation: Box<dyn BatchEvaluation>,
     features: Vec<f32>,
     read: Vec<usize>,
 }
 
 impl BatchPredictor {
-    pub fn new(function: BatchFunction, model: String) -> BatchPredictor {
+    pub(crate) fn new(function: BatchFunction, model: String) -> BatchPredictor {
         BatchPredictor { function, model, bound: None }
     }
 
     /// The model as `name@version`, and the alias by which the query names it; or as the query names it
     /// if the current user may not use it.
-    pub fn described(&self, function: Oid) -> String {
+    pub(crate) fn described(&self, function: Oid) -> String {
         let reference = Reference::parse(&self.model);
         match (cache::resolve(&self.model, function), reference) {
             (Ok(resolved), Ok(Reference { name, wanted: Wanted::Alias(alias) })) => {
@@ -123,12 +124,12 @@ impl BatchPredictor {
         }
     }
 
-    pub fn has_categories(&self) -> bool {
+    pub(crate) fn has_categories(&self) -> bool {
         self.bound.as_ref().is_some_and(|bound| bound.predictor.image().has_categories())
     }
 
     /// Bytes that a row takes here; none are known before the first.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
             let features = size_of::<f32>() * bound.predictor.image().num_features();
             features + bound.evaluation.row_bytes(&bound.predictor) + size_of::<usize>()
@@ -137,7 +138,7 @@ impl BatchPredictor {
 
     /// Reads the features of rows whose arguments the closure returns. None are read if the model
     /// cannot be used.
-    pub fn read<G: ArgSource>(
+    pub(crate) fn read<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
         rows: usize,
@@ -153,7 +154,7 @@ impl BatchPredictor {
     /// Evaluates rows of which these are all arguments behind the first, one after another, or the parts of
     /// the only one: of type real, NaN for NULL. Puts in each one's result as
     /// [`BatchPredictor::put_results`] does; returns false if the features cannot be copied from them.
-    pub fn put_results_of(
+    pub(crate) fn put_results_of(
         &mut self,
         call: Arguments<'_>,
         reals: &[f32],
@@ -189,7 +190,7 @@ impl BatchPredictor {
 
     /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
     /// has none, is left as it is.
-    pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
+    pub(crate) fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(bound) = &mut self.bound {
             let BoundModel { predictor, evaluation, features, read } = bound;
             evaluation.put_results(predictor, features, read, results);
@@ -204,7 +205,8 @@ impl BatchPredictor {
             return Ok(());
         }
         self.end();
-        let predictor = self.function.begin(arguments, &self.model, &mut Spare::default())?;
+        let predictor =
+            self.function.begin(arguments, &self.model, &mut ReusableState::default())?;
         let evaluation = self.function.evaluation();
         let (features, read) = Default::default();
         self.bound = Some(BoundModel { predictor, evaluation, features, read });
@@ -239,5 +241,169 @@ impl BoundModel {
             }
         }
         self.features.truncate(self.read.len() * width);
+    }
+}
+
+/// Computes results of rows, and has the buffers for it.
+pub(crate) trait BatchEvaluation {
+    /// Bytes that a row takes here, with its result.
+    fn row_bytes(&self, predictor: &Predictor) -> usize;
+
+    /// Puts the result of each row of `features` where `read` says. That of a row that has none is left
+    /// as it is.
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    );
+}
+
+pub(crate) struct BatchPredictions {
+    output: Output,
+    scratch: BatchScratch,
+    margins: Margins,
+}
+
+impl BatchPredictions {
+    pub(crate) fn new(output: Output) -> Self {
+        let scratch = BatchScratch::for_any(guc::kernel());
+        BatchPredictions { output, scratch, margins: Margins::default() }
+    }
+}
+
+impl BatchEvaluation for BatchPredictions {
+    fn row_bytes(&self, predictor: &Predictor) -> usize {
+        let image = predictor.image();
+        let margin = match image.sum_precision() {
+            Precision::Single => size_of::<f32>(),
+            Precision::Double => size_of::<f64>(),
+        };
+        margin * image.num_outputs()
+    }
+
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    ) {
+        let image = predictor.image();
+        let BatchPredictions { output, scratch, margins } = self;
+        margins.fit(image, read.len());
+        match margins {
+            Margins::Single(margins) => {
+                if evaluate_margins(image, scratch, features, margins).is_ok() {
+                    put_results(predictor, *output, read, margins, results);
+                }
+            }
+            Margins::Double(margins) => {
+                if evaluate_margins(image, scratch, features, margins).is_ok() {
+                    put_results(predictor, *output, read, margins, results);
+                }
+            }
+        }
+    }
+}
+
+/// The margins of rows, with a look at whether the statement was cancelled every so many of them.
+///
+/// # Errors
+/// The engine's, which are bugs.
+pub(crate) fn evaluate_margins<M: Margin>(
+    image: &ModelImage,
+    scratch: &mut BatchScratch,
+    features: &[f32],
+    margins: &mut [M],
+) -> Result<()> {
+    let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
+    let rows_per_call = image.rows_per_call();
+    let parts = features.chunks(rows_per_call * width);
+    for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
+        check_for_interrupts();
+        image.margins_batch(scratch, features, margins)?;
+    }
+    Ok(())
+}
+
+/// The results of the rows that were read, each in its place.
+fn put_results<M: Margin + PartialOrd>(
+    predictor: &Predictor,
+    output: Output,
+    read: &[usize],
+    margins: &mut [M],
+    results: &mut [Option<Datum>],
+) {
+    let outputs = predictor.image().num_outputs().max(1);
+    for (row, margins) in read.iter().zip(margins.chunks_mut(outputs)) {
+        if let Some(result) = results.get_mut(*row) {
+            *result = output.of(predictor, margins).ok();
+        }
+    }
+}
+
+/// Of explanations that are computed at once.
+const MAX_NUMBERS: usize = 1 << 20;
+
+pub(crate) struct BatchExplanations {
+    explanation: Explanation,
+    numbers: Vec<f32>,
+}
+
+impl BatchExplanations {
+    pub(crate) fn new(explanation: Explanation) -> Self {
+        BatchExplanations { explanation, numbers: Vec::new() }
+    }
+}
+
+impl BatchEvaluation for BatchExplanations {
+    fn row_bytes(&self, predictor: &Predictor) -> usize {
+        // Once in the buffer and once in the result.
+        2 * size_of::<f32>() * self.explanation.numbers(predictor.image())
+    }
+
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    ) {
+        let BatchExplanations { explanation, numbers } = self;
+        let image = predictor.image();
+        let (width, features_per_row) = (explanation.numbers(image), image.num_features());
+        if width > MAX_NUMBERS {
+            // A copy would take as much memory again as the result.
+            for (row, features) in read.iter().zip(features.chunks(features_per_row.max(1))) {
+                let array = explanation.of_row(predictor, features);
+                if let (Some(result), Ok(array)) = (results.get_mut(*row), array) {
+                    *result = Some(array.into_datum());
+                }
+            }
+            return;
+        }
+        let rows_per_call = MAX_NUMBERS / width;
+        let parts = features.chunks(rows_per_call * features_per_row.max(1));
+        for (features, read) in parts.zip(read.chunks(rows_per_call)) {
+            numbers.clear();
+            // Where there is no memory for it, the function itself says so.
+            if numbers.try_reserve(read.len() * width).is_err() {
+                return;
+            }
+            numbers.resize(read.len() * width, 0.0);
+            if explanation.explain(predictor, features, numbers).is_err() {
+                return;
+            }
+            for (row, numbers) in read.iter().zip(numbers.chunks(width)) {
+                if let (Some(result), Ok(mut array)) =
+                    (results.get_mut(*row), explanation.array(predictor))
+                {
+                    array.elements().copy_from_slice(numbers);
+                    *result = Some(array.into_datum());
+                }
+            }
+        }
     }
 }

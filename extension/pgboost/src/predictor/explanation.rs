@@ -6,17 +6,17 @@
 
 use std::cell::RefCell;
 
-use gbdt::ContributionScratch;
+use gbtrees::internals::ContributionScratch;
 use pg_interface::array::NewArray;
 use pg_interface::report::check_for_interrupts;
 
-use super::single::Predictor;
+use super::statement_state::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::guc::{self, KernelChoice};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Explanation {
+pub(crate) enum Explanation {
     /// `pred_contribs=True`.
     Contributions,
     /// `pred_interactions=True`.
@@ -43,12 +43,12 @@ impl Explanation {
     }
 
     /// Numbers per row.
-    pub fn numbers(self, image: &ModelImage) -> usize {
+    pub(crate) fn numbers(self, image: &ModelImage) -> usize {
         self.width(image).saturating_mul(image.num_outputs())
     }
 
     /// An array for one row; its elements are the row's numbers.
-    pub fn array(self, predictor: &Predictor) -> Result<NewArray<f32>> {
+    pub(crate) fn array(self, predictor: &Predictor) -> Result<NewArray<f32>> {
         let image = predictor.image();
         let (features, outputs) = (image.num_features(), image.num_outputs());
         let width = features + 1;
@@ -71,7 +71,12 @@ impl Explanation {
     ///
     /// # Errors
     /// The engine's, if the model cannot be explained.
-    pub fn explain(self, predictor: &Predictor, rows: &[f32], out: &mut [f32]) -> Result<()> {
+    pub(crate) fn explain(
+        self,
+        predictor: &Predictor,
+        rows: &[f32],
+        out: &mut [f32],
+    ) -> Result<()> {
         let image = predictor.image();
         let choice = guc::kernel_choice();
         let kept = KEPT.take().filter(|(made_for, _)| *made_for == choice);
@@ -79,10 +84,10 @@ impl Explanation {
             || ContributionScratch::with_kernel(guc::kernel()),
             |(_, scratch)| scratch,
         );
-        let check = &mut check_for_interrupts;
+        let cancel = gbtrees::Cancel::unwinding(&check_for_interrupts);
         match self {
-            Explanation::Contributions => image.contributions(&mut scratch, rows, out, check)?,
-            Explanation::Interactions => image.interactions(&mut scratch, rows, out, check)?,
+            Explanation::Contributions => image.contributions(&mut scratch, rows, out, cancel)?,
+            Explanation::Interactions => image.interactions(&mut scratch, rows, out, cancel)?,
         }
         if scratch.bytes() <= MAX_KEPT {
             KEPT.set(Some((choice, scratch)));
@@ -94,7 +99,7 @@ impl Explanation {
     ///
     /// # Errors
     /// As for [`Explanation::explain`]; and if the explanation does not fit into an array.
-    pub fn of_row(self, predictor: &Predictor, row: &[f32]) -> Result<NewArray<f32>> {
+    pub(crate) fn of_row(self, predictor: &Predictor, row: &[f32]) -> Result<NewArray<f32>> {
         let mut array = self.array(predictor)?;
         self.explain(predictor, row, array.elements())?;
         Ok(array)
@@ -106,7 +111,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As for [`Explanation::of_row`].
-    pub fn explanation(&self, of: Explanation) -> Result<NewArray<f32>> {
+    pub(crate) fn explanation(&self, of: Explanation) -> Result<NewArray<f32>> {
         of.of_row(self, self.features())
     }
 }

@@ -1,17 +1,16 @@
-//! From a row's margins to the result of a function.
+//! From a row's margins, in the precision in which the model's library adds and transforms them, to the result of a
+//! function.
 
-use gbdt::Margin;
-use gbdt::model::Task;
+use gbtrees::internals::{Margin, Precision, Task};
 use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 
-use super::margins::Margins;
-use super::single::Predictor;
+use super::statement_state::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     /// The value, of a model that has one per row; its error names the function.
     Value {
         function: &'static str,
@@ -28,7 +27,7 @@ pub enum Output {
 impl Output {
     /// The result of the row whose margins these are, which are transformed in place.
     #[inline]
-    pub fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
+    pub(crate) fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
         match margins {
             Margins::Single(margins) => self.of(predictor, margins),
             Margins::Double(margins) => self.of(predictor, margins),
@@ -37,7 +36,7 @@ impl Output {
 
     /// The result of a row with these margins, which are transformed in place.
     #[inline]
-    pub fn of<M: Margin + PartialOrd>(
+    pub(crate) fn of<M: Margin + PartialOrd>(
         self,
         predictor: &Predictor,
         margins: &mut [M],
@@ -93,7 +92,7 @@ fn probabilities<M: Margin>(image: &ModelImage, values: &[M]) -> Option<Datum> {
 
 /// A row's values, which take the place of its margins.
 #[inline]
-pub fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
+pub(crate) fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
     let count = image.values(margins);
     margins.get_mut(..count).unwrap_or_default()
 }
@@ -113,4 +112,37 @@ fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
 #[inline]
 fn real(value: f32) -> Datum {
     Datum::from(value.to_bits())
+}
+
+pub(crate) enum Margins {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Margins::Single(Vec::new())
+    }
+}
+
+impl Margins {
+    /// Room for the margins of so many rows.
+    pub(crate) fn of(image: &ModelImage, rows: usize) -> Margins {
+        let count = rows * image.num_outputs();
+        match image.sum_precision() {
+            Precision::Single => Margins::Single(vec![0.0; count]),
+            Precision::Double => Margins::Double(vec![0.0; count]),
+        }
+    }
+
+    /// Makes it room for the margins of so many rows of that image.
+    #[inline]
+    pub(crate) fn fit(&mut self, image: &ModelImage, rows: usize) {
+        let count = rows * image.num_outputs();
+        match (&mut *self, image.sum_precision()) {
+            (Margins::Single(margins), Precision::Single) => margins.resize(count, 0.0),
+            (Margins::Double(margins), Precision::Double) => margins.resize(count, 0.0),
+            (margins, _) => *margins = Margins::of(image, rows),
+        }
+    }
 }

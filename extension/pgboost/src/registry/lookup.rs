@@ -2,31 +2,33 @@
 
 use std::ops::ControlFlow;
 
-use gbdt::{ErrorKind, Limits, Model};
+use gbtrees::internals::Ensemble;
+use gbtrees::{ErrorKind, Limits};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
 use pg_interface::varlena::NewBytea;
+use pgrx::AnyElement;
 
 use super::reference::{Reference, Wanted};
-use super::{Registry, parts};
+use super::{Registry, model_file, query_jsonb};
 use crate::error::{Error, Result};
 
 /// The version of a model that is deployed, if one is: the first versions may be stored without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deployed(Option<i32>);
+pub(crate) struct Deployed(Option<i32>);
 
 impl Deployed {
     /// # Errors
     /// [`Error::NothingDeployed`]; `name` is the model's.
-    pub fn version(self, name: &str) -> Result<i32> {
+    pub(crate) fn version(self, name: &str) -> Result<i32> {
         self.0.ok_or_else(|| Error::NothingDeployed { name: name.to_owned() })
     }
 }
 
 /// What is deployed of a model, or nothing if there is no such model, and the mark of the snapshot that
 /// saw it.
-pub fn deployed_version(
+pub(crate) fn deployed_version(
     registry: &Registry,
     name: &str,
     snapshot: ReadSnapshot,
@@ -43,7 +45,7 @@ pub fn deployed_version(
 ///
 /// # Errors
 /// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
-pub fn wanted_version(
+pub(crate) fn wanted_version(
     registry: &Registry,
     reference: &Reference<'_>,
     deployed: Deployed,
@@ -73,7 +75,7 @@ fn aliased_version(
 }
 
 /// An alias of a version, committed by now or made by this transaction.
-pub fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String> {
+pub(crate) fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String> {
     let mut alias = None;
     rows(registry.alias, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         if row.integer(c"version") == Some(version) {
@@ -86,7 +88,7 @@ pub fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String>
 }
 
 /// A pinned version of a model: that version, or any.
-pub fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> Option<i32> {
+pub(crate) fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> Option<i32> {
     let mut pinned = None;
     rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         let number = row.integer(c"version");
@@ -101,7 +103,7 @@ pub fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> 
 }
 
 /// Whether a model has this version and no other, by what is committed by now or written by this transaction.
-pub fn is_only_version(registry: &Registry, name: &str, version: i32) -> bool {
+pub(crate) fn is_only_version(registry: &Registry, name: &str, version: i32) -> bool {
     let (mut is_there, mut others) = (false, false);
     rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         let found = row.integer(c"version") == Some(version);
@@ -112,7 +114,7 @@ pub fn is_only_version(registry: &Registry, name: &str, version: i32) -> bool {
     is_there && !others
 }
 
-pub struct Stored<'a> {
+pub(crate) struct Stored<'a> {
     registry: &'a Registry,
     name: &'a str,
     version: i32,
@@ -121,7 +123,7 @@ pub struct Stored<'a> {
 
 impl Stored<'_> {
     /// SHA-256 of the model's file.
-    pub fn digest(&self) -> Result<&[u8]> {
+    pub(crate) fn digest(&self) -> Result<&[u8]> {
         self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
     }
 
@@ -129,44 +131,44 @@ impl Stored<'_> {
     ///
     /// # Errors
     /// [`Error::Registry`] if it is not what was loaded.
-    pub fn file(&self) -> Result<NewBytea> {
+    pub(crate) fn file(&self) -> Result<NewBytea> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
-        size.and_then(|size| parts::read(self.registry, self.name, self.version, size, digest))
+        size.and_then(|size| model_file::read(self.registry, self.name, self.version, size, digest))
             .ok_or_else(|| self.invalid("model file"))
     }
 
     /// The library's name for the objective.
-    pub fn objective(&self) -> Result<String> {
+    pub(crate) fn objective(&self) -> Result<String> {
         self.row.text(c"objective").ok_or_else(|| self.invalid("objective"))
     }
 
-    pub fn feature_names(&self) -> Vec<String> {
+    pub(crate) fn feature_names(&self) -> Vec<String> {
         self.row.texts(c"feature_names").unwrap_or_default()
     }
 
-    pub fn labels(&self) -> Vec<String> {
+    pub(crate) fn labels(&self) -> Vec<String> {
         self.row.texts(c"labels").unwrap_or_default()
     }
 
     /// How many rounds predictions use.
-    pub fn used_rounds(&self) -> Result<usize> {
+    pub(crate) fn used_rounds(&self) -> Result<usize> {
         let used = self.row.integer(c"used_rounds").and_then(|used| usize::try_from(used).ok());
         used.ok_or_else(|| self.invalid("number of rounds"))
     }
 
     /// Whether `predict_pinned` may use it. Release 0.1 pins nothing.
-    pub fn is_pinned(&self) -> bool {
+    pub(crate) fn is_pinned(&self) -> bool {
         self.row.boolean(c"pinned") == Some(true)
     }
 
-    /// The categories that were given beside the file, as JSON.
-    pub fn categories(&self) -> Option<String> {
+    /// The categories that were passed with the file, as JSON.
+    pub(crate) fn categories(&self) -> Option<String> {
         self.row.jsonb(c"categories")
     }
 
     /// The model, parsed and checked again, under the names that it was given.
-    pub fn model(&self) -> Result<Model> {
+    pub(crate) fn model(&self) -> Result<Ensemble> {
         self.parse().map_err(|error| match error {
             Error::Engine { error } if error.kind() != ErrorKind::OutOfMemory => {
                 self.invalid("model file")
@@ -175,18 +177,25 @@ impl Stored<'_> {
         })
     }
 
-    fn parse(&self) -> Result<Model> {
+    fn parse(&self) -> Result<Ensemble> {
         // What is stored was within the limit when it was loaded, and stays usable if that is
         // lowered.
-        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+        let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
-        let mut model = gbdt::parse(file.as_slice(), &limits, &mut check_for_interrupts)?;
+        let mut model = gbtrees::internals::parse(
+            file.as_slice(),
+            &limits,
+            gbtrees::Cancel::unwinding(&check_for_interrupts),
+        )?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbdt::read_categories(&categories, &mut check_for_interrupts)?;
+            let categories = gbtrees::internals::read_categories(
+                &categories,
+                gbtrees::Cancel::unwinding(&check_for_interrupts),
+            )?;
             model.set_categories(categories)?;
         }
         if self.used_rounds()? < model.num_rounds() {
@@ -200,7 +209,7 @@ impl Stored<'_> {
     }
 }
 
-pub fn with_version<T>(
+pub(crate) fn with_version<T>(
     registry: &Registry,
     name: &str,
     version: i32,
@@ -220,10 +229,37 @@ pub fn with_version<T>(
 
 /// Calls the closure with every version of the model, or of every model, that is committed by now or
 /// written by this transaction, for what its own row says.
-pub fn each_version(registry: &Registry, model: Option<&str>, mut visit: impl FnMut(&Stored<'_>)) {
+pub(crate) fn each_version(
+    registry: &Registry,
+    model: Option<&str>,
+    mut visit: impl FnMut(&Stored<'_>),
+) {
     let keys = model.map(Key::Text);
     rows(registry.version, keys.as_slice(), ReadSnapshot::Latest, |row| {
         visit(&Stored { registry, name: "", version: 0, row });
         ControlFlow::Continue(())
     });
+}
+
+/// One jsonb object with all there is but the bytes.
+pub(crate) fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElement> {
+    query_jsonb(
+        registry,
+        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
+         'deployed', COALESCE(v.version = m.deployed, false), 'owner', (SELECT p.role::text FROM \
+         pgboost_catalog.privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
+         'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
+         'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
+         'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
+         'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
+         ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', v.categories, \
+         'depth', v.depth, 'labels', v.labels, 'size', v.size, \
+         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
+         'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
+         'loaded_at', v.loaded_at) FROM pgboost_catalog.version AS v \
+         JOIN pgboost_catalog.model AS m ON m.name = v.model \
+         WHERE v.model = $1 AND v.version = $2",
+        &[name.into(), version.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }

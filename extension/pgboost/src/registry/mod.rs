@@ -8,54 +8,52 @@
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
-pub mod alias;
-pub mod created;
-pub mod describe;
-pub mod lock;
-pub mod lookup;
-mod parts;
-pub mod pin;
-pub mod privilege;
-pub mod profile;
-pub mod reference;
-mod statement;
-pub mod write;
+pub(crate) mod baseline;
+pub(crate) mod lookup;
+mod model_file;
+pub(crate) mod pin;
+pub(crate) mod predict_functions;
+pub(crate) mod privilege;
+pub(crate) mod reference;
+pub(crate) mod write;
 
 use std::ffi::CStr;
 
 use pg_interface::catalog::{self, ANYOID, TEXTOID};
 use pg_interface::scan::Table;
-use pg_interface::{Oid, fault};
+use pg_interface::{Oid, fault, jsonb, session};
+use pgrx::datum::DatumWithOid;
+use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
 
 use crate::error::{Error, Result};
 
 /// The schema of the registry, which only the extension's owner can create objects in.
 const SCHEMA: &CStr = c"pgboost_catalog";
 
-/// The registry's tables, found anew for each look-up that is not answered from the cache.
+/// The registry's tables, looked up again for each name that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Registry {
+pub(crate) struct Registry {
     /// The schema of the functions for users.
-    pub functions: Oid,
+    pub(crate) functions: Oid,
     schema: Oid,
     /// Who owns the tables.
-    pub owner: Oid,
-    pub model: Table,
-    pub version: Table,
-    pub part: Table,
-    pub privilege: Table,
-    pub alias: Table,
+    pub(crate) owner: Oid,
+    pub(crate) model: Table,
+    pub(crate) version: Table,
+    pub(crate) part: Table,
+    pub(crate) privilege: Table,
+    pub(crate) alias: Table,
 }
 
 impl Registry {
     /// The tables that say what a name means, and to whom.
-    pub fn watched(&self) -> impl Iterator<Item = Oid> {
+    pub(crate) fn watched(&self) -> impl Iterator<Item = Oid> {
         [self.model, self.version, self.privilege, self.alias]
             .into_iter()
             .map(|table| table.relation)
     }
 
-    pub fn of_function(function: Oid) -> Result<Registry> {
+    pub(crate) fn of_function(function: Oid) -> Result<Registry> {
         fault::at("registry: opened");
         let schema = catalog::schema(SCHEMA).ok_or(Error::NoRegistry)?;
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
@@ -92,4 +90,61 @@ fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
 /// A table of the schema, if it is there.
 fn table(schema: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
     catalog::relation(schema, name).map(|relation| Table { relation, schema, primary_key })
+}
+
+/// Runs a statement that changes the registry and returns no rows.
+pub(crate) fn execute(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<()> {
+    as_owner(registry, statement, |statement| {
+        Spi::connect_mut(|client| {
+            let done = client.update(statement, None, arguments).map(|_| ());
+            fault::at("registry: written");
+            done
+        })
+    })
+}
+
+/// Runs a statement that changes the registry and returns at most one row. Returns its first column, if
+/// there is a row.
+pub(crate) fn query<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<T>> {
+    as_owner(registry, statement, |statement| {
+        Spi::connect_mut(|client| {
+            let table = client.update(statement, None, arguments)?;
+            fault::at("registry: asked");
+            if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
+        })
+    })
+}
+
+/// Runs a statement that only reads, and returns the jsonb of its first row, if there is one. It may
+/// run on a standby.
+pub(crate) fn query_jsonb(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<AnyElement>> {
+    as_owner(registry, statement, |statement| {
+        Spi::connect(|client| {
+            let table = client.select(statement, None, arguments)?;
+            let row = if table.is_empty() { return Ok(None) } else { table.first() };
+            Ok(row.get_datum_by_ordinal(1)?.and_then(jsonb::outlive_spi))
+        })
+    })
+}
+
+fn as_owner<T>(
+    registry: &Registry,
+    statement: &str,
+    run: impl FnOnce(&str) -> spi::Result<T>,
+) -> Result<T> {
+    // PostgreSQL's own errors do not come back here; what does is a result of another shape.
+    session::as_user(registry.owner, || run(statement))
+        .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

@@ -16,16 +16,14 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
 
-use super::lock::lock;
-use super::privilege::{self, Access};
+use super::privilege::{self, Access, lock};
 use super::reference::{Reference, Wanted};
-use super::statement::{execute, query};
-use super::{Registry, function_of, lookup};
+use super::{Registry, execute, function_of, lookup, query};
 use crate::error::{Error, Result};
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
+pub(crate) fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
     update(registry, name, version, true)?;
     execute(
@@ -38,7 +36,7 @@ pub fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
 /// # Errors
 /// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if an expression that is stored calls
 /// `predict_pinned` with it.
-pub fn remove(registry: &Registry, name: &str, version: i32) -> Result<()> {
+pub(crate) fn remove(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
     lock_of(registry, name, version).take(Mode::Changed);
     if let Some(object) = dependent(registry, name, version)? {
@@ -49,7 +47,7 @@ pub fn remove(registry: &Registry, name: &str, version: i32) -> Result<()> {
 
 /// # Errors
 /// [`Error::Pinned`] if that version, or any version, is pinned.
-pub fn require_none(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+pub(crate) fn require_none(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     match lookup::pinned_version(registry, name, version) {
         Some(version) => Err(Error::Pinned { name: name.to_owned(), version }),
         None => Ok(()),
@@ -58,7 +56,7 @@ pub fn require_none(registry: &Registry, name: &str, version: Option<i32>) -> Re
 
 /// The first number that a model of that name may give to a version, since no such number was ever pinned. The
 /// caller holds the model's lock.
-pub fn first_version(registry: &Registry, name: &str) -> Result<i32> {
+pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     let mut last = 0;
     rows(registry.pinned()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         last = last.max(row.integer(c"version").unwrap_or(0));
@@ -70,7 +68,7 @@ pub fn first_version(registry: &Registry, name: &str) -> Result<i32> {
 /// Keeps the pin until the transaction ends, if an expression that names a version is planned: one that is then
 /// stored cannot be seen by others before. An expression that names none, or one that the user may not use, is
 /// left for the execution.
-pub fn keep_planned(function: Oid, reference: &str) {
+pub(crate) fn keep_planned(function: Oid, reference: &str) {
     let Ok(registry) = Registry::of_function(function) else { return };
     let user = session::current_user();
     if let Some((name, version)) = named(reference)
@@ -84,7 +82,7 @@ pub fn keep_planned(function: Oid, reference: &str) {
 ///
 /// # Errors
 /// [`Error::NotPinned`] if another session has just taken it away.
-pub fn keep_used(function: Oid, reference: &str) -> Result<()> {
+pub(crate) fn keep_used(function: Oid, reference: &str) -> Result<()> {
     let not_pinned = || Error::NotPinned { model: reference.to_owned() };
     let registry = Registry::of_function(function)?;
     let (name, version) = named(reference).ok_or_else(not_pinned)?;

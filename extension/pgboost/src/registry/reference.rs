@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 
 /// A model's name, and which of its versions is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference<'a> {
-    pub name: &'a str,
-    pub wanted: Wanted<'a>,
+pub(crate) struct Reference<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) wanted: Wanted<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     Deployed,
     Version(i32),
     Alias(&'a str),
@@ -22,7 +22,7 @@ pub enum Wanted<'a> {
 
 impl<'a> Reference<'a> {
     /// Takes the name and what follows its `@` apart.
-    pub fn parse(reference: &'a str) -> Result<Self> {
+    pub(crate) fn parse(reference: &'a str) -> Result<Self> {
         let Some((name, version)) = reference.rsplit_once('@') else {
             return Ok(Reference { name: check_name(reference)?, wanted: Wanted::Deployed });
         };
@@ -36,12 +36,12 @@ impl<'a> Reference<'a> {
     }
 }
 
-pub fn check_name(name: &str) -> Result<&str> {
+pub(crate) fn check_name(name: &str) -> Result<&str> {
     names::check(name).map_err(|reason| Error::ModelName { name: names::shown(name), reason })
 }
 
 /// The alias itself, if a version may have it.
-pub fn check_alias(alias: &str) -> Result<&str> {
+pub(crate) fn check_alias(alias: &str) -> Result<&str> {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let reason = if !alias.starts_with(is_first) {
         "An alias begins with a letter or an underscore, so that it cannot be taken for a version."

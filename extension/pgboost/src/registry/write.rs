@@ -5,46 +5,44 @@
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
-use super::lock::lock;
-use super::privilege::{self, OWNER};
-use super::statement::{execute, query};
-use super::{Registry, alias, created, lookup, parts, pin, profile};
+use super::privilege::{self, OWNER, lock};
+use super::{Registry, baseline, execute, lookup, model_file, pin, predict_functions, query};
 use crate::error::{Error, Result};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
-pub struct NewVersion<'a> {
-    pub name: &'a str,
-    pub file: &'a [u8],
-    pub format: &'a str,
+pub(crate) struct NewVersion<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) file: &'a [u8],
+    pub(crate) format: &'a str,
     /// The release of the library that wrote the file, where the file has it.
-    pub library_version: Option<String>,
-    pub objective: &'a str,
-    pub features: i32,
-    pub outputs: i32,
-    pub trees: i32,
-    pub rounds: i32,
-    pub used_rounds: i32,
+    pub(crate) library_version: Option<String>,
+    pub(crate) objective: &'a str,
+    pub(crate) features: i32,
+    pub(crate) outputs: i32,
+    pub(crate) trees: i32,
+    pub(crate) rounds: i32,
+    pub(crate) used_rounds: i32,
     /// How many the file says were best, if it does.
-    pub best_rounds: Option<i32>,
-    pub depth: i32,
-    pub feature_names: Option<Vec<String>>,
-    pub labels: Option<Vec<String>>,
+    pub(crate) best_rounds: Option<i32>,
+    pub(crate) depth: i32,
+    pub(crate) feature_names: Option<Vec<String>>,
+    pub(crate) labels: Option<Vec<String>>,
     /// What the codes of features stand for, if that was given.
-    pub categories: Option<AnyElement>,
-    pub attributes: JsonB,
+    pub(crate) categories: Option<AnyElement>,
+    pub(crate) attributes: JsonB,
     /// What the model was trained with, if that was given.
-    pub parameters: Option<AnyElement>,
+    pub(crate) parameters: Option<AnyElement>,
     /// How good it was found to be, if that was given.
-    pub metrics: Option<AnyElement>,
+    pub(crate) metrics: Option<AnyElement>,
     /// Whether predictions use it from now on.
-    pub deploy: bool,
+    pub(crate) deploy: bool,
 }
 
-/// Stores a version, and deploys it if told so. Returns its number.
+/// Stores a version, and deploys it if `deploy` is true. Returns its number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
-pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
+pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
@@ -73,7 +71,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.name.into(),
             version.into(),
             i32::try_from(new.file.len()).unwrap_or(i32::MAX).into(),
-            parts::digest(new.file).into(),
+            model_file::digest(new.file).into(),
             new.format.into(),
             new.library_version.into(),
             new.objective.into(),
@@ -93,7 +91,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             session::role_name(user).into(),
         ],
     )?;
-    parts::insert(registry, new.name, version, new.file)?;
+    model_file::insert(registry, new.name, version, new.file)?;
     Ok(version)
 }
 
@@ -114,7 +112,7 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
+pub(crate) fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
     query::<i32>(
         registry,
@@ -129,11 +127,11 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
 
 /// # Errors
 /// [`Error::Pinned`].
-pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
+pub(crate) fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
     pin::require_none(registry, name, None)?;
-    alias::remove_all(registry, name)?;
-    profile::forget(registry, name, None)?;
+    drop_aliases(registry, name)?;
+    baseline::forget(registry, name, None)?;
     for statement in [
         "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
@@ -148,16 +146,16 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
 /// # Errors
 /// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
 /// [`Error::NoSuchVersion`].
-pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
+pub(crate) fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
     if lock(registry, name)? == Some(version) {
         return Err(Error::Deployed { name: name.to_owned(), version });
     }
     if lookup::is_only_version(registry, name, version) {
         return Err(Error::OnlyVersion { name: name.to_owned(), version });
     }
-    alias::require_none(registry, name, version)?;
+    require_no_alias(registry, name, version)?;
     pin::require_none(registry, name, Some(version))?;
-    profile::forget(registry, name, Some(version))?;
+    baseline::forget(registry, name, Some(version))?;
     execute(
         registry,
         "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1 AND p.version = $2",
@@ -177,9 +175,9 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
 ///
 /// # Errors
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
-pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
+pub(crate) fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     lock(registry, name)?;
-    if let Some(function) = created::present(registry, name)? {
+    if let Some(function) = predict_functions::existing(registry, name)? {
         return Err(Error::RenameInUse { name: name.to_owned(), function });
     }
     query::<i32>(
@@ -209,7 +207,7 @@ pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
 }
 
 /// Makes a role the owner of a model.
-pub fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
+pub(crate) fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
     lock(registry, name)?;
     execute(
         registry,
@@ -220,12 +218,12 @@ pub fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
 }
 
 /// Lets a role predict with a model.
-pub fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
+pub(crate) fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     lock(registry, name)?;
     add_privilege(registry, name, role, "predict")
 }
 
-pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
+pub(crate) fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     lock(registry, name)?;
     forget_dropped_roles(registry)?;
     execute(
@@ -267,4 +265,48 @@ fn forget_dropped_roles(registry: &Registry) -> Result<()> {
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[],
     )
+}
+
+/// Lets an alias, new or not, refer to a version.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`].
+pub(crate) fn set_alias(registry: &Registry, name: &str, alias: &str, version: i32) -> Result<()> {
+    lock(registry, name)?;
+    query::<i32>(
+        registry,
+        "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \
+         FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $3 \
+         ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
+        &[name.into(), alias.into(), version.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// # Errors
+/// [`Error::NoSuchAlias`].
+pub(crate) fn drop_alias(registry: &Registry, name: &str, alias: &str) -> Result<()> {
+    lock(registry, name)?;
+    query::<i32>(
+        registry,
+        "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
+        &[name.into(), alias.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() })
+}
+
+pub(crate) fn drop_aliases(registry: &Registry, name: &str) -> Result<()> {
+    let statement = "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1";
+    execute(registry, statement, &[name.into()])
+}
+
+/// # Errors
+/// [`Error::Aliased`] if an alias refers to the version.
+pub(crate) fn require_no_alias(registry: &Registry, name: &str, version: i32) -> Result<()> {
+    match lookup::alias_of(registry, name, version) {
+        Some(alias) => Err(Error::Aliased { name: name.to_owned(), version, alias }),
+        None => Ok(()),
+    }
 }

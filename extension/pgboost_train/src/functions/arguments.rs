@@ -18,36 +18,36 @@ const DEFAULT_FOLDS: i32 = 5;
 
 /// Arguments as the caller gave them; nothing for NULL.
 #[derive(Default)]
-pub struct Arguments<'a> {
-    pub source: Option<&'a str>,
-    pub target: Option<&'a str>,
-    pub rounds: Option<i32>,
-    pub features: Option<Vec<Option<String>>>,
-    pub weight: Option<&'a str>,
-    pub qid: Option<&'a str>,
-    pub label_upper_bound: Option<&'a str>,
-    pub eval_fraction: Option<f64>,
-    pub eval_source: Option<&'a str>,
-    pub folds: Option<i32>,
-    pub fold_by: Option<&'a str>,
-    pub stratified: Option<bool>,
+pub(crate) struct Arguments<'a> {
+    pub(crate) source: Option<&'a str>,
+    pub(crate) target: Option<&'a str>,
+    pub(crate) rounds: Option<i32>,
+    pub(crate) features: Option<Vec<Option<String>>>,
+    pub(crate) weight: Option<&'a str>,
+    pub(crate) qid: Option<&'a str>,
+    pub(crate) label_upper_bound: Option<&'a str>,
+    pub(crate) eval_fraction: Option<f64>,
+    pub(crate) eval_source: Option<&'a str>,
+    pub(crate) folds: Option<i32>,
+    pub(crate) fold_by: Option<&'a str>,
+    pub(crate) stratified: Option<bool>,
     /// Whether there are folds where nothing else is said of the evaluation.
-    pub folds_by_default: bool,
-    pub early_stopping_rounds: Option<i32>,
-    pub seed: Option<i32>,
-    pub verbose_eval: Option<i32>,
+    pub(crate) folds_by_default: bool,
+    pub(crate) early_stopping_rounds: Option<i32>,
+    pub(crate) seed: Option<i32>,
+    pub(crate) verbose_eval: Option<i32>,
 }
 
 /// A jsonb value, which may be more than serde_json can hold; an empty object for NULL.
-pub fn json(argument: Option<AnyElement>) -> Result<Value> {
+pub(crate) fn json(argument: Option<AnyElement>) -> Result<Value> {
     let given = "one with a number out of range or more than 127 levels";
     let Some(argument) = argument else { return Ok(json!({})) };
     serde_json::from_str(&argument_text(&argument)).map_err(|_| Error::ParametersForm { given })
 }
 
 impl Arguments<'_> {
-    /// What is asked for, with these parameters.
-    pub fn request(&self, parameters: &Value) -> Result<Request> {
+    /// The request, with these parameters.
+    pub(crate) fn request(&self, parameters: &Value) -> Result<Request> {
         let parameters = Parameters::parse(parameters)?;
         let rounds = parameters.argument("rounds", self.rounds)?.unwrap_or(DEFAULT_ROUNDS);
         let patience = parameters.argument("early_stopping_rounds", self.early_stopping_rounds)?;
@@ -150,7 +150,7 @@ fn between(argument: &'static str, rounds: i32) -> Result<u32> {
 }
 
 /// The number of trials of a search.
-pub fn trials(trials: i32) -> Result<u32> {
+pub(crate) fn trials(trials: i32) -> Result<u32> {
     match u32::try_from(trials) {
         Ok(number @ 1..=10_000) => Ok(number),
         _ => out_of_range("trials", trials.to_string(), "between 1 and 10000"),

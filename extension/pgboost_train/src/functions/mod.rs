@@ -1,13 +1,8 @@
-//! The SQL surface, a file a verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
+//! The SQL surface, a file per verb. The SQL that declares these functions is in `pgboost_train.sql`.
 
 mod arguments;
-mod cross_validate;
-mod predict;
-mod progress;
 mod train;
-mod tune;
-mod verify;
-mod version;
+mod xgboost_predict;
 
 use crate::error::{Error, Result};
 

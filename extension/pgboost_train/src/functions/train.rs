@@ -1,16 +1,21 @@
-//! `train_model`: rows of a source become a new version of a model.
+//! `train_model`, `cross_validate_model` and `tune_model`, and the trainings that are running, for the view
+//! `pg_stat_progress_train_model`.
 
-use pg_interface::{report, session};
+use pg_interface::{fault, report, session};
+use pgrx::datum::TimestampWithTimeZone;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, JsonB, name, pg_extern};
+use pgrx::{AnyElement, JsonB, name, pg_extern, pg_sys};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{self, Arguments};
 use super::required;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::params::table::type_name;
 use crate::registry::{Registry, Trained};
-use crate::training::progress::{Phase, Progress};
+use crate::training::progress::{self, Phase, Progress};
+use crate::training::rounds::cross_validate;
+use crate::training::search::{combinations, search as search_all};
 use crate::training::start::Start;
 use crate::training::{self, Outcome, Request, Score};
 
@@ -96,7 +101,7 @@ fn train(
 }
 
 /// Says how many rows had no target.
-pub fn notice_skipped(rows: u64) {
+pub(crate) fn notice_skipped(rows: u64) {
     if rows > 0 {
         report::notice(&format!("{rows} rows were left out because their target is null"));
     }
@@ -117,4 +122,221 @@ fn metrics(outcome: &Outcome) -> Map<String, Value> {
         }
     }
     all
+}
+
+/// `cross_validate_model(source, target, ...) -> table(round, metric, train_mean, train_std, eval_mean,
+/// eval_std, train, eval)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+#[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
+fn pgboost_cross_validate_model(
+    source: Option<&str>,
+    target: Option<&str>,
+    params: Option<AnyElement>,
+    rounds: Option<i32>,
+    features: Option<Vec<Option<String>>>,
+    weight: Option<&str>,
+    qid: Option<&str>,
+    label_upper_bound: Option<&str>,
+    folds: Option<i32>,
+    fold_by: Option<&str>,
+    stratified: Option<bool>,
+    early_stopping_rounds: Option<i32>,
+    seed: Option<i32>,
+    verbose_eval: Option<i32>,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(round, i32),
+            name!(metric, String),
+            name!(train_mean, f64),
+            name!(train_std, f64),
+            name!(eval_mean, f64),
+            name!(eval_std, f64),
+            name!(train, Vec<f64>),
+            name!(eval, Vec<f64>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let request = Arguments {
+        source,
+        target,
+        rounds,
+        features,
+        weight,
+        qid,
+        label_upper_bound,
+        folds,
+        fold_by,
+        stratified,
+        folds_by_default: true,
+        early_stopping_rounds,
+        seed,
+        verbose_eval,
+        ..Arguments::default()
+    }
+    .request(&arguments::json(params)?)?;
+    let mut progress = Progress::begin(None, request.rounds);
+    let (history, skipped) = cross_validate(&request, &mut progress)?;
+    notice_skipped(skipped);
+    let rounds = (1..).zip(history);
+    Ok(TableIterator::new(rounds.flat_map(|(round, scores)| {
+        let (train, eval): (Vec<Score>, Vec<Score>) =
+            scores.into_iter().partition(|score| score.set == "train");
+        train.into_iter().zip(eval).map(move |(train, eval)| {
+            (
+                round,
+                eval.metric.clone(),
+                train.mean(),
+                train.deviation(),
+                eval.mean(),
+                eval.deviation(),
+                train.values,
+                eval.values,
+            )
+        })
+    })))
+}
+
+/// `tune_model(source, target, search, ...) -> table(trial, best, metric, best_round, train, eval, eval_std,
+/// params)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+#[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
+fn pgboost_tune_model(
+    source: Option<&str>,
+    target: Option<&str>,
+    search: Option<AnyElement>,
+    params: Option<AnyElement>,
+    trials: Option<i32>,
+    rounds: Option<i32>,
+    features: Option<Vec<Option<String>>>,
+    weight: Option<&str>,
+    qid: Option<&str>,
+    label_upper_bound: Option<&str>,
+    eval_fraction: Option<f64>,
+    eval_source: Option<&str>,
+    folds: Option<i32>,
+    fold_by: Option<&str>,
+    stratified: Option<bool>,
+    early_stopping_rounds: Option<i32>,
+    seed: Option<i32>,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(trial, i32),
+            name!(best, bool),
+            name!(metric, String),
+            name!(best_round, i32),
+            name!(train, f64),
+            name!(eval, f64),
+            name!(eval_std, Option<f64>),
+            name!(params, JsonB),
+        ),
+    >,
+    ErrorReport,
+> {
+    let no_evaluation = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
+    let arguments = Arguments {
+        source,
+        target,
+        rounds,
+        features,
+        weight,
+        qid,
+        label_upper_bound,
+        eval_fraction,
+        eval_source,
+        folds,
+        fold_by,
+        stratified,
+        folds_by_default: no_evaluation == [true; 3],
+        early_stopping_rounds,
+        seed,
+        ..Arguments::default()
+    };
+    let search = arguments::json(Some(required(search, "search")?))?;
+    let trials = trials.map(arguments::trials).transpose()?;
+    let requests = requests(&arguments, &search, arguments::json(params)?, trials)?;
+    let mut progress = Progress::begin(None, requests.first().map_or(0, |first| first.rounds));
+    let (trials, skipped) = search_all(&requests, &mut progress)?;
+    notice_skipped(skipped);
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let rows = trials.into_iter().map(move |trial| {
+        (
+            count(trial.number),
+            trial.best,
+            trial.metric,
+            count(trial.rounds as usize),
+            trial.train,
+            trial.eval,
+            trial.deviation,
+            JsonB(trial.parameters.into()),
+        )
+    });
+    Ok(TableIterator::new(rows))
+}
+
+/// A request for each combination, which has the common parameters too.
+fn requests(
+    arguments: &Arguments<'_>,
+    search: &Value,
+    params: Value,
+    trials: Option<u32>,
+) -> Result<Vec<Request>> {
+    let Value::Object(common) = params else {
+        return Err(Error::ParametersForm { given: type_name(&params) });
+    };
+    let drawn = combinations(search, trials, arguments.seed.unwrap_or(0))?;
+    drawn.into_iter().map(|one| arguments.request(&joined(&common, one)?)).collect()
+}
+
+fn joined(common: &Map<String, Value>, trial: Map<String, Value>) -> Result<Value> {
+    let mut all = common.clone();
+    for (name, value) in trial {
+        if all.insert(name, value).is_some() {
+            return Err(Error::Arguments {
+                message: "a parameter is in both search and params",
+                hint: "Leave it out of params.",
+            });
+        }
+    }
+    Ok(Value::Object(all))
+}
+
+/// `progress_records()`: what backends have written that the current user may see.
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_progress_records() -> TableIterator<
+    'static,
+    (
+        name!(pid, i32),
+        name!(backend_start, Option<TimestampWithTimeZone>),
+        name!(model, Option<String>),
+        name!(phase, String),
+        name!(rows_read, i64),
+        name!(round, i32),
+        name!(rounds, i32),
+        name!(metric, Option<String>),
+    ),
+> {
+    fault::at("progress: asked");
+    let visible = |user| session::may_watch(pg_sys::Oid::from(user));
+    let records = progress::records().into_iter().filter(move |(_, record)| visible(record.user));
+    let round = |round| i32::try_from(round).unwrap_or(0);
+    TableIterator::new(records.map(move |(pid, record)| {
+        (
+            pid,
+            TimestampWithTimeZone::try_from(record.backend_start).ok(),
+            record.model,
+            record.phase,
+            i64::try_from(record.rows_read).unwrap_or(0),
+            round(record.round),
+            round(record.rounds),
+            (!record.metric.is_empty()).then_some(record.metric),
+        )
+    }))
 }

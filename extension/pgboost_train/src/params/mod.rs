@@ -1,26 +1,25 @@
 //! Training parameters: a jsonb object in XGBoost's own names, checked against a list.
 
-mod constraint;
-pub mod metric;
-pub mod objective;
-pub mod table;
-pub mod value;
+pub(crate) mod objectives;
+pub(crate) mod table;
+#[cfg(test)]
+mod tests;
 
-use objective::Objective;
 use row_source::names::nearest;
 use serde_json::{Map, Value};
-use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 use crate::error::{Error, Result};
+use objectives::Objective;
+use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]
-pub struct Parameters {
+pub(crate) struct Parameters {
     values: Vec<Given>,
     /// As the caller gave them, under their main names.
     given: Map<String, Value>,
-    pub objective: Option<&'static Objective>,
-    pub metrics: Vec<String>,
+    pub(crate) objective: Option<&'static Objective>,
+    pub(crate) metrics: Vec<String>,
     constraints: Vec<(&'static str, Value)>,
 }
 
@@ -36,9 +35,9 @@ struct Given {
 const DEFAULT_MAX_BIN: u32 = 256;
 
 impl Parameters {
-    pub fn parse(params: &Value) -> Result<Parameters> {
+    pub(crate) fn parse(params: &Value) -> Result<Parameters> {
         let Value::Object(params) = params else {
-            return Err(Error::ParametersForm { given: value::type_name(params) });
+            return Err(Error::ParametersForm { given: table::type_name(params) });
         };
         let mut parsed = Parameters::default();
         for (name, value) in params {
@@ -54,7 +53,7 @@ impl Parameters {
             return Ok(());
         }
         let (parameter, alias) = find(name)?;
-        let text = value::checked(name, parameter.rule, value)?;
+        let text = table::checked_value(name, parameter.rule, value)?;
         if let Some(earlier) = self.find_given(parameter.name) {
             return same(&earlier.value, &text, || [quoted(earlier.alias), quoted(alias)]);
         }
@@ -77,12 +76,16 @@ impl Parameters {
     }
 
     /// The value of a parameter as libxgboost takes it.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.find_given(name).map(|given| given.value.as_str())
     }
 
     /// The value of an argument of `train_model` that may be given as a parameter instead.
-    pub fn argument(&self, name: &'static str, argument: Option<i32>) -> Result<Option<i32>> {
+    pub(crate) fn argument(
+        &self,
+        name: &'static str,
+        argument: Option<i32>,
+    ) -> Result<Option<i32>> {
         let Some(given) = self.find_given(name) else { return Ok(argument) };
         if let Some(argument) = argument {
             let names = || [format!("argument {name}"), quoted(given.alias)];
@@ -92,41 +95,41 @@ impl Parameters {
     }
 
     /// How many values a parameter has, if it is given.
-    pub fn count(&self, name: &str) -> Option<usize> {
+    pub(crate) fn count(&self, name: &str) -> Option<usize> {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
     /// Most bins of a feature.
-    pub fn max_bin(&self) -> u32 {
+    pub(crate) fn max_bin(&self) -> u32 {
         self.get("max_bin").and_then(|bins| bins.parse().ok()).unwrap_or(DEFAULT_MAX_BIN)
     }
 
     /// The threads that were asked for, but no more than are allowed.
-    pub fn threads(&self, allowed: usize) -> usize {
+    pub(crate) fn threads(&self, allowed: usize) -> usize {
         self.get("nthread").and_then(|n| n.parse().ok()).map_or(allowed, |n: usize| n.min(allowed))
     }
 
     /// Everything for libxgboost but the objective, the number of threads and the number of classes.
-    pub fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
+    pub(crate) fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
         const SET_ELSEWHERE: [&str; 3] = ["nthread", "num_class", "tree_method"];
         let elsewhere = |name| SET_ELSEWHERE.contains(&name) || ARGUMENTS.contains(&name);
         let own = self.values.iter().filter(|given| !elsewhere(given.name));
         let mut all: Vec<_> = own.map(|given| (given.name, given.value.clone())).collect();
         for (name, value) in &self.constraints {
-            all.push((name, constraint::checked(name, value, features)?));
+            all.push((name, objectives::checked_constraint(name, value, features)?));
         }
         all.extend(self.metrics.iter().map(|metric| ("eval_metric", metric.clone())));
         Ok(all)
     }
 
     /// As the caller gave them, under their main names.
-    pub fn given(&self) -> Map<String, Value> {
+    pub(crate) fn given(&self) -> Map<String, Value> {
         self.given.clone()
     }
 }
 
 /// Whether a parameter is a whole number. Fails for one that there is not.
-pub fn is_whole(name: &str) -> Result<bool> {
+pub(crate) fn is_whole(name: &str) -> Result<bool> {
     Ok(matches!(find(name)?.0.rule, table::ValueRule::Whole(..)))
 }
 
@@ -158,17 +161,22 @@ fn quoted(name: &str) -> String {
 }
 
 fn checked_objective(value: &Value) -> Result<&'static Objective> {
-    value.as_str().and_then(objective::named).ok_or_else(|| {
-        value::wrong("objective", known_names("an objective", value, objective::names()), value)
+    value.as_str().and_then(objectives::objective_named).ok_or_else(|| {
+        table::wrong(
+            "objective",
+            known_names("an objective", value, objectives::objective_names()),
+            value,
+        )
     })
 }
 
 fn checked_metrics(value: &Value) -> Result<Vec<String>> {
     let one = |value: &Value| match value.as_str() {
-        Some(name) if metric::exists(name) => Ok(name.to_owned()),
+        Some(name) if objectives::metric_exists(name) => Ok(name.to_owned()),
         _ => {
-            let allowed = known_names("a metric, or an array of them", value, metric::names());
-            Err(value::wrong("eval_metric", allowed, value))
+            let allowed =
+                known_names("a metric, or an array of them", value, objectives::metric_names());
+            Err(table::wrong("eval_metric", allowed, value))
         }
     };
     match value {
@@ -182,6 +190,3 @@ fn known_names(what: &str, value: &Value, names: impl Iterator<Item = &'static s
     let nearest = value.as_str().and_then(|given| nearest(given, names));
     nearest.map_or_else(|| what.to_owned(), |nearest| format!("{what} such as \"{nearest}\""))
 }
-
-#[cfg(test)]
-mod tests;

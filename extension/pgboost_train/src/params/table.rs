@@ -1,12 +1,15 @@
-//! The parameters that a training takes, with their types and ranges.
+//! The parameters that a training takes, their types and ranges, and the check of a value.
 //!
-//! The names are XGBoost's own and those of its scikit-learn interface (python-package's
-//! sklearn.py, `XGBModel`), so that what was written for Python can be pasted. What is not in the table does not reach
-//! libxgboost: of the rest, some would read or write files of the server, some choose devices or
-//! other ways of updating trees, and some belong to boosters that pgboost does not evaluate.
+//! The names are XGBoost's own and those of its scikit-learn interface (python-package's sklearn.py); what libxgboost
+//! would accept in silence, or what belongs to the extension, is refused.
+
+use ValueRule::{Bool, Fractions, Number, Whole, Word};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ValueRule {
+pub(crate) enum ValueRule {
     /// A number between two bounds, both allowed.
     Number(f64, f64),
     /// A whole number between two bounds, both allowed.
@@ -20,24 +23,22 @@ pub enum ValueRule {
 }
 
 #[derive(Debug)]
-pub struct Parameter {
-    pub name: &'static str,
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
     /// Other names for the same: XGBoost's own, or those of its scikit-learn interface.
-    pub aliases: &'static [&'static str],
-    pub rule: ValueRule,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) rule: ValueRule,
 }
 
 impl Parameter {
     /// The main name first.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
-use ValueRule::{Bool, Fractions, Number, Whole, Word};
-
 /// A bound that no number passes.
-pub const ANY: f64 = f32::MAX as f64;
+pub(crate) const ANY: f64 = f32::MAX as f64;
 
 const fn parameter(name: &'static str, rule: ValueRule) -> Parameter {
     Parameter { name, aliases: &[], rule }
@@ -51,13 +52,13 @@ const fn aliased(
     Parameter { name, aliases, rule }
 }
 
-pub const MAX_ROUNDS: i32 = 1_000_000;
+pub(crate) const MAX_ROUNDS: i32 = 1_000_000;
 
 /// A fraction that is not zero.
 const SHARE: ValueRule = Number(1e-6, 1.0);
 
-/// The parameters. `objective`, `eval_metric` and the constraints are read by rules of their own.
-pub const TABLE: &[Parameter] = &[
+/// The parameters. `objective`, `eval_metric` and the constraints have separate rules.
+pub(crate) const TABLE: &[Parameter] = &[
     aliased(
         "rounds",
         &["n_estimators", "num_boost_round", "num_round"],
@@ -112,14 +113,14 @@ pub const TABLE: &[Parameter] = &[
 ];
 
 /// The parameters that are arguments of `train_model` too.
-pub const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
+pub(crate) const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
 
-/// The names that have rules of their own.
-pub const SPECIAL: [&str; 4] =
+/// The names that have separate rules.
+pub(crate) const SPECIAL: [&str; 4] =
     ["objective", "eval_metric", "monotone_constraints", "interaction_constraints"];
 
 /// Parameters that XGBoost has and that cannot be used here, each with what to do instead.
-pub const REFUSED: &[(&str, &str)] = &[
+pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("device", "Training runs on the processors of the server."),
     ("gpu_id", "Training runs on the processors of the server."),
     ("updater", "The histogram method is the one that is there."),
@@ -137,10 +138,90 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("validate_parameters", "Parameters are always checked."),
 ];
 
+/// The value as libxgboost takes it.
+pub(crate) fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
+    let text = match rule {
+        ValueRule::Number(min, max) => {
+            value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        ValueRule::Whole(min, max) => {
+            whole(value).filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        ValueRule::Bool => match (value.as_bool(), whole(value)) {
+            (Some(on), _) => Some(u8::from(on).to_string()),
+            (None, Some(bit @ 0..=1)) => Some(bit.to_string()),
+            _ => None,
+        },
+        ValueRule::Word(words) => {
+            value.as_str().filter(|word| words.contains(word)).map(str::to_owned)
+        }
+        ValueRule::Fractions(max) => fractions(value, max),
+    };
+    text.ok_or_else(|| wrong(name, allowed(rule), value))
+}
+
+/// A whole number, also one that jsonb writes with a fraction of zero.
+fn whole(value: &Value) -> Option<i64> {
+    value
+        .as_i64()
+        .or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+}
+
+fn fractions(value: &Value, max: usize) -> Option<String> {
+    let inside = |value: &Value| value.as_f64().filter(|n| *n > 0.0 && *n < 1.0);
+    match value {
+        Value::Array(all) if (1..=max).contains(&all.len()) => {
+            let all: Option<Vec<f64>> = all.iter().map(inside).collect();
+            let texts: Vec<String> = all?.iter().map(f64::to_string).collect();
+            Some(format!("[{}]", texts.join(",")))
+        }
+        one => inside(one).map(|n| n.to_string()),
+    }
+}
+
+fn allowed(rule: ValueRule) -> String {
+    match rule {
+        ValueRule::Number(min, ANY) if min <= -ANY => "a number".to_owned(),
+        ValueRule::Number(min, ANY) => format!("a number of {min} or more"),
+        ValueRule::Number(min, max) => format!("a number between {min} and {max}"),
+        ValueRule::Whole(min, max) => format!("a whole number between {min} and {max}"),
+        ValueRule::Bool => "true or false".to_owned(),
+        ValueRule::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            words.join(" or ")
+        }
+        ValueRule::Fractions(max) => {
+            format!("a number between 0 and 1, or an array of at most {max} such numbers")
+        }
+    }
+}
+
+pub(crate) fn wrong(name: &str, allowed: String, value: &Value) -> Error {
+    let mut given: String = value.to_string().chars().take(64).collect();
+    if given.len() < value.to_string().len() {
+        given.push_str("...");
+    }
+    Error::ParameterValue { name: name.to_owned(), allowed, given }
+}
+
+/// What JSON calls the type.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+
     use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn names_are_unique() {

@@ -1,27 +1,31 @@
-//! Which columns of a source are features, and which the target, the weight, the group or the fold.
+//! The columns of a source: which are features, target, weight, group or fold, and how a field of each is read.
+//!
+//! A column of arrays is as many features as its arrays have elements, `image[1]`, `image[2]` and so on, as a
+//! subscript names them. Its arrays have one length, which the first row says; their dimensions do not matter.
 
 use std::collections::BTreeSet;
 
-use pg_interface::catalog;
+use gbtrees::internals::CategoryView;
+use pg_interface::array::number_elements;
+use pg_interface::{Exact, NumberType, ScalarType, Value, catalog};
+use pgrx::pg_sys::Oid;
 use row_source::names::{element_names, leading_elements as elements_named};
-use row_source::{Column, Row, SourceError};
+use row_source::{Column, Field, Row, SourceError};
 
-use super::elements;
-use super::kind::Kind;
 use crate::error::{Error, Result};
 
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]
-pub struct Roles {
-    pub target: String,
+pub(crate) struct Roles {
+    pub(crate) target: String,
     /// The features, or all other columns.
-    pub features: Option<Vec<String>>,
-    pub weight: Option<String>,
+    pub(crate) features: Option<Vec<String>>,
+    pub(crate) weight: Option<String>,
     /// What rows of a group have in common.
-    pub group: Option<String>,
-    pub label_upper_bound: Option<String>,
+    pub(crate) group: Option<String>,
+    pub(crate) label_upper_bound: Option<String>,
     /// What rows of a fold have in common.
-    pub fold: Option<String>,
+    pub(crate) fold: Option<String>,
 }
 
 impl Roles {
@@ -33,41 +37,41 @@ impl Roles {
 }
 
 #[derive(Clone, Debug)]
-pub struct UsedColumn {
+pub(crate) struct UsedColumn {
     /// Its place in a row of the query.
-    pub position: usize,
-    pub name: String,
-    pub kind: Kind,
+    pub(crate) position: usize,
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
     /// How many elements each array has, if values are arrays: each is a feature. 0 until a row says it.
-    pub elements: Option<usize>,
+    pub(crate) elements: Option<usize>,
 }
 
 impl UsedColumn {
     /// How many features it is.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.elements.unwrap_or(1)
     }
 }
 
 /// A column of groups or folds: any type will do.
 #[derive(Clone, Debug)]
-pub struct GroupColumn {
+pub(crate) struct GroupColumn {
     /// Its place in a row of the query.
-    pub position: usize,
-    pub name: String,
+    pub(crate) position: usize,
+    pub(crate) name: String,
 }
 
 #[derive(Clone, Debug)]
-pub struct Columns {
+pub(crate) struct Columns {
     /// The features, in the order of the model.
-    pub features: Vec<UsedColumn>,
-    pub target: UsedColumn,
-    pub weight: Option<UsedColumn>,
-    pub label_upper_bound: Option<UsedColumn>,
+    pub(crate) features: Vec<UsedColumn>,
+    pub(crate) target: UsedColumn,
+    pub(crate) weight: Option<UsedColumn>,
+    pub(crate) label_upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
-    pub group: Option<GroupColumn>,
+    pub(crate) group: Option<GroupColumn>,
     /// What rows of a fold have in common.
-    pub fold: Option<GroupColumn>,
+    pub(crate) fold: Option<GroupColumn>,
 }
 
 const USABLE: &str = "Features are numbers, booleans, dates, timestamps, text, enums and arrays of numbers; \
@@ -76,7 +80,11 @@ const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
 impl Columns {
     /// Finds the columns among those that there are.
-    pub fn choose(there: &[Column], roles: &Roles, argument: &'static str) -> Result<Columns> {
+    pub(crate) fn choose(
+        there: &[Column],
+        roles: &Roles,
+        argument: &'static str,
+    ) -> Result<Columns> {
         let there = SourceColumns { columns: there, argument };
         let target = there.scalar(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
@@ -88,12 +96,12 @@ impl Columns {
     }
 
     /// Finds the features alone.
-    pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
+    pub(crate) fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
         SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
     /// The names of all columns in use, in the order of `in_order`.
-    pub fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.label_upper_bound.as_ref()];
         let others = others.into_iter().flatten().map(|column| column.name.as_str());
@@ -101,7 +109,7 @@ impl Columns {
         features.chain(others).chain(groups.map(|column| column.name.as_str())).collect()
     }
     /// The same columns as a query of just these has them.
-    pub fn in_order(mut self) -> Columns {
+    pub(crate) fn in_order(mut self) -> Columns {
         let others =
             [Some(&mut self.target), self.weight.as_mut(), self.label_upper_bound.as_mut()];
         let used = self.features.iter_mut().chain(others.into_iter().flatten());
@@ -115,22 +123,22 @@ impl Columns {
     }
 
     /// How many features there are, once the first row has said how long arrays are.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.features.iter().map(UsedColumn::width).sum()
     }
 
     /// Takes the lengths of arrays from the first row.
-    pub fn measure(&mut self, row: Row<'_>) -> Result<()> {
+    pub(crate) fn measure(&mut self, row: Row<'_>) -> Result<()> {
         for column in &mut self.features {
             if column.elements == Some(0) {
-                column.elements = Some(elements::measured(&column.name, column.position, row)?);
+                column.elements = Some(measured_arrays(&column.name, column.position, row)?);
             }
         }
         Ok(())
     }
 
     /// The names of the features, each with its type, in order.
-    pub fn feature_names(&self) -> impl Iterator<Item = (String, Kind)> {
+    pub(crate) fn feature_names(&self) -> impl Iterator<Item = (String, Kind)> {
         self.features.iter().flat_map(|column| {
             let names: Vec<String> = match column.elements {
                 None => vec![column.name.clone()],
@@ -238,4 +246,106 @@ fn unusable(column: &Column, role: &'static str, hint: &'static str) -> Error {
         hint,
     }
     .into()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind(ScalarType);
+
+impl Kind {
+    /// What values of a type are, or else the elements of its arrays, which must be numbers: then `true`
+    /// is beside it. Nothing if they can be neither a number nor a category.
+    pub(crate) fn of(type_oid: Oid) -> Option<(Kind, bool)> {
+        if let Some(scalar) = ScalarType::of(type_oid) {
+            return Some((Kind(scalar), false));
+        }
+        number_elements(type_oid).map(|element| (Kind(element.scalar_type()), true))
+    }
+
+    pub(crate) fn is_text(self) -> bool {
+        self.0.is_text()
+    }
+
+    pub(crate) fn is_bool(self) -> bool {
+        self.0 == ScalarType::Number(NumberType::Bool)
+    }
+
+    /// What XGBoost calls a feature of this type.
+    pub(crate) fn xgboost(self) -> &'static str {
+        match self.0 {
+            ScalarType::Text(_) => "c",
+            ScalarType::Number(NumberType::Int2 | NumberType::Int4 | NumberType::Int8) => "int",
+            ScalarType::Number(NumberType::Bool) => "i",
+            ScalarType::Number(_) => "float",
+        }
+    }
+}
+
+/// A number as f32. One that is infinite, or out of range, becomes an infinity; a text is no number.
+#[inline]
+pub(crate) fn number(field: Field<'_>) -> f32 {
+    match field.value() {
+        Some(Value::Number(number)) => number.single(),
+        _ => f32::NAN,
+    }
+}
+
+/// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+/// nothing for a value that is none of them.
+pub(crate) fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option<f32> {
+    let code = match field.value()? {
+        Value::Text(text) => categories.code_of_text(&text.text()),
+        Value::Number(number) => match number.exact() {
+            Exact::Integer(number) => categories.code_of_integer(number),
+            Exact::Float(number) if number.is_nan() => return Some(f32::NAN),
+            Exact::Float(number) => categories.code_of_float(number),
+        },
+    };
+    code.map(|code| code as f32)
+}
+
+/// Most characters of an array in a message.
+const MAX_SHOWN: usize = 80;
+
+/// How long the first array of a column is; `position` is its place in a row of the query.
+pub(crate) fn measured_arrays(column: &str, position: usize, row: Row<'_>) -> Result<usize> {
+    let fail = |what| Err(Error::ArrayUnmeasured { column: column.to_owned(), what });
+    let Some(field) = row.get(position) else { return fail("null") };
+    match field.elements() {
+        Some(elements) if elements.len() > 0 => Ok(elements.len()),
+        _ => fail("empty"),
+    }
+}
+
+/// The elements as f32, NaN for a NULL. `place` is as long as the column is wide.
+pub(crate) fn read_elements(column: &str, field: Field<'_>, place: &mut [f32]) -> Result<()> {
+    let count = match field.reals() {
+        Some(reals) if reals.len() == place.len() => {
+            place.copy_from_slice(reals);
+            reals.len()
+        }
+        Some(reals) => reals.len(),
+        None => {
+            let elements = field.elements().into_iter().flatten();
+            let mut count = 0;
+            let mut places = place.iter_mut();
+            for element in elements {
+                count += 1;
+                if let Some(place) = places.next() {
+                    *place = element.map_or(f32::NAN, |number| number.single());
+                }
+            }
+            count
+        }
+    };
+    if count == place.len() { Ok(()) } else { Err(other_length(column, field, place.len(), count)) }
+}
+
+#[cold]
+fn other_length(column: &str, field: Field<'_>, expected: usize, given: usize) -> Error {
+    let written = field.written();
+    let mut array: String = written.chars().take(MAX_SHOWN).collect();
+    if array.len() < written.len() {
+        array.push_str("...");
+    }
+    Error::ArrayLength { column: column.to_owned(), expected, given, array }
 }

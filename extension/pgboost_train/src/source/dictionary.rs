@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-pub struct Dictionary {
+pub(crate) struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
     bytes: usize,
@@ -19,11 +19,11 @@ pub struct Dictionary {
 }
 
 /// Most bytes of a column's distinct texts together.
-pub const MAX_BYTES: usize = 16 << 20;
+pub(crate) const MAX_BYTES: usize = 16 << 20;
 
 /// Why a text has no code.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoCode {
+pub(crate) enum NoCode {
     /// The column has more distinct texts, or longer ones, than it may have.
     Full,
     /// It is none of those that there may be.
@@ -31,27 +31,27 @@ pub enum NoCode {
 }
 
 /// Texts in order, and what becomes of the codes.
-pub struct Sorted {
+pub(crate) struct Sorted {
     /// The texts; a text's place is its new code.
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// By the old code, the new one.
-    pub codes: Vec<u32>,
+    pub(crate) codes: Vec<u32>,
 }
 
 impl Dictionary {
-    pub fn new(limit: usize) -> Dictionary {
+    pub(crate) fn new(limit: usize) -> Dictionary {
         Dictionary { codes: HashMap::new(), limit, bytes: 0, closed: None }
     }
 
     /// A dictionary of these texts and no others.
-    pub fn closed(texts: Vec<String>) -> Dictionary {
+    pub(crate) fn closed(texts: Vec<String>) -> Dictionary {
         let codes = texts.iter().map(|text| text.as_str().into()).zip(0..).collect();
         Dictionary { codes, limit: texts.len(), bytes: 0, closed: Some(texts) }
     }
 
     /// The code of a text, which is new if the text is.
     #[inline]
-    pub fn code(&mut self, text: &str) -> Result<u32, NoCode> {
+    pub(crate) fn code(&mut self, text: &str) -> Result<u32, NoCode> {
         if let Some(code) = self.codes.get(text) {
             return Ok(*code);
         }
@@ -69,7 +69,7 @@ impl Dictionary {
 
     /// The code of the text, or else of the one that is the same number: 3.0 is 3, and false and true
     /// are 0 and 1.
-    pub fn code_of_class(&mut self, text: &str) -> Result<u32, NoCode> {
+    pub(crate) fn code_of_class(&mut self, text: &str) -> Result<u32, NoCode> {
         match self.code(text) {
             Err(NoCode::Unknown) => self.same_number(text).ok_or(NoCode::Unknown),
             found => found,
@@ -86,16 +86,16 @@ impl Dictionary {
         u32::try_from(texts.position(|known| known.parse() == Ok(number))?).ok()
     }
 
-    pub fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.codes.len()
     }
 
     /// Puts the texts in order, byte by byte.
-    pub fn sorted(&self) -> Sorted {
+    pub(crate) fn sorted(&self) -> Sorted {
         if let Some(sorted) = self.in_given_order() {
             return sorted;
         }
@@ -105,7 +105,7 @@ impl Dictionary {
     }
 
     /// Puts the texts in the order of the numbers that they are, or byte by byte if one is none.
-    pub fn sorted_as_numbers(&self) -> Sorted {
+    pub(crate) fn sorted_as_numbers(&self) -> Sorted {
         if let Some(sorted) = self.in_given_order() {
             return sorted;
         }
@@ -129,7 +129,7 @@ impl Dictionary {
     }
 
     /// The texts with their codes, in no order.
-    pub fn all(&self) -> Vec<(&str, u32)> {
+    pub(crate) fn all(&self) -> Vec<(&str, u32)> {
         self.codes.iter().map(|(text, code)| (text.as_ref(), *code)).collect()
     }
 }

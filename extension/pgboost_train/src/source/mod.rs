@@ -5,9 +5,6 @@
 //! other rows the second time does no harm. A record is four bytes per value, and lies on disk, not in
 //! memory.
 
-pub mod columns;
-pub mod dictionary;
-pub mod elements;
-pub mod kind;
-pub mod records;
-pub mod spool;
+pub(crate) mod columns;
+pub(crate) mod dictionary;
+pub(crate) mod record_file;

@@ -6,10 +6,10 @@
 use pg_interface::report::notice_with;
 use row_source::Source;
 
-use super::request::Request;
-use super::task::Task;
+use super::Request;
+use super::learning_task::Task;
 use crate::error::Result;
-use crate::params::objective::REGRESSION;
+use crate::params::objectives::REGRESSION;
 use crate::source::columns::Columns;
 
 /// Names that a notice shows.
@@ -17,14 +17,14 @@ const MAX_SHOWN: usize = 20;
 
 /// The distinct values of a target of numbers, as long as there are at most two.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FewValues {
+pub(crate) struct FewValues {
     values: [Option<f32>; 2],
     more: bool,
 }
 
 impl FewValues {
     #[inline]
-    pub fn add(&mut self, value: f32) {
+    pub(crate) fn add(&mut self, value: f32) {
         let [first, second] = &mut self.values;
         if first.is_none_or(|known| known == value) {
             *first = Some(value);
@@ -47,7 +47,12 @@ impl FewValues {
 }
 
 /// Says what was chosen for a request, once its rows are read.
-pub fn notice(request: &Request, columns: &Columns, task: &Task, target: FewValues) -> Result<()> {
+pub(crate) fn notice(
+    request: &Request,
+    columns: &Columns,
+    task: &Task,
+    target: FewValues,
+) -> Result<()> {
     let objective = request.parameters.objective.is_none().then_some(task.objective.name);
     let chosen = request.roles.features.is_none();
     let names: Vec<&str> = columns.features.iter().map(|column| column.name.as_str()).collect();

@@ -1,22 +1,20 @@
-//! Which fold each row belongs to, or each group of rows.
+//! Which rows are trained on and which are kept for evaluation: a split, or the fold of each row or group of rows.
 //!
-//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds,
-//! so that sizes differ by one at most and the number of rows need not be known. Where folds are
-//! stratified, each class is dealt a deck of its own.
+//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds.
 
 use row_source::{Field, SourceError};
 
-use super::random::Random;
+use super::random::{Random, scattered};
 use crate::error::{Error, Result};
 use crate::source::columns::GroupColumn;
 use crate::source::dictionary::Dictionary;
 
 /// Most folds.
-pub const MAX_FOLDS: u32 = 100;
+pub(crate) const MAX_FOLDS: u32 = 100;
 
 /// How rows are put into folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FoldChoice {
+pub(crate) enum FoldChoice {
     /// By what they have in a column.
     Column,
     /// By chance.
@@ -24,7 +22,7 @@ pub enum FoldChoice {
 }
 
 /// The folds, and how many rows or groups each has.
-pub struct Folds {
+pub(crate) struct Folds {
     choice: FoldChoice,
     seed: u64,
     /// By class, or one.
@@ -35,7 +33,7 @@ pub struct Folds {
 }
 
 /// The column that says the fold, and what a row has in it.
-pub type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
+pub(crate) type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
 
 /// The folds that are still to be dealt.
 struct Deck {
@@ -44,7 +42,7 @@ struct Deck {
 }
 
 impl Folds {
-    pub fn new(choice: FoldChoice, seed: i32) -> Folds {
+    pub(crate) fn new(choice: FoldChoice, seed: i32) -> Folds {
         let values = Dictionary::new(MAX_FOLDS as usize);
         let seed = u64::from(seed.cast_unsigned());
         Folds { choice, seed, decks: Vec::new(), values, counts: Vec::new() }
@@ -52,7 +50,7 @@ impl Folds {
 
     /// The fold of the next row, or of the group that it begins: what a column says, or what is dealt
     /// to the class of the row.
-    pub fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
+    pub(crate) fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
         let fold = match (self.choice, said) {
             (_, Some(said)) => self.said(said)?,
             (FoldChoice::Dealt { count, stratified }, None) => {
@@ -73,7 +71,7 @@ impl Folds {
     }
 
     /// The fold of a further row of a group.
-    pub fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
+    pub(crate) fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
         match said {
             Some(said) if self.said(said)? != fold => Err(Error::Arguments {
                 message: "rows of a group are in different folds",
@@ -102,7 +100,7 @@ impl Folds {
     }
 
     /// The folds in order, once all rows are read: that of numbers, if the column's values are such.
-    pub fn in_order(&self) -> Result<Vec<u32>> {
+    pub(crate) fn in_order(&self) -> Result<Vec<u32>> {
         let fail = |message, hint| Err(Error::Arguments { message, hint });
         let sorted = match self.choice {
             FoldChoice::Dealt { count, .. } => {
@@ -135,8 +133,35 @@ impl Deck {
     }
 }
 
+/// Which rows are kept for evaluation: a share of them, chosen by the seed and their number, or of
+/// groups by the group's number.
+#[derive(Clone, Copy)]
+pub(crate) struct Split {
+    /// Numbers below this are kept; nothing if none are.
+    below: Option<u64>,
+    seed: u64,
+}
+
+impl Split {
+    pub(crate) fn new(fraction: Option<f64>, seed: i32) -> Split {
+        let below = fraction.map(|share| (share * u64::MAX as f64) as u64);
+        Split { below, seed: u64::from(seed.cast_unsigned()) }
+    }
+
+    /// Whether any are kept.
+    pub(crate) fn keeps_some(self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Whether the row or group of that number is kept.
+    pub(crate) fn keeps(self, number: u64) -> bool {
+        self.below.is_some_and(|below| scattered(self.seed, number) < below)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     /// What `next` does where no column says the fold; it would need a server to be linked.
@@ -177,5 +202,16 @@ mod tests {
     fn a_fold_without_rows_is_an_error() {
         assert!(dealt(5, false, 1, &[0; 4]).1.in_order().is_err());
         assert!(dealt(5, false, 1, &[0; 5]).1.in_order().is_ok());
+    }
+
+    #[test]
+    fn split_keeps_about_its_share_and_always_the_same() {
+        let split = Split::new(Some(0.25), 7);
+        let kept = (0..10_000).filter(|number| split.keeps(*number)).count();
+        assert!((2_300..2_700).contains(&kept), "{kept}");
+        assert_eq!((0..10_000).filter(|number| split.keeps(*number)).count(), kept);
+        let other = Split::new(Some(0.25), 8);
+        assert!((0..10_000).any(|number| split.keeps(number) != other.keeps(number)));
+        assert!(!(0..100).any(|number| Split::new(None, 7).keeps(number)));
     }
 }

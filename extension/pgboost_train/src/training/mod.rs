@@ -4,52 +4,52 @@
 //! search read as a training does, and keep figures instead of a model.
 
 mod choices;
-pub mod cross_validation;
-pub mod folds;
-mod job;
+mod combinations;
+pub(crate) mod folds;
+mod learning_task;
 mod prepared;
-mod process;
-mod profile;
-pub mod progress;
+pub(crate) mod progress;
 mod random;
 mod read;
-pub mod request;
-mod rounds;
-mod score;
-pub mod search;
-mod split;
-pub mod start;
-mod task;
+pub(crate) mod rounds;
+pub(crate) mod search;
+pub(crate) mod start;
 mod trainer;
 
 use pg_interface::fault;
-use progress::{Phase, Progress};
-pub use request::{Evaluation, Request};
-pub use score::Score;
 use serde_json::{Map, Value};
+
+use self::folds::FoldChoice;
+use crate::error::Result;
+use crate::params::Parameters;
+use crate::source::columns::Roles;
+use progress::{Phase, Progress};
+pub(crate) use rounds::Score;
 use start::Start;
 use trainer::Trainer;
 
-use crate::error::Result;
-
-/// What came of a training.
-pub struct Outcome {
-    pub bytes: Vec<u8>,
-    pub labels: Option<Vec<String>>,
+/// The outcome of a training.
+pub(crate) struct Outcome {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) labels: Option<Vec<String>>,
     /// The names of the features, where the model's file has none.
-    pub feature_names: Option<Vec<String>>,
+    pub(crate) feature_names: Option<Vec<String>>,
     /// The rounds that the model has.
-    pub rounds: u32,
-    pub scores: Vec<Score>,
-    pub parameters: Map<String, Value>,
+    pub(crate) rounds: u32,
+    pub(crate) scores: Vec<Score>,
+    pub(crate) parameters: Map<String, Value>,
     /// What the features were, as pgboost keeps it.
-    pub profile: Value,
+    pub(crate) profile: Value,
     /// Rows that were trained on, kept for evaluation, and left out because their target is NULL.
-    pub rows: [u64; 3],
+    pub(crate) rows: [u64; 3],
 }
 
 /// Trains a model, from nothing or from another model's trees.
-pub fn train(request: &Request, start: Option<&Start>, progress: &mut Progress) -> Result<Outcome> {
+pub(crate) fn train(
+    request: &Request,
+    start: Option<&Start>,
+    progress: &mut Progress,
+) -> Result<Outcome> {
     let mut trainer = Trainer::start()?;
     let prepared = prepared::read(request, start, true, progress)?;
     progress.phase(Phase::Building);
@@ -68,4 +68,51 @@ pub fn train(request: &Request, start: Option<&Start>, progress: &mut Progress) 
         labels: start.map_or(prepared.task.labels, |start| start.labels.clone()),
         profile: prepared.profile,
     })
+}
+
+pub(crate) struct Request {
+    pub(crate) source: String,
+    pub(crate) roles: Roles,
+    pub(crate) parameters: Parameters,
+    pub(crate) rounds: u32,
+    /// What is evaluated besides the rows that are trained on.
+    pub(crate) evaluation: Option<Evaluation>,
+    /// Rounds without a better evaluation after which the training ends.
+    pub(crate) early_stopping_rounds: Option<u32>,
+    pub(crate) seed: i32,
+    /// Rounds between two notices.
+    pub(crate) verbose_eval: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Evaluation {
+    /// A share of the rows, which is not trained on.
+    Fraction(f64),
+    /// The rows of another source.
+    Source(String),
+    /// Each row, by a model that was trained on the other folds.
+    Folds(FoldChoice),
+}
+
+impl Request {
+    pub(crate) fn eval_fraction(&self) -> Option<f64> {
+        match self.evaluation {
+            Some(Evaluation::Fraction(fraction)) => Some(fraction),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn eval_source(&self) -> Option<&str> {
+        match &self.evaluation {
+            Some(Evaluation::Source(source)) => Some(source),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn folds(&self) -> Option<FoldChoice> {
+        match self.evaluation {
+            Some(Evaluation::Folds(choice)) => Some(choice),
+            _ => None,
+        }
+    }
 }

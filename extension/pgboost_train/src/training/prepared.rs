@@ -1,40 +1,44 @@
 //! The rows of a training, read and described: what all that is trained on them has in common.
+//!
+//! The features' distributions are stored with the version, as its baseline for `feature_drift`. Numbers are collected
+//! as they are read; texts are counted by their codes, which the dictionaries have anyway.
 
+use std::collections::BTreeMap;
+use std::iter::repeat_n;
+
+use row_source::distribution::{Collector, FeatureProfile, Values};
 use row_source::{Source, SourceError};
-use serde_json::Value;
+use serde_json::{Value, json};
 use xgboost_ffi::Feature;
 
-use super::choices;
-use super::folds::Folds;
+use super::folds::{Folds, Split};
+use super::learning_task::Task;
 use super::progress::{Phase, Progress};
 use super::read::{self, Reader, Rows};
-use super::request::Request;
-use super::split::Split;
 use super::start::Start;
-use super::task::Task;
+use super::{Request, choices};
 use crate::error::{Error, Result};
-use crate::source::columns::{Columns, Roles};
+use crate::source::columns::{Columns, Kind, Roles, UsedColumn};
 use crate::source::dictionary::Dictionary;
-use crate::source::kind::Kind;
-use crate::source::records::Dictionaries;
+use crate::source::record_file::Dictionaries;
 
-pub struct Prepared<'a> {
-    pub start: Option<&'a Start>,
-    pub columns: Columns,
-    pub task: Task,
-    pub features: Vec<Feature>,
+pub(crate) struct Prepared<'a> {
+    pub(crate) start: Option<&'a Start>,
+    pub(crate) columns: Columns,
+    pub(crate) task: Task,
+    pub(crate) features: Vec<Feature>,
     /// What becomes of the codes of texts once they are in order.
-    pub recode: Vec<(usize, Vec<u32>)>,
-    pub rows: Rows,
+    pub(crate) recode: Vec<(usize, Vec<u32>)>,
+    pub(crate) rows: Rows,
     /// What the features were, as pgboost keeps it.
-    pub profile: Value,
+    pub(crate) profile: Value,
 }
 
-/// Reads the source, once, with a profile of the features if that is asked for.
-pub fn read<'a>(
+/// Reads the source, once, with the baseline of the features if `with_baseline` is true.
+pub(crate) fn read<'a>(
     request: &Request,
     start: Option<&'a Start>,
-    profiled: bool,
+    with_baseline: bool,
     progress: &mut Progress,
 ) -> Result<Prepared<'a>> {
     let roles =
@@ -49,7 +53,7 @@ pub fn read<'a>(
     let folds = request.folds().map(|choice| Folds::new(choice, request.seed));
     progress.phase(Phase::Reading);
     let mut reader = Reader::new(&mut columns, &mut dictionaries, split)
-        .with_profile(profiled)
+        .with_baseline(with_baseline)
         .with_folds(folds);
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;
@@ -139,4 +143,81 @@ fn described(
     }
     recode.extend(task.classes.as_ref().map(|classes| (place, classes.codes.clone())));
     (features, recode)
+}
+
+pub(crate) struct Baseline {
+    collector: Collector,
+    rows: u64,
+    /// By feature and code, how often a text was met.
+    codes: Vec<Vec<u64>>,
+    /// By feature, the place of its column.
+    columns: Vec<usize>,
+}
+
+impl Baseline {
+    pub(crate) fn of(columns: &Columns) -> Baseline {
+        let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
+        let places = columns.features.iter().map(UsedColumn::width).enumerate();
+        Baseline {
+            collector: Collector::of(features),
+            rows: 0,
+            codes: vec![Vec::new(); columns.width()],
+            columns: places.flat_map(|(place, width)| repeat_n(place, width)).collect(),
+        }
+    }
+
+    /// Takes in the features of a record.
+    pub(crate) fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
+        self.rows += 1;
+        for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
+            if !self.collector.is_categorical(index) {
+                self.collector.number(index, *value)?;
+            } else if !value.is_nan() {
+                let code = *value as usize;
+                if codes.len() <= code {
+                    codes.resize(code + 1, 0);
+                }
+                codes.get_mut(code).into_iter().for_each(|count| *count += 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles as pgboost's `set_baseline` takes them.
+    pub(crate) fn json(
+        mut self,
+        dictionaries: &Dictionaries,
+    ) -> std::result::Result<Value, SourceError> {
+        for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
+            let Some(Some(texts)) = dictionaries.features.get(column) else { continue };
+            let count = |(text, code): (&str, u32)| {
+                let count = codes.get(code as usize).copied().filter(|count| *count > 0)?;
+                Some((text.to_owned(), count))
+            };
+            let texts: BTreeMap<String, u64> = texts.all().into_iter().filter_map(count).collect();
+            self.collector.set_texts(index, self.rows, texts);
+        }
+        Ok(self.collector.profiles()?.iter().map(object).collect())
+    }
+}
+
+fn object(profile: &FeatureProfile) -> Value {
+    let mut object = json!({
+        "feature": profile.feature, "rows": profile.rows, "missing": profile.missing,
+    });
+    let values = match &profile.values {
+        Values::Numbers(points) => json!({
+            "numbers": points.iter().map(|point| point.number).collect::<Vec<_>>(),
+            "below": points.iter().map(|point| point.below).collect::<Vec<_>>(),
+            "upto": points.iter().map(|point| point.upto).collect::<Vec<_>>(),
+        }),
+        Values::Categories(categories) => json!({
+            "categories": categories.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "shares": categories.iter().map(|(_, share)| share).collect::<Vec<_>>(),
+        }),
+    };
+    if let (Some(object), Value::Object(values)) = (object.as_object_mut(), values) {
+        object.extend(values);
+    }
+    object
 }

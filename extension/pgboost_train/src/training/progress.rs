@@ -27,7 +27,7 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub(crate) enum Phase {
     Reading,
     Building,
     Training,
@@ -47,28 +47,28 @@ impl Phase {
 
 /// What a backend writes, for the rows of the view.
 #[derive(Serialize, Deserialize)]
-pub struct Record {
-    pub backend_start: i64,
+pub(crate) struct Record {
+    pub(crate) backend_start: i64,
     /// The user that the connection was made for.
-    pub user: u32,
+    pub(crate) user: u32,
     /// Nothing where no model is stored.
-    pub model: Option<String>,
-    pub phase: String,
-    pub rows_read: u64,
-    pub round: u32,
-    pub rounds: u32,
-    pub metric: String,
+    pub(crate) model: Option<String>,
+    pub(crate) phase: String,
+    pub(crate) rows_read: u64,
+    pub(crate) round: u32,
+    pub(crate) rounds: u32,
+    pub(crate) metric: String,
 }
 
 /// The progress of this backend's training.
-pub struct Progress {
+pub(crate) struct Progress {
     path: PathBuf,
     record: Record,
     written: Instant,
 }
 
 impl Progress {
-    pub fn begin(model: Option<&str>, rounds: u32) -> Progress {
+    pub(crate) fn begin(model: Option<&str>, rounds: u32) -> Progress {
         let progress = Progress {
             path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
             record: Record {
@@ -87,13 +87,13 @@ impl Progress {
         progress
     }
 
-    pub fn phase(&mut self, phase: Phase) {
+    pub(crate) fn phase(&mut self, phase: Phase) {
         phase.name().clone_into(&mut self.record.phase);
         self.write();
     }
 
     /// A trial of a search begins, of this many rounds.
-    pub fn trial(&mut self, number: usize, of: usize, rounds: u32) {
+    pub(crate) fn trial(&mut self, number: usize, of: usize, rounds: u32) {
         (self.record.round, self.record.rounds) = (0, rounds);
         self.record.phase = format!("trial {number} of {of}");
         self.write();
@@ -101,14 +101,14 @@ impl Progress {
 
     /// This many rows are read.
     #[inline]
-    pub fn rows(&mut self, rows: u64) {
+    pub(crate) fn rows(&mut self, rows: u64) {
         self.record.rows_read = rows;
         if rows.is_multiple_of(ROWS_BETWEEN_LOOKS) {
             self.write_if_due();
         }
     }
 
-    pub fn round(&mut self, round: u32, metric: &str) {
+    pub(crate) fn round(&mut self, round: u32, metric: &str) {
         self.record.round = round;
         metric.clone_into(&mut self.record.metric);
         self.write_if_due();
@@ -146,7 +146,7 @@ impl Drop for Progress {
 }
 
 /// All records of processes that still exist, by their numbers; those of others are removed.
-pub fn records() -> Vec<(i32, Record)> {
+pub(crate) fn records() -> Vec<(i32, Record)> {
     let Ok(folder) = fs::read_dir(FOLDER) else { return Vec::new() };
     let paths = folder.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter_map(|path| record(&path)).collect()

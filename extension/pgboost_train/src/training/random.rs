@@ -2,7 +2,7 @@
 
 /// A sequence of numbers.
 #[derive(Clone)]
-pub struct Random {
+pub(crate) struct Random {
     state: u64,
 }
 
@@ -10,29 +10,29 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
     /// The sequence of a seed and a number; others have other sequences.
-    pub fn of(seed: u64, number: u64) -> Random {
+    pub(crate) fn of(seed: u64, number: u64) -> Random {
         Random { state: scattered(seed, number) }
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         finished(self.state)
     }
 
     /// One of the numbers below a bound; 0 if there are none.
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         // The upper half of the product, which is as even as 64 bits allow.
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A number from 0 to 1, without 1.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
 /// A number that depends on both in no simple way.
-pub fn scattered(seed: u64, number: u64) -> u64 {
+pub(crate) fn scattered(seed: u64, number: u64) -> u64 {
     let mixed = (seed << 32).wrapping_add(number).wrapping_add(1);
     finished(mixed.wrapping_mul(STEP))
 }

@@ -6,35 +6,37 @@ use pgboost_trainer::{Fold, Part};
 use row_source::{Groups, Row, SourceError};
 
 use super::choices::FewValues;
-use super::folds::Folds;
-use super::profile::Profile;
+use super::folds::{Folds, Split};
+use super::prepared::Baseline;
 use super::progress::Progress;
-use super::split::Split;
 use crate::error::Result;
 use crate::source::columns::Columns;
-use crate::source::records::{self, Dictionaries, Records};
-use crate::source::spool::Spool;
+use crate::source::record_file::{self, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
-pub struct Set {
+pub(crate) struct Set {
     spool: Spool,
-    /// What the trainer is told of them, but for the path.
-    told: pgboost_trainer::Set,
+    /// The trainer's description of them, without the path.
+    described: pgboost_trainer::Set,
     /// The fold of each group, if there are such.
     group_folds: Vec<u32>,
 }
 
 impl Set {
     fn new() -> Set {
-        Set { spool: Spool::new(), told: pgboost_trainer::Set::default(), group_folds: Vec::new() }
+        Set {
+            spool: Spool::new(),
+            described: pgboost_trainer::Set::default(),
+            group_folds: Vec::new(),
+        }
     }
 
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.spool.rows()
     }
 
     fn for_trainer(&self) -> pgboost_trainer::Set {
-        pgboost_trainer::Set { path: self.spool.path(), ..self.told.clone() }
+        pgboost_trainer::Set { path: self.spool.path(), ..self.described.clone() }
     }
 
     /// The rows of a fold, or all the others.
@@ -47,39 +49,39 @@ impl Set {
         pgboost_trainer::Set {
             path: self.spool.path(),
             part: Some(part),
-            groups: of_groups(&self.told.groups),
-            weights: of_groups(&self.told.weights),
+            groups: of_groups(&self.described.groups),
+            weights: of_groups(&self.described.weights),
         }
     }
 }
 
-pub struct Rows {
-    pub train: Set,
-    pub eval: Option<Set>,
-    /// What the features are in the rows to train on, if that is asked for.
-    pub profile: Option<Profile>,
+pub(crate) struct Rows {
+    pub(crate) train: Set,
+    pub(crate) eval: Option<Set>,
+    /// The distributions of the features in the rows to train on, if they are wanted.
+    pub(crate) profile: Option<Baseline>,
     /// The folds in order, if rows are in such.
     folds: Option<Vec<u32>>,
     skipped: u64,
     /// What the target is, where it is a number.
-    pub target_values: FewValues,
+    pub(crate) target_values: FewValues,
 }
 
 impl Rows {
     /// Rows trained on, kept for evaluation, and skipped.
-    pub fn counts(&self) -> [u64; 3] {
+    pub(crate) fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
     }
 
     /// How many rows the trainer has in memory.
-    pub fn in_training(&self) -> u64 {
+    pub(crate) fn in_training(&self) -> u64 {
         let [train, eval, _] = self.counts();
         let folds = self.folds.as_ref().map_or(1, Vec::len) as u64;
         train.saturating_add(eval).saturating_mul(folds)
     }
 
-    /// What the trainer is told: the folds, whose number is in this word of a record, or one.
-    pub fn for_trainer(&self, word: usize) -> Vec<Fold> {
+    /// The folds for the trainer, whose number is in this word of a record, or one.
+    pub(crate) fn for_trainer(&self, word: usize) -> Vec<Fold> {
         let Some(folds) = &self.folds else {
             let eval = self.eval.as_ref().map(Set::for_trainer);
             return vec![Fold { train: self.train.for_trainer(), eval }];
@@ -92,7 +94,7 @@ impl Rows {
     }
 }
 
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     columns: &'a mut Columns,
     /// Nothing until the first row has said how long arrays are.
     records: Option<Records<'a>>,
@@ -100,7 +102,7 @@ pub struct Reader<'a> {
     groups: Groups,
     split: Split,
     folds: Option<Folds>,
-    profiled: bool,
+    with_baseline: bool,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
@@ -113,7 +115,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(
+    pub(crate) fn new(
         columns: &'a mut Columns,
         dictionaries: &'a mut Dictionaries,
         split: Split,
@@ -125,7 +127,7 @@ impl<'a> Reader<'a> {
             groups: Groups::default(),
             split,
             folds: None,
-            profiled: false,
+            with_baseline: false,
             rows: Rows {
                 train: Set::new(),
                 eval: split.keeps_some().then(Set::new),
@@ -143,16 +145,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Profiles the features of the rows to train on as well.
-    pub fn with_profile(self, profiled: bool) -> Self {
-        Reader { profiled, ..self }
+    pub(crate) fn with_baseline(self, with_baseline: bool) -> Self {
+        Reader { with_baseline, ..self }
     }
 
     /// Puts the rows into folds.
-    pub fn with_folds(self, folds: Option<Folds>) -> Self {
+    pub(crate) fn with_folds(self, folds: Option<Folds>) -> Self {
         Reader { folds, ..self }
     }
 
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         query: &str,
         argument: &'static str,
@@ -175,9 +177,9 @@ impl<'a> Reader<'a> {
         };
         if let Some(dictionaries) = self.dictionaries.take() {
             self.columns.measure(row)?;
-            let layout = records::layout(self.columns, self.folds.is_some());
+            let layout = record_file::layout(self.columns, self.folds.is_some());
             self.records = Some(Records::new(dictionaries, layout, argument));
-            self.rows.profile = self.profiled.then(|| Profile::of(self.columns));
+            self.rows.profile = self.with_baseline.then(|| Baseline::of(self.columns));
         }
         let begins = self.begins(row)?;
         let Some(records) = &mut self.records else { return Ok(()) };
@@ -209,11 +211,11 @@ impl<'a> Reader<'a> {
             }
         };
         if begins {
-            set.told.groups.push(0);
+            set.described.groups.push(0);
             set.group_folds.push(self.group_fold);
-            set.told.weights.extend(self.group_weight.map(f32::to_bits));
+            set.described.weights.extend(self.group_weight.map(f32::to_bits));
         }
-        if let Some(size) = set.told.groups.last_mut() {
+        if let Some(size) = set.described.groups.last_mut() {
             *size += 1;
         }
         set.spool.push(record)
@@ -227,14 +229,14 @@ impl<'a> Reader<'a> {
             self.group += 1;
             self.group_kept = self.split.keeps(self.group);
             if self.columns.weight.is_some() {
-                self.group_weight = Some(records::weight(self.columns, row)?);
+                self.group_weight = Some(record_file::weight(self.columns, row)?);
             }
         }
         Ok(begins)
     }
 
     /// The rows.
-    pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
+    pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let Rows { train, eval, skipped, .. } = &mut self.rows;
         if train.rows() == 0 {
             return Err(SourceError::NoRows { argument, skipped: *skipped }.into());

@@ -4,33 +4,32 @@
 //! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
 //! see in them is an error.
 
-use gbdt::Model;
-use gbdt::model::{Categories, FeatureType};
+use gbtrees::internals::{Categories, Ensemble, FeatureType};
 use pgboost_trainer as messages;
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-use crate::params::objective::{self, Objective, Target};
+use crate::params::objectives::{self, Objective, Target};
 use crate::registry::{Registry, resolve};
 use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
-use crate::source::records::Dictionaries;
+use crate::source::record_file::Dictionaries;
 
-pub struct Start {
+pub(crate) struct Start {
     /// `name@number`.
-    pub reference: String,
+    pub(crate) reference: String,
     /// The model's file, which the engine has checked.
-    pub bytes: Vec<u8>,
-    model: Model,
+    pub(crate) bytes: Vec<u8>,
+    model: Ensemble,
     /// How many rounds its predictions use.
-    pub rounds: u32,
-    pub labels: Option<Vec<String>>,
-    pub objective: &'static Objective,
+    pub(crate) rounds: u32,
+    pub(crate) labels: Option<Vec<String>>,
+    pub(crate) objective: &'static Objective,
 }
 
 impl Start {
     /// Raises pgboost's errors for a model that is not there, or is another's.
-    pub fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
+    pub(crate) fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
         let version = resolve(reference)?;
         let (bytes, model) = Registry::find()?.model(&version)?;
         let fail = |reason| Err(cannot(&version.reference, reason));
@@ -39,14 +38,14 @@ impl Start {
             return fail(format!("Its format is {format}."));
         }
         let name = model.objective().name();
-        let Some(objective) = objective::named(name) else {
+        let Some(objective) = objectives::objective_named(name) else {
             return fail(format!("Its objective is {name}, which cannot be trained here."));
         };
         if let Some(other) = parameters.objective.filter(|other| *other != objective) {
             return fail(format!("Its objective is {name}, not {}.", other.name));
         }
         if parameters.get("base_score").is_some() {
-            return fail("It has a base score of its own.".to_owned());
+            return fail("The model has a base score, which base_score cannot change.".to_owned());
         }
         let start = Start {
             reference: version.reference.clone(),
@@ -60,8 +59,8 @@ impl Start {
         Ok(start)
     }
 
-    /// What the trainer is told.
-    pub fn for_trainer(&self) -> messages::Start {
+    /// The trainer's description of it.
+    pub(crate) fn for_trainer(&self) -> messages::Start {
         messages::Start {
             bytes: self.bytes.len() as u64,
             rounds: self.rounds,
@@ -69,7 +68,7 @@ impl Start {
         }
     }
 
-    pub fn outputs(&self) -> u64 {
+    pub(crate) fn outputs(&self) -> u64 {
         self.model.num_outputs() as u64
     }
 
@@ -90,7 +89,7 @@ impl Start {
     }
 
     /// The roles of columns, with the model's features in its order.
-    pub fn roles(&self, roles: &Roles) -> Result<Roles> {
+    pub(crate) fn roles(&self, roles: &Roles) -> Result<Roles> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let names = self.model.feature_names();
         if names.is_empty() {
@@ -117,7 +116,7 @@ impl Start {
     }
 
     /// The texts that the model knows. Fails for columns that are not what its features are.
-    pub fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
+    pub(crate) fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let mut features = Vec::with_capacity(columns.features.len());
         let mut places = 0..;

@@ -1,0 +1,118 @@
+//! Explains rows at the word of another program, which takes turns with it: `grid/explanations.py`.
+//!
+//! Usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS
+//!
+//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are outcome in turn:
+//! `contributions KERNEL ROWS CALLS` with the nanoseconds of the processor a row that so many calls of so
+//! many rows took, walking on through all rows; `interactions` likewise; `values WHAT ROWS` with what is
+//! explained of the first rows, a list in JSON; `kernels` with their names.
+
+#![allow(unsafe_code, reason = "asks the system for the time of the processor")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may stop at a surprise")]
+
+use std::hint::black_box;
+use std::io::{Write, stdin, stdout};
+use std::time::Duration;
+
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{CompiledModel, ContributionScratch, Kernel};
+use gbtrees::{Cancel, Limits};
+use libloading::os::unix::Library;
+
+/// POSIX's `struct timespec`, and Linux's clock of a thread's own time.
+#[repr(C)]
+struct TimeSpec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
+
+type GetTime = unsafe extern "C" fn(i32, *mut TimeSpec) -> i32;
+
+/// How long the processor has worked for this thread.
+fn processor_time(get: GetTime) -> Duration {
+    let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
+    // SAFETY: the signature is that of the C library's clock_gettime, and there is room for the outcome.
+    unsafe { get(CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+}
+
+fn explain(
+    compiled: &CompiledModel<AlignedBytes>,
+    scratch: &mut ContributionScratch,
+    what: &str,
+    rows: &[f32],
+    out: &mut Vec<f32>,
+) {
+    let (width, count) = (compiled.num_features() + 1, rows.len() / compiled.num_features());
+    let per_row = if what == "interactions" { width * width } else { width };
+    out.resize(count * compiled.num_outputs() * per_row, 0.0);
+    if what == "interactions" {
+        compiled.interactions(scratch, rows, out, Cancel::never()).unwrap();
+    } else {
+        compiled.contributions(scratch, rows, out, Cancel::never()).unwrap();
+    }
+}
+
+fn main() {
+    // Cargo passes --bench.
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let [model, rows] = &arguments[..] else {
+        eprintln!("usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS");
+        return;
+    };
+    let bytes = std::fs::read(model).unwrap();
+    let limits = Limits::default().with_bytes(bytes.len());
+    let model = gbtrees::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
+    let compiled =
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    let rows: Vec<f32> = std::fs::read(rows)
+        .unwrap()
+        .as_chunks()
+        .0
+        .iter()
+        .map(|bytes| f32::from_le_bytes(*bytes))
+        .collect();
+    let library = Library::this();
+    // SAFETY: the C library has it, with this signature.
+    let get: GetTime = unsafe { *library.get(b"clock_gettime").unwrap() };
+    let (mut next, mut out) = (0, Vec::new());
+    let number = |word: &str| word.parse::<usize>().unwrap();
+    for line in stdin().lines() {
+        let line = line.unwrap();
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["kernels"] => {
+                let names: Vec<&str> = Kernel::available().map(Kernel::name).collect();
+                println!("{}", names.join(" "));
+            }
+            ["values", what, count] => {
+                let rows = &rows[..number(count) * compiled.num_features()];
+                explain(&compiled, &mut ContributionScratch::default(), what, rows, &mut out);
+                println!("{}", serde_json::to_string(&out).unwrap());
+            }
+            [what, kernel, count, calls] => {
+                let kernel = Kernel::from_name(kernel).unwrap();
+                let (count, calls) = (number(count), number(calls));
+                let size = count * compiled.num_features();
+                let mut scratch = ContributionScratch::with_kernel(kernel);
+                let start = processor_time(get);
+                for _ in 0..calls {
+                    if next + size > rows.len() {
+                        next = 0;
+                    }
+                    let rows = black_box(&rows[next..next + size]);
+                    explain(&compiled, &mut scratch, what, rows, &mut out);
+                    black_box(&out);
+                    next += size;
+                }
+                let time = processor_time(get) - start;
+                println!("{}", time.as_nanos() as f64 / (calls * count) as f64);
+            }
+            _ => panic!("\"{line}\" is no request"),
+        }
+        stdout().flush().unwrap();
+    }
+}

@@ -1,0 +1,72 @@
+//! The engine with one model, measured at the word of another program, which takes turns with it.
+//!
+//! Lines of standard input are outcome in turn: `block ROWS CALLS` with the nanoseconds a row that so
+//! many calls of so many rows took of CPU time, walking on through all rows; `margins ROWS` with the margins
+//! of the first rows, a list in JSON.
+
+use std::hint::black_box;
+use std::io::{Write, stdin, stdout};
+use std::path::Path;
+
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::Margin;
+use gbtrees::internals::Precision;
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel};
+use gbtrees::{Cancel, Limits};
+
+use crate::Rotation;
+use crate::clock::Clock;
+use crate::xgboost::floats;
+
+pub fn run(model: &Path, rows: &Path, kernel: &str) {
+    let kernel = Kernel::from_name(kernel).unwrap();
+    let bytes = std::fs::read(model).unwrap();
+    let model = gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
+    let compiled =
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    let rows = floats(rows);
+    // Margins in the width of the model's sums, as a caller has them who wants speed.
+    match model.sum_precision() {
+        Precision::Single => outcome::<f32>(&compiled, kernel, &rows),
+        Precision::Double => outcome::<f64>(&compiled, kernel, &rows),
+    }
+}
+
+fn outcome<M: Margin + Default>(
+    compiled: &CompiledModel<AlignedBytes>,
+    kernel: Kernel,
+    rows: &[f32],
+) {
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
+    let mut scratch = BatchScratch::with_kernel(compiled, kernel);
+    let mut rotation = Rotation { rows, features, next: 0 };
+    let mut out: Vec<M> = Vec::new();
+    for line in stdin().lines() {
+        let line = line.unwrap();
+        let number = |word: &str| word.parse::<usize>().unwrap();
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["block", count, calls] => {
+                let (count, calls) = (number(count), number(calls));
+                out.resize(count * outputs, M::default());
+                let start = Clock::now();
+                for _ in 0..calls {
+                    compiled
+                        .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
+                        .unwrap();
+                    black_box(&out);
+                }
+                println!("{}", start.nanoseconds() / (calls * count) as f64);
+            }
+            ["margins", count] => {
+                let count = number(count);
+                out.resize(count * outputs, M::default());
+                compiled.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
+                let margins: Vec<f64> = out.iter().map(|margin| margin.double()).collect();
+                println!("{}", serde_json::to_string(&margins).unwrap());
+            }
+            _ => panic!("\"{line}\" is no request"),
+        }
+        stdout().flush().unwrap();
+    }
+}

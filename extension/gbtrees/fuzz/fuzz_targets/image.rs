@@ -1,0 +1,87 @@
+//! Compiled models that somebody tampered with, whose checksum is right: they are refused, or evaluated
+//! within bounds.
+//!
+//! An input's first byte chooses the model; each six bytes that follow are an edit of four bytes.
+//! What is asked of a compiled model is what `pgboost` asks; AddressSanitizer sees a read beyond its bytes.
+#![no_main]
+
+mod buffers;
+
+use std::sync::LazyLock;
+
+use gbtrees::internals::{AlignedBytes, seal};
+use gbtrees::{Cancel, Limits};
+use gbtrees::internals::{CompiledModel, Scratch, compile, parse};
+use libfuzzer_sys::fuzz_target;
+
+const ROWS: usize = 32;
+/// What a caller would refuse to take memory for.
+const WIDEST: usize = 1000;
+
+/// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees.
+const FILES: [&[u8]; 11] = [
+    include_bytes!("../../tests/golden/3.4.1/multi_softprob.json"),
+    include_bytes!("../../tests/golden/3.4.1/dictionary_text.json"),
+    include_bytes!("../../tests/golden/3.4.1/dictionary_integer.json"),
+    include_bytes!("../../tests/golden/3.4.1/categories_partition.json"),
+    include_bytes!("../../tests/golden/3.4.1/deep.json"),
+    include_bytes!("../../tests/golden/3.4.1/many_stumps.json"),
+    include_bytes!("../../tests/golden/3.4.1/vector_leaf.json"),
+    include_bytes!("../../tests/golden/1.3.3/dart.bin"),
+    include_bytes!("../../tests/golden/onnx/1.16.0/forest_binary_double.onnx"),
+    include_bytes!("../../tests/golden/tie.json"),
+    include_bytes!("../../tests/golden/lightgbm/4.7.0/deep.txt"),
+];
+
+static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let compiled = |file: &&[u8]| {
+        let model = parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
+        compile(&model, &[], Cancel::never()).expect("a golden model is compiled").to_vec()
+    };
+    FILES.iter().map(compiled).collect()
+});
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, edits)) = input.split_first() else { return };
+    let mut compiled = IMAGES[usize::from(*choice) % IMAGES.len()].clone();
+    for edit in edits.chunks_exact(6) {
+        let [low, high, word @ ..] = edit else { continue };
+        // Whole words, since links, slots and counts are; positions reach all of a compiled model.
+        let at = 4 * (usize::from(u16::from_le_bytes([*low, *high])) % (compiled.len() / 4));
+        compiled[at..at + 4].copy_from_slice(word);
+    }
+    seal(&mut compiled);
+    if let Ok(compiled) = AlignedBytes::copy_of(&compiled).and_then(CompiledModel::open)
+        && compiled.num_features().max(compiled.num_outputs()) <= WIDEST
+    {
+        evaluate(&compiled);
+    }
+});
+
+/// Everything that a compiled model can be asked for.
+fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
+    let features = compiled.num_features();
+    let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
+    let rows: Vec<f32> = (0..ROWS * features).map(|at| specials[at * 5 / 3 % 8]).collect();
+    let mut margins = vec![0.0f64; ROWS * compiled.num_outputs()];
+    buffers::with_each_kernel(|kernel, batch| {
+        let mut scratch = Scratch::with_kernel(compiled, kernel);
+        compiled.margins(&mut scratch, &rows[..features], &mut margins[..compiled.num_outputs()]).unwrap();
+        compiled.margins_batch(batch, &rows, &mut margins).unwrap();
+    });
+    let mut leaves = vec![0; compiled.num_trees()];
+    compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves).unwrap();
+    for row in margins.chunks_mut(compiled.num_outputs()) {
+        compiled.class(&mut row.to_vec());
+        compiled.values(row);
+    }
+    for feature in 0..=features {
+        compiled.feature_name(feature);
+        if let Some(categories) = compiled.categories(feature) {
+            categories.code_of_text("a");
+            categories.code_of_integer(3);
+            categories.code_of_float(1.5);
+        }
+    }
+    assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
+}

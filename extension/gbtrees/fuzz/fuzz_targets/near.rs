@@ -1,0 +1,23 @@
+//! The values at which a model changes; tests of the engine take them as well.
+
+use gbtrees::internals::{Ensemble, Node, Split, SplitCondition};
+
+/// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
+pub fn near(model: &Ensemble) -> Vec<Vec<f64>> {
+    let mut near = vec![Vec::new(); model.num_features()];
+    for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
+        if let Node::Split(Split { feature, condition, .. }) = node
+            && let SplitCondition::Compare { threshold, .. } = condition
+        {
+            let single = *threshold as f32;
+            let wide = [*threshold, threshold.next_up(), threshold.next_down()];
+            let narrow = [single, single.next_up(), single.next_down()].map(f64::from);
+            near[*feature as usize].extend(wide.into_iter().chain(narrow));
+        }
+    }
+    for (feature, near) in (0..).zip(&mut near) {
+        let ranks = model.ranks_of(feature).iter();
+        near.extend(ranks.flat_map(|rank| [*rank, rank.next_up(), rank.next_down()]));
+    }
+    near
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs the engine's unit tests under miri, which finds undefined behaviour: readers, the builder, the image and
+# its sections, the walk by the portable kernel. Needs a nightly Rust with miri and rust-src.
+#
+# Left out is what would take hours: random models of all sizes, contributions of features, every flipped bit,
+# trees of a hundred thousand nodes, and images tampered with everywhere: the fuzz target `image` has those, with
+# AddressSanitizer. Instructions of AVX2 and AVX-512 are not covered. What is left takes five minutes of a
+# processor, and the build before it one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+slow=(
+    a_tree_too_large_for_compact_links
+    a_chunk_of_tiles_with_exits
+    a_call_takes_fewer_rows_of_a_deep_forest
+    a_cancel_is_looked_for_while_cuts_are_sorted
+    a_cancel_is_looked_for_within_one_tree
+    a_search_of_all_columns_finds_the_rank_in_each
+    outcomes_in_wrong_places_are_refused
+    categorical_models_agree
+    cells_tell_for_every_number_whether_a_test_holds
+    every_double_stays_on_its_side_of_every_threshold
+    every_flipped_bit_is_noticed
+    every_node
+    explain::quadrature
+    explain::tests
+    every_truncation_and_extension_is_noticed
+    kernels_agree_with_the_oracle_on_many_rows
+    models_of_unusual_shapes
+    one_set_of_many_codes_leaves_an_image_without_outcomes
+    ranks_of_many_thresholds
+    symmetric_trees_agree
+    tampered_images_are_refused
+    the_image_agrees_with_the_oracle
+)
+# Floats are as the processor has them: miri otherwise errs at random in the last digit of exp.
+export MIRIFLAGS="-Zmiri-deterministic-floats ${MIRIFLAGS:-}"
+cargo +nightly miri test --locked -p gbtrees --lib --target-dir target/miri -- "${slow[@]/#/--skip=}"

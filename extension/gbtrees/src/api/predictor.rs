@@ -1,0 +1,252 @@
+//! Predictions and explanations of rows, with the buffers that they need.
+//!
+//! Rows are taken in blocks, so that buffers stay small. Results
+//! have the bits of the model's library, in whichever type they are handed over.
+
+use std::ops::Range;
+
+use super::rows::{Number, Rows};
+use super::{Compiled, Model};
+use crate::ensemble::{Precision, Task};
+use crate::eval::{BatchScratch, Margin, Scratch, wrong_length};
+use crate::explain::ContributionScratch;
+use crate::{Cancel, Error, ErrorKind, Result};
+
+/// What a prediction gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// What the library's `predict` returns: numbers, probabilities, or the index of a class.
+    #[default]
+    Value,
+    /// Before that: sums of leaves, as XGBoost's `output_margin=True` and LightGBM's `raw_score=True`.
+    Margin,
+    /// The index of the class, as scikit-learn's `predict` chooses it.
+    Class,
+}
+
+/// Predicts rows of a model; it has buffers, so each thread has one. It can be sent to
+/// another.
+pub struct Predictor<'m> {
+    model: &'m Model,
+    batch: BatchScratch,
+    row: Option<Scratch>,
+    explain: Option<ContributionScratch>,
+    features: Vec<f32>,
+}
+
+/// Most rows of a block of explanations.
+const EXPLAINED: usize = 512;
+
+impl<'m> Predictor<'m> {
+    pub(super) fn new(model: &'m Model) -> Self {
+        let batch = BatchScratch::new(&model.compiled);
+        Predictor { model, batch, row: None, explain: None, features: Vec::new() }
+    }
+
+    /// Predicts rows: [`Model::width`] numbers of each.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RowLength`] if rows have not the model's number of features; [`ErrorKind::Unsupported`]
+    /// for classes of a model that has none.
+    pub fn predict<T: Number, M: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        output: Output,
+    ) -> Result<Vec<M>> {
+        let mut out = zeros(rows.shape()[0], self.model.width(output))?;
+        self.predict_into(rows, output, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`Predictor::predict`]; `out.len() == rows * width`.
+    ///
+    /// # Errors
+    /// As for [`Predictor::predict`]; and [`ErrorKind::RowLength`] unless `out` has that length.
+    pub fn predict_into<T: Number, M: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        output: Output,
+        out: &mut [M],
+    ) -> Result<()> {
+        let compiled = &self.model.compiled;
+        let is_classifier = matches!(compiled.task(), Task::Binary | Task::Multiclass);
+        if output == Output::Class && !is_classifier {
+            return Err(Error::new(ErrorKind::Unsupported, "the model has no classes"));
+        }
+        self.check(rows, out.len(), self.model.width(output))?;
+        match compiled.sum_precision() {
+            Precision::Single => self.blocks::<T, f32, M>(rows, output, out),
+            Precision::Double => self.blocks::<T, f64, M>(rows, output, out),
+        }
+    }
+
+    /// Predicts in sums of `S`, the model's.
+    fn blocks<T: Number, S: Number + PartialOrd, M: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        output: Output,
+        out: &mut [M],
+    ) -> Result<()> {
+        let (outputs, width) = (self.model.num_outputs(), self.model.width(output));
+        let mut margins: Vec<S> = Vec::new();
+        for (rows, out) in self.blocks_of(rows, self.model.compiled.rows_per_call(), out, width) {
+            let (rows, block) = rows;
+            let compiled = &self.model.compiled;
+            let features = features(rows, compiled, &block, &mut self.features);
+            margins.clear();
+            margins.resize(block.len() * outputs, S::of(0.0));
+            compiled.margins_batch(&mut self.batch, features, &mut margins)?;
+            let rows = margins.chunks_exact_mut(outputs).zip(out.chunks_exact_mut(width));
+            for (margins, out) in rows {
+                match output {
+                    Output::Margin => {}
+                    Output::Value => {
+                        compiled.values(margins);
+                    }
+                    Output::Class => {
+                        let class = compiled.class(margins);
+                        let class = crate::verified::known(class, "a classifier has classes")?;
+                        out.fill(M::of(class.into()));
+                        continue;
+                    }
+                }
+                out.iter_mut().zip(margins).for_each(|(out, value)| *out = M::of(value.double()));
+            }
+        }
+        Ok(())
+    }
+
+    /// For each row and tree the leaf that the row falls into, by the library's number for it: XGBoost's
+    /// `pred_leaf`. [`Model::num_trees`] numbers a row.
+    ///
+    /// # Errors
+    /// As for [`Predictor::predict`].
+    pub fn leaves<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<u32>> {
+        let compiled = &self.model.compiled;
+        let width = compiled.num_trees();
+        let mut out = vec![0; rows.shape()[0] * width];
+        self.check(rows, out.len(), width)?;
+        let row = self.row.get_or_insert_with(|| Scratch::new(compiled));
+        for (index, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
+            if index.is_multiple_of(EXPLAINED) {}
+            let features = features(rows, compiled, &(index..index + 1), &mut self.features);
+            compiled.leaves(row, features, out)?;
+        }
+        Ok(out)
+    }
+
+    /// SHAP values: for each row and output one number per feature, then the bias, as XGBoost's
+    /// `pred_contribs`, LightGBM's `pred_contrib` and CatBoost's `ShapValues` have them. They add up to the
+    /// margin. `num_outputs * (num_features + 1)` numbers a row.
+    ///
+    /// # Errors
+    /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] if the file has no covers.
+    pub fn contributions<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<f32>> {
+        let width = self.model.num_outputs() * (self.model.num_features() + 1);
+        let mut out = zeros(rows.shape()[0], width)?;
+        self.contributions_into(rows, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`Predictor::contributions`]; `out.len() == rows * num_outputs * (num_features + 1)`.
+    ///
+    /// # Errors
+    /// As for [`Predictor::contributions`]; and [`ErrorKind::RowLength`] unless `out` has that length.
+    pub fn contributions_into<T: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        self.explained(rows, self.model.num_features() + 1, out, Compiled::contributions)
+    }
+
+    /// Interactions: for each row and output a symmetric matrix of `num_features + 1` lines, as XGBoost's
+    /// `pred_interactions` has them. Its lines add up to the contributions.
+    ///
+    /// # Errors
+    /// As for [`Predictor::contributions`].
+    pub fn interactions<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<f32>> {
+        let width = (self.model.num_features() + 1).pow(2);
+        let mut out = zeros(rows.shape()[0], self.model.num_outputs() * width)?;
+        self.explained(rows, width, &mut out, Compiled::interactions)?;
+        Ok(out)
+    }
+
+    fn explained<T: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        per_output: usize,
+        out: &mut [f32],
+        explain: impl Fn(
+            &Compiled,
+            &mut ContributionScratch,
+            &[f32],
+            &mut [f32],
+            Cancel<'_>,
+        ) -> Result<()>,
+    ) -> Result<()> {
+        let width = self.model.num_outputs() * per_output;
+        self.check(rows, out.len(), width)?;
+        let mut scratch = self.explain.take().unwrap_or_default();
+        for ((rows, block), out) in self.blocks_of(rows, EXPLAINED, out, width) {
+            let compiled = &self.model.compiled;
+            let features = features(rows, compiled, &block, &mut self.features);
+            explain(compiled, &mut scratch, features, out, Cancel::never())?;
+        }
+        self.explain = Some(scratch);
+        Ok(())
+    }
+
+    fn check<T: Number>(&self, rows: &Rows<'_, T>, out: usize, width: usize) -> Result<()> {
+        let ([rows, columns], features) = (rows.shape(), self.model.num_features());
+        let wanted = rows.saturating_mul(width);
+        if columns == features && out == wanted {
+            return Ok(());
+        }
+        Err(wrong_length([columns, features], [out, wanted]))
+    }
+
+    /// The rows in blocks of so many, with the places of their results.
+    fn blocks_of<'r, 'o, T, M>(
+        &self,
+        rows: &'r Rows<'r, T>,
+        count: usize,
+        out: &'o mut [M],
+        width: usize,
+    ) -> impl Iterator<Item = ((&'r Rows<'r, T>, Range<usize>), &'o mut [M])> + use<'r, 'o, T, M>
+    where
+        T: Number,
+    {
+        let all = rows.shape()[0];
+        let starts = (0..all).step_by(count.max(1));
+        let blocks = starts.map(move |start| (rows, start..all.min(start + count)));
+        blocks.zip(out.chunks_mut(count * width))
+    }
+}
+
+/// The features of some rows as the engine reads them.
+fn features<'f, T: Number>(
+    rows: &Rows<'f, T>,
+    compiled: &Compiled,
+    block: &Range<usize>,
+    buffer: &'f mut Vec<f32>,
+) -> &'f [f32] {
+    let block = [block.start, block.len()];
+    if let Some(unchanged) = rows.unchanged(compiled, block) {
+        return unchanged;
+    }
+    buffer.clear();
+    rows.append_to(compiled, block, buffer);
+    buffer
+}
+
+fn zeros<M: Margin>(rows: usize, width: usize) -> Result<Vec<M>> {
+    let mut out = Vec::new();
+    let count = rows.checked_mul(width).unwrap_or(usize::MAX);
+    out.try_reserve_exact(count).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for {rows} rows of results"))
+    })?;
+    out.resize(count, M::of(0.0));
+    Ok(out)
+}

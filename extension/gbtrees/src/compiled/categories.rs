@@ -1,0 +1,209 @@
+//! The category dictionaries in a compiled model: from a value to the code that the model was trained with.
+//!
+//! Values lie in the order of their codes; beside them lie the codes in the order of their values, so
+//! that a look-up is a binary search. Numbers are kept as bits: integers as i64, floating point as
+//! f64 with -0.0 turned into 0.0.
+
+use std::cmp::Ordering;
+
+use bytemuck::checked::try_cast;
+use bytemuck::{CheckedBitPattern, cast_slice};
+
+use crate::Result;
+use crate::compiled::records::Dictionary;
+use crate::ensemble::city_hash;
+use crate::limits::to_u32;
+use crate::verified::sure;
+
+/// What the values of a dictionary are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
+#[repr(u32)]
+pub enum CategoryKind {
+    /// Text.
+    Text = 1,
+    /// Whole numbers.
+    Integer = 2,
+    /// Floating-point numbers.
+    Float = 3,
+    /// Hashes of text, or of a whole number's digits.
+    Hashed = 4,
+}
+
+/// The dictionary of one categorical feature, read in place.
+#[derive(Clone, Copy)]
+pub struct CategoryView<'a> {
+    kind: CategoryKind,
+    start: usize,
+    sorted: &'a [u32],
+    numbers: &'a [u64],
+    words: TextList<'a>,
+}
+
+impl<'a> CategoryView<'a> {
+    /// The dictionary that a record describes; nothing if it describes none.
+    pub(crate) fn new(
+        record: Dictionary,
+        sorted: &'a [u32],
+        numbers: &'a [u64],
+        words: TextList<'a>,
+    ) -> Option<Self> {
+        let kind = try_cast(record.kind).ok()?;
+        let first = record.sorted as usize;
+        let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
+        Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words })
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        let values = match self.kind {
+            CategoryKind::Text => self.words.len(),
+            CategoryKind::Integer | CategoryKind::Float | CategoryKind::Hashed => {
+                self.numbers.len()
+            }
+        };
+        let count = self.sorted.len();
+        self.start.checked_add(count).is_some_and(|end| end <= values)
+            && self.sorted.iter().all(|code| (*code as usize) < count)
+    }
+
+    /// What the values are.
+    pub fn kind(&self) -> CategoryKind {
+        self.kind
+    }
+
+    /// The values as text, in the order of their codes; of hashes their numbers.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
+            CategoryKind::Text => sure(self.words.get(index), WORD).to_owned(),
+            CategoryKind::Integer => self.number(index).cast_signed().to_string(),
+            CategoryKind::Hashed => self.number(index).to_string(),
+            CategoryKind::Float => f64::from_bits(self.number(index)).to_string(),
+        })
+    }
+
+    fn number(&self, index: usize) -> u64 {
+        self.numbers[index]
+    }
+
+    /// The code of a text, if it is one of the values.
+    pub fn code_of_text(&self, text: &str) -> Option<u32> {
+        if self.kind == CategoryKind::Hashed {
+            return Some(self.code_of_hash(city_hash::hash(text.as_bytes())));
+        }
+        if self.kind != CategoryKind::Text {
+            return None;
+        }
+        self.search(|index| sure(self.words.bytes(index), WORD).cmp(text.as_bytes()))
+    }
+
+    /// The code of a hash; of one that no split tests, a code that is in no set.
+    fn code_of_hash(&self, hash: u32) -> u32 {
+        let hash = u64::from(hash);
+        let code = self.search(|index| self.number(index).cmp(&hash));
+        code.unwrap_or(self.sorted.len() as u32)
+    }
+
+    /// The code of a whole number, if it is one of the values.
+    pub fn code_of_integer(&self, number: i64) -> Option<u32> {
+        match self.kind {
+            CategoryKind::Text => None,
+            CategoryKind::Integer => {
+                self.search(|index| self.number(index).cast_signed().cmp(&number))
+            }
+            CategoryKind::Float => self.code_of_float(number as f64),
+            CategoryKind::Hashed => self.code_of_text(&number.to_string()),
+        }
+    }
+
+    /// The code of a floating-point number, if it is one of the values; NaN never is.
+    pub fn code_of_float(&self, number: f64) -> Option<u32> {
+        // Above this the neighbours of a float are not whole numbers that it could be told from.
+        const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+        let number = number + 0.0;
+        match self.kind {
+            CategoryKind::Text => None,
+            CategoryKind::Integer | CategoryKind::Hashed => (number.fract() == 0.0
+                && number.abs() <= MAX_WHOLE)
+                .then(|| self.code_of_integer(number as i64))?,
+            CategoryKind::Float => {
+                self.search(|index| f64::from_bits(self.number(index)).total_cmp(&number))
+            }
+        }
+    }
+
+    /// The code whose value compares equal, where `compare` is given the index of a value.
+    fn search(&self, compare: impl Fn(usize) -> Ordering) -> Option<u32> {
+        let at = |code: &u32| compare(self.start + *code as usize);
+        self.sorted.binary_search_by(at).ok().map(|found| self.sorted[found])
+    }
+}
+
+const WORD: &str = "a category of text has a word";
+
+#[derive(Clone, Copy)]
+pub(crate) struct TextList<'a> {
+    offsets: &'a [u32],
+    text: &'a [u8],
+}
+
+impl<'a> TextList<'a> {
+    /// The list that a section holds, or an empty one if it cannot be one. Takes no time; whether
+    /// the texts are sound is for [`TextList::check`] to say.
+    pub(crate) fn read(section: &'a [u8]) -> Self {
+        Self::split(section).unwrap_or(TextList { offsets: &[], text: &[] })
+    }
+
+    fn split(section: &'a [u8]) -> Option<Self> {
+        let (head, rest) = section.split_at_checked(4)?;
+        let count = bytemuck::pod_read_unaligned::<u32>(head) as usize;
+        let (offsets, text) = rest.split_at_checked(count.checked_add(1)?.checked_mul(4)?)?;
+        Some(TextList { offsets: bytemuck::try_cast_slice(offsets).ok()?, text })
+    }
+
+    /// Whether a section is a list of this many texts, each of them UTF-8.
+    pub(crate) fn check(section: &[u8], count: usize) -> bool {
+        if count == 0 {
+            return section.is_empty();
+        }
+        let list = TextList::read(section);
+        let Ok(text) = std::str::from_utf8(list.text) else { return false };
+        let offsets = list.offsets;
+        list.len() == count
+            && offsets.first() == Some(&0)
+            && offsets.is_sorted()
+            && offsets.last().is_some_and(|last| *last as usize == text.len())
+            && offsets.iter().all(|offset| text.is_char_boundary(*offset as usize))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// The bytes of a text, if there is one with this index.
+    pub(crate) fn bytes(&self, index: usize) -> Option<&'a [u8]> {
+        let start = *self.offsets.get(index)? as usize;
+        let end = *self.offsets.get(index.checked_add(1)?)? as usize;
+        self.text.get(start..end)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes(index)?).ok()
+    }
+}
+
+/// The section that holds these texts.
+pub(crate) fn text_section<'a>(
+    texts: impl ExactSizeIterator<Item = &'a str> + Clone,
+) -> Result<Vec<u8>> {
+    if texts.len() == 0 {
+        return Ok(Vec::new());
+    }
+    let mut numbers = vec![to_u32(texts.len())?, 0];
+    let mut end = 0;
+    for text in texts.clone() {
+        end += text.len();
+        numbers.push(to_u32(end)?);
+    }
+    let mut section = cast_slice(&numbers).to_vec();
+    texts.for_each(|text| section.extend_from_slice(text.as_bytes()));
+    Ok(section)
+}

@@ -1,0 +1,289 @@
+//! The records of trees, category sets and dictionaries in a compiled model.
+//!
+//! Every record is plain data without padding, so a compiled model can be read in place, and two compiled
+//! models of the same model are the same bytes. Numbers are in the machine's own byte order.
+
+use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
+
+/// A node that interleaved traversal can walk.
+///
+/// A split's right child is at `index + right_offset`, its left child behind that: a walk goes on to `index +
+/// right_offset`, and one further if the key in `slot` is below `key`, which is one instruction, an addition
+/// with carry. A leaf's `key` is its value's bits, its `right_offset` is 0, and its slot always holds
+/// `u32::MAX`, which is below no key, so a walk that reaches it stays.
+pub(crate) trait InterleavedNode: Pod {
+    fn key(&self) -> u32;
+    /// Where the row's key is found.
+    fn slot(&self) -> usize;
+    /// Distance from the node to its right child, 0 for a leaf.
+    fn right_offset(&self) -> u32;
+
+    /// What the row's key is multiplied by before it is compared.
+    #[inline(always)]
+    fn factor(&self) -> u32 {
+        1
+    }
+
+    /// Whether a row goes left that has this key in the slot.
+    #[inline(always)]
+    fn is_left(&self, key: u32) -> bool {
+        key.wrapping_mul(self.factor()) < self.key()
+    }
+}
+
+/// A node of a tree that is small enough; eight make a cache line.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct CompactNode {
+    pub(crate) key: u32,
+    pub(crate) slot: u16,
+    pub(crate) right_offset: u16,
+}
+
+/// A node of any tree.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct WideNode {
+    /// For a categorical split the index of its set.
+    pub(crate) key: u32,
+    pub(crate) slot: u32,
+    pub(crate) right_offset: u32,
+    /// [`CATEGORICAL`] for a categorical split, else 0.
+    pub(crate) kind: u32,
+}
+
+/// A node of a tree with categorical splits, for rows that have outcomes: see [`crate::lower::outcomes`].
+///
+/// There is one per wide node, at the same index. The factor of a categorical split moves its bit of
+/// the word in `slot` to the top, which is the one bit of `key`; all other nodes have the factor 1.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct OutcomeNode {
+    pub(crate) key: u32,
+    pub(crate) slot: u32,
+    pub(crate) right_offset: u32,
+    pub(crate) factor: u32,
+}
+
+/// The outcomes to the categorical splits of a feature.
+///
+/// A line of words per code, then one for what is in no set, and one for missing values.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct OutcomeTable {
+    pub(crate) feature: u32,
+    pub(crate) codes: u32,
+    /// Index of the first word.
+    pub(crate) first: u32,
+    /// Words of a line.
+    pub(crate) width: u32,
+    /// The first of as many slots of a row.
+    pub(crate) slot: u32,
+}
+
+/// The kind of a wide node that asks whether a code is in a set.
+pub(crate) const CATEGORICAL: u32 = 1;
+
+macro_rules! interleaved_node {
+    ($node:ty $(, $factor:ident)?) => {
+        impl InterleavedNode for $node {
+            #[inline(always)]
+            fn key(&self) -> u32 {
+                self.key
+            }
+
+            #[inline(always)]
+            fn slot(&self) -> usize {
+                self.slot as usize
+            }
+
+            #[inline(always)]
+            fn right_offset(&self) -> u32 {
+                self.right_offset.into()
+            }
+
+            $(
+                #[inline(always)]
+                fn factor(&self) -> u32 {
+                    self.$factor
+                }
+            )?
+        }
+    };
+}
+interleaved_node!(CompactNode);
+interleaved_node!(WideNode);
+interleaved_node!(OutcomeNode, factor);
+
+/// Most trees of a group.
+pub(crate) const LANES: usize = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
+#[repr(u32)]
+pub(crate) enum GroupKind {
+    Compact = 0,
+    Wide = 1,
+    /// Interleaved, over wide nodes, some of which are categorical splits.
+    Categorical = 2,
+}
+
+/// Successive trees that are walked together.
+#[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
+#[repr(C)]
+pub(crate) struct Group {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// Of the deepest tree.
+    pub(crate) depth: u32,
+    pub(crate) kind: GroupKind,
+}
+
+/// What explanations know of a tree before.
+#[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct TreeSummary {
+    /// Of the leaves, weighed by their shares.
+    pub(crate) mean: f64,
+    /// Of quadrature, as many as its contributions need.
+    pub(crate) points: u32,
+    /// Index of its first split; and how many it has.
+    pub(crate) first_split: u32,
+    pub(crate) splits: u32,
+    /// Index of the first of its features; and how many its splits are on.
+    pub(crate) first_feature: u32,
+    pub(crate) features: u32,
+    /// Fills the record.
+    pub(crate) reserved: u32,
+}
+
+/// Which children of a split are leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    None,
+    Left,
+    Right,
+    Both,
+}
+
+/// A split as explanations walk it: see [`crate::lower::splits`]. Values of leaves are those beyond the mean
+/// of the tree. Other splits of the tree are known by their index in it.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct SplitRecord {
+    /// What decides, as in an [`OutcomeNode`]; or the index of a set.
+    pub(crate) key: u32,
+    /// The slot, and in the highest bits the place of the one bit of the factor.
+    pub(crate) slot_and_shift: u32,
+    /// The place of the feature among those of the tree, and in the highest bits what is a leaf or a set.
+    pub(crate) place_and_kind: u32,
+    /// The split on the right, if both children are splits; the bits of their mean, if both are leaves. A
+    /// split on the left is the next, and so is one on the right of a leaf.
+    pub(crate) other: u32,
+    /// The nearest split above on the same feature, and the side on which this one is: twice its index, and 1
+    /// for the left side or 2 for the right one. 0 if there is none.
+    pub(crate) above: u32,
+    /// Of the training rows, the part that went left.
+    pub(crate) share: f32,
+    /// The product of the shares of the feature's splits above.
+    pub(crate) product: f32,
+    /// The value of the only leaf; of two leaves, the left one's less the right one's.
+    pub(crate) value: f32,
+}
+
+const SLOT_BITS: u32 = 27;
+const PLACE_BITS: u32 = 29;
+const SET: u32 = 1 << 31;
+
+impl SplitRecord {
+    /// What asks whether the key in a slot, times a power of two, is below this one.
+    pub(crate) fn new(key: u32, slot: u32, factor: u32) -> Self {
+        let slot_and_shift = slot & ((1 << SLOT_BITS) - 1) | factor.trailing_zeros() << SLOT_BITS;
+        SplitRecord { key, slot_and_shift, ..SplitRecord::zeroed() }
+    }
+
+    /// What asks whether a code is in the set that is its key.
+    pub(crate) fn of_set(self) -> Self {
+        SplitRecord { place_and_kind: SET, ..self }
+    }
+
+    /// On the feature of that place, with these leaves.
+    pub(crate) fn on(self, place: u32, leaves: Leaves) -> Self {
+        let place_and_kind = self.place_and_kind | place | (leaves as u32) << PLACE_BITS;
+        SplitRecord { place_and_kind, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot_and_shift & ((1 << SLOT_BITS) - 1)
+    }
+
+    /// By how many bits the key is moved up before it is compared.
+    #[inline(always)]
+    pub(crate) fn shift(&self) -> u32 {
+        self.slot_and_shift >> SLOT_BITS
+    }
+
+    /// The place of the feature among those of the tree.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> u32 {
+        self.place_and_kind & ((1 << PLACE_BITS) - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaves(&self) -> Leaves {
+        match self.place_and_kind >> PLACE_BITS & 3 {
+            0 => Leaves::None,
+            1 => Leaves::Left,
+            2 => Leaves::Right,
+            _ => Leaves::Both,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_set(&self) -> bool {
+        self.place_and_kind & SET != 0
+    }
+
+    /// What [`Leaves`] says, as all bits or none: whether the left child is a leaf, and the right one.
+    #[inline(always)]
+    pub(crate) fn leaf_masks(&self) -> [usize; 2] {
+        let kind = (self.place_and_kind >> PLACE_BITS) as usize;
+        [(kind & 1).wrapping_neg(), (kind >> 1 & 1).wrapping_neg()]
+    }
+
+    /// The mean of two leaves.
+    #[inline(always)]
+    pub(crate) fn mean(&self) -> f32 {
+        f32::from_bits(self.other)
+    }
+}
+
+/// Where the bits of a category set lie.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct SetSpan {
+    /// Index of its first word.
+    pub(crate) start: u32,
+    pub(crate) count: u32,
+}
+
+/// The words of a set.
+#[inline(always)]
+pub(crate) fn words_of<'a>(spans: &[SetSpan], words: &'a [u32], set: u32) -> &'a [u32] {
+    let span = spans[set as usize];
+    let start = span.start as usize;
+    &words[start..start + span.count as usize]
+}
+
+/// The values of a categorical feature.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct Dictionary {
+    /// 0 for none, else a [`crate::compiled::categories::CategoryKind`].
+    pub(crate) kind: u32,
+    pub(crate) count: u32,
+    /// Index of the first value among the numbers or the words.
+    pub(crate) start: u32,
+    /// Index of the first code in the sorted section.
+    pub(crate) sorted: u32,
+}

@@ -1,0 +1,170 @@
+//! Compiled models that change after they were verified: evaluation stops, and gives no number.
+
+#![allow(unsafe_code, reason = "opens compiled models without verification")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::compiled::CompiledModel;
+use crate::compiled::aligned::AlignedBytes;
+use crate::compiled::records::{Leaves, SplitRecord};
+use crate::compiled::sections::*;
+use crate::compiled::tests::{refused, tampered, tampered_at};
+use crate::eval::{BatchScratch, Kernel, Scratch};
+use crate::explain::ContributionScratch;
+use crate::lower::compile;
+use crate::random::Shape;
+use crate::random::model::model;
+use crate::{Cancel, ErrorKind, Result};
+
+/// What is asked of a compiled model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Margins,
+    Leaves,
+    Batch,
+    Contributions,
+    Interactions,
+}
+
+use Asked::*;
+
+/// Whether what was asked gave numbers: not if it stopped at an invariant, or returned an error for it.
+fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
+    match catch_unwind(AssertUnwindSafe(|| ask(compiled, asked))) {
+        Ok(Ok(())) => true,
+        Ok(Err(error)) => {
+            assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
+    let rows = vec![0.5; 600 * features];
+    let row = &rows[..features];
+    let mut scratch = Scratch::with_kernel(compiled, Kernel::from_name("portable").unwrap());
+    let check = Cancel::never();
+    match asked {
+        Margins => compiled.margins(&mut scratch, row, &mut vec![0.0f64; outputs]),
+        Leaves => compiled.leaves(&mut scratch, row, &mut vec![0; compiled.num_trees()]),
+        Batch => compiled.margins_batch(
+            &mut BatchScratch::new(compiled),
+            &rows,
+            &mut vec![0.0; 600 * outputs],
+        ),
+        Contributions => {
+            let mut out = vec![0.0; outputs * (features + 1)];
+            compiled.contributions(&mut ContributionScratch::default(), row, &mut out, check)
+        }
+        Interactions => {
+            let mut out = vec![0.0; outputs * (features + 1) * (features + 1)];
+            compiled.interactions(&mut ContributionScratch::default(), row, &mut out, check)
+        }
+    }
+}
+
+/// The compiled model, which nobody has verified since it was changed, does not outcome, and is refused at
+/// opening.
+fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
+    assert!(refused(&compiled), "{what}: opened");
+    // SAFETY: tests read nothing without a check: see `verified`.
+    let compiled = unsafe { CompiledModel::open_checked(compiled) }.unwrap();
+    for asked in all {
+        assert!(!gives_numbers(&compiled, *asked), "{what}: {asked:?}");
+    }
+}
+
+const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
+
+fn compiled(shape: Shape) -> AlignedBytes {
+    compile(&model(5, shape), &[], Cancel::never()).unwrap()
+}
+
+#[test]
+fn nodes_that_are_not_there_stop_evaluation() {
+    let numerical = || compiled(Shape::of(4, 2, 5, 3));
+    assert!(
+        ALL.iter().all(|asked| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *asked))
+    );
+    let walked = &[Margins, Leaves];
+    stops("root", tampered(numerical(), ROOTS, |roots| roots[0] = 1 << 20), walked);
+    let far = |nodes: &mut [_]| {
+        let nodes: &mut [crate::compiled::records::CompactNode] = nodes;
+        nodes.iter_mut().filter(|node| node.right_offset != 0).for_each(|node| {
+            node.right_offset = u16::MAX;
+        });
+    };
+    stops("link", tampered(numerical(), COMPACT_NODES, far), walked);
+    // The depth is the third word of a group.
+    let shallow = tampered_at(numerical(), GROUPS.index, |groups: &mut [u32]| groups[2] = 0);
+    stops("depth", shallow, &[Margins, Leaves, Interactions]);
+    let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[0] = 2);
+    stops("output", outputs, &[Margins, Contributions]);
+    stops("source", tampered(numerical(), SOURCES, |sources| sources[1] = 9), &[Leaves]);
+}
+
+#[test]
+fn sets_and_values_that_are_not_there_stop_evaluation() {
+    let categorical = || compiled(Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) });
+    let sets = |nodes: &mut [crate::compiled::records::WideNode]| {
+        nodes.iter_mut().filter(|node| node.kind == 1).for_each(|node| node.key = 1 << 20);
+    };
+    // Where there are outcomes, nobody reads them.
+    stops("set", tampered(categorical(), WIDE_NODES, sets), &[]);
+    let double = || compiled(Shape { any_library: true, ..Shape::of(6, 2, 30, 5) });
+    let values = |nodes: &mut [crate::compiled::records::CompactNode]| {
+        nodes.iter_mut().filter(|node| node.right_offset == 0).for_each(|node| node.key = 1 << 20);
+    };
+    assert!(gives_numbers(&CompiledModel::open(double()).unwrap(), Margins));
+    stops("leaf", tampered(double(), COMPACT_NODES, values), &[Margins]);
+}
+
+#[test]
+fn splits_that_are_not_there_stop_explanations() {
+    let tampered = |change: fn(&mut SplitRecord)| {
+        let compiled = compiled(Shape::of(4, 2, 5, 5));
+        tampered(compiled, SPLITS, |splits| splits.iter_mut().for_each(change))
+    };
+    let explained = &[Contributions, Interactions];
+    let link = tampered(|split| {
+        if split.leaves() == Leaves::None {
+            split.other = 1 << 20;
+        }
+    });
+    stops("link", link, explained);
+    stops("slot", tampered(|split| split.slot_and_shift |= 1 << 20), explained);
+    stops("feature", tampered(|split| split.place_and_kind |= 1 << 20), explained);
+    stops("set", tampered(|split| split.place_and_kind |= 1 << 31), explained);
+    stops("above", tampered(|split| split.above = 1 << 20), &[Contributions]);
+    assert!(refused(&tampered(|split| split.share = 2.0)), "share");
+    let last =
+        |splits: &mut [SplitRecord]| splits[0] = SplitRecord::new(0, 0, 1).on(0, Leaves::Both);
+    let broken = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
+    assert!(refused(&broken), "splits below none");
+    let few =
+        crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), TREE_SUMMARIES, |all| {
+            all.iter_mut().for_each(|summary| summary.splits += 1);
+        });
+    stops("count", few, explained);
+}
+
+#[test]
+fn tiles_that_are_not_there_stop_evaluation() {
+    let numerical = || compiled(Shape::of(3, 2, 70, 8));
+    let compiled = CompiledModel::open(numerical()).unwrap();
+    // Without vectors there are no blocks.
+    if Kernel::default().name() == "portable" {
+        return;
+    }
+    assert!(gives_numbers(&compiled, Batch));
+    let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[69] = 2);
+    stops("output", outputs, &[Batch]);
+    let run = |runs: &mut [crate::compiled::tiles::ConditionRun]| runs[0].column = 100;
+    stops("column", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
+    let run = |runs: &mut [crate::compiled::tiles::ConditionRun]| runs[0].operands = 1 << 20;
+    stops("operands", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
+    let segment = |segments: &mut [crate::compiled::tiles::Segment]| segments[0].groups = 1;
+    assert!(refused(&tampered(numerical(), SEGMENTS, segment)), "groups in no segment");
+}

@@ -1,0 +1,334 @@
+//! Compiled models of random models: what they say, and that a damaged one is refused or does no harm.
+
+mod broken;
+
+use std::cell::Cell;
+
+use bytemuck::Pod;
+
+use crate::Cancel;
+use crate::ErrorKind;
+use crate::compiled::CompiledModel;
+use crate::compiled::aligned::AlignedBytes;
+use crate::compiled::sections::{
+    CHECKSUMMED_FROM, CHUNK_GROUPS, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span,
+    TILE_EXITS, seal,
+};
+use crate::compiled::tiles::TileGroup;
+use crate::ensemble::{Ensemble, Task, Transform};
+use crate::eval::{BatchScratch, Kernel, Scratch};
+use crate::explain::ContributionScratch;
+use crate::lower::compile;
+use crate::random::leaf_wise::leaf_wise;
+use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
+use crate::random::{Random, Shape};
+
+const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
+
+fn labels(count: usize) -> Vec<String> {
+    (0..count).map(|class| format!("class {class}")).collect()
+}
+
+/// A model with something in every section: compact and wide nodes, sets, names, dictionaries.
+fn small_model() -> Ensemble {
+    with_categories(model(5, SMALL))
+}
+
+fn small_image() -> AlignedBytes {
+    compile(&small_model(), &labels(2), Cancel::never()).unwrap()
+}
+
+/// The compiled model with other records in a section, and the checksum of these.
+pub(crate) fn tampered<T: Pod>(
+    compiled: AlignedBytes,
+    section: Section<T>,
+    change: impl FnOnce(&mut [T]),
+) -> AlignedBytes {
+    tampered_at(compiled, section.index, change)
+}
+
+/// The same for records that are not any bits, as others.
+fn tampered_at<T: Pod>(
+    mut compiled: AlignedBytes,
+    section: usize,
+    change: impl FnOnce(&mut [T]),
+) -> AlignedBytes {
+    let bytes = compiled.bytes_mut();
+    let header: Header = *bytemuck::from_bytes(&bytes[..size_of::<Header>()]);
+    let span = header.sections[section];
+    let (start, length) = (span.offset as usize, span.length as usize);
+    change(bytemuck::cast_slice_mut(&mut bytes[start..start + length]));
+    seal(bytes);
+    compiled
+}
+
+fn refused(bytes: &[u8]) -> bool {
+    let compiled = AlignedBytes::copy_of(bytes).and_then(CompiledModel::open);
+    compiled.is_err_and(|error| error.kind() == ErrorKind::CompiledModel)
+}
+
+#[test]
+fn an_image_says_what_the_model_says() {
+    let model = small_model();
+    let compiled =
+        CompiledModel::open(compile(&model, &labels(2), Cancel::never()).unwrap()).unwrap();
+    assert_eq!((compiled.num_features(), compiled.num_outputs(), compiled.num_values()), (4, 2, 2));
+    assert_eq!((compiled.num_trees(), compiled.num_labels()), (5, 2));
+    assert_eq!((compiled.task(), compiled.transform()), (Task::Multiclass, Transform::Softmax));
+    let depth: u32 = model.trees().iter().map(|tree| tree.depth()).sum();
+    assert_eq!(compiled.total_depth(), u64::from(depth));
+    assert_eq!(compiled.feature_name(3), Some("feature é 3"));
+    assert_eq!(
+        (compiled.feature_name(4), compiled.label(1), compiled.label(2)),
+        (None, Some("class 1"), None)
+    );
+    assert_eq!(compiled.bytes_len() % 64, 0);
+}
+
+#[test]
+fn the_same_model_gives_the_same_bytes() {
+    assert_eq!(small_image()[..], small_image()[..]);
+}
+
+#[test]
+fn compilation_looks_for_interrupts_at_every_tree() {
+    let looks = Cell::new(0);
+    compile(&small_model(), &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap();
+    assert!(looks.get() >= 3 * SMALL.trees, "{}", looks.get());
+}
+
+#[test]
+fn labels_must_fit_the_task() {
+    let mut model = small_model();
+    let refused = |model: &Ensemble, count| {
+        compile(model, &labels(count), Cancel::never())
+            .is_err_and(|error| error.kind() == ErrorKind::Names)
+    };
+    assert!(refused(&model, 3) && refused(&model, 1));
+    model.objective.task = Task::Binary;
+    assert!(refused(&model, 3) && !refused(&model, 2) && !refused(&model, 0));
+    model.objective.task = Task::Regression;
+    assert!(refused(&model, 2) && !refused(&model, 0));
+}
+
+#[test]
+fn a_model_without_names_has_none() {
+    let mut model = small_model();
+    model.feature_names.clear();
+    let compiled = CompiledModel::open(compile(&model, &[], Cancel::never()).unwrap()).unwrap();
+    assert_eq!(
+        (compiled.feature_name(0), compiled.label(0), compiled.num_labels()),
+        (None, None, 0)
+    );
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let whole = small_image().to_vec();
+    assert!(!refused(&whole));
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert!(refused(&damaged), "byte {at}");
+    }
+}
+
+#[test]
+fn every_truncation_and_extension_is_noticed() {
+    let whole = small_image().to_vec();
+    for end in (0..whole.len()).step_by(64) {
+        assert!(refused(&whole[..end]), "{end} bytes");
+    }
+    let mut longer = whole;
+    longer.extend([0; 64]);
+    assert!(refused(&longer));
+}
+
+#[test]
+fn misaligned_bytes_are_refused() {
+    struct Shifted(AlignedBytes);
+    impl std::ops::Deref for Shifted {
+        type Target = [u8];
+        fn deref(&self) -> &[u8] {
+            &self.0[16..]
+        }
+    }
+    #[allow(unsafe_code, reason = "the test needs bytes at an odd place")]
+    // SAFETY: the bytes are those of an AlignedBytes that nobody else has.
+    unsafe impl crate::compiled::aligned::StableBytes for Shifted {}
+
+    let compiled = small_image();
+    let mut shifted = AlignedBytes::zeroed(compiled.len() + 64, Cancel::never()).unwrap();
+    shifted.bytes_mut()[16..16 + compiled.len()].copy_from_slice(&compiled);
+    let error = CompiledModel::open(Shifted(shifted)).err().unwrap();
+    assert_eq!(error.message(), "compiled model is not aligned to 64 bytes");
+}
+
+#[test]
+#[allow(unsafe_code, reason = "the test opens what was checked just before")]
+fn a_checked_image_opens_again_as_it_was() {
+    let checked = CompiledModel::open(small_image()).unwrap();
+    // SAFETY: these are the bytes that have just been opened.
+    let again = unsafe { CompiledModel::open_checked(small_image()) }.unwrap();
+    let mut margins = [[0.0f32; 2]; 2];
+    for row in narrowed(&checked, &rows(6, &small_model(), 100)) {
+        for (compiled, margins) in [&checked, &again].into_iter().zip(&mut margins) {
+            compiled.margins(&mut Scratch::new(compiled), &row, margins).unwrap();
+        }
+        assert_eq!(margins[0].map(f32::to_bits), margins[1].map(f32::to_bits));
+    }
+    assert_eq!(again.label(1), checked.label(1));
+}
+
+#[test]
+#[allow(unsafe_code, reason = "the header alone shows that the bytes are no compiled model")]
+fn a_header_that_cannot_be_is_refused_even_if_checked_before() {
+    for place in [0, 8, 16] {
+        let mut compiled = small_image();
+        compiled.bytes_mut()[place] ^= 0xff;
+        // SAFETY: nothing is read of what is refused.
+        let opened = unsafe { CompiledModel::open_checked(compiled) };
+        assert!(
+            opened.is_err_and(|error| error.kind() == ErrorKind::CompiledModel),
+            "byte {place}"
+        );
+    }
+}
+
+/// Opens a compiled model that someone tampered with; if it opens, evaluates all that it offers. Gives
+/// whether it opened.
+fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
+    let Ok(compiled) = AlignedBytes::copy_of(bytes).and_then(CompiledModel::open) else {
+        return false;
+    };
+    // What a caller would refuse to take memory for is not a compiled model of this test.
+    if compiled.num_features() > 1000 || compiled.num_outputs() > 1000 {
+        return true;
+    }
+    let mut scratch = Scratch::new(&compiled);
+    let mut margins = vec![0.0f64; compiled.num_outputs()];
+    let mut leaves = vec![0; compiled.num_trees()];
+    for row in narrowed(&compiled, rows) {
+        let mut row = row;
+        row.resize(compiled.num_features(), f32::NAN);
+        compiled.margins(&mut scratch, &row, &mut margins).unwrap();
+        compiled.leaves(&mut scratch, &row, &mut leaves).unwrap();
+    }
+    let mut row = narrowed(&compiled, rows).concat();
+    row.resize(64 * compiled.num_features(), 0.5);
+    for kernel in Kernel::available() {
+        let mut margins = vec![0.0f64; 64 * compiled.num_outputs()];
+        let mut scratch = BatchScratch::with_kernel(&compiled, kernel);
+        compiled.margins_batch(&mut scratch, &row, &mut margins).unwrap();
+        compiled.class(&mut margins);
+    }
+    let width = compiled.num_features() + 1;
+    let row = row.get(..width - 1).unwrap_or_default();
+    let mut out = vec![0.0; compiled.num_outputs() * width * width];
+    let own = &mut out[..compiled.num_outputs() * width];
+    let mut scratch = ContributionScratch::default();
+    // It may say that it has no covers, or that its trees are too deep.
+    let is_explained = compiled.contributions(&mut scratch, row, own, Cancel::never()).is_ok();
+    if is_explained && width * compiled.num_trees() < 100 {
+        compiled.interactions(&mut scratch, row, &mut out, Cancel::never()).unwrap();
+    }
+    for feature in 0..=compiled.num_features() {
+        compiled.feature_name(feature);
+        if let Some(categories) = compiled.categories(feature) {
+            categories.code_of_text("Aachen");
+            categories.code_of_integer(3);
+            categories.code_of_float(1.5);
+        }
+    }
+    assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
+    true
+}
+
+/// Leaves of a chunk are read without checks, so its tiles must have leaves and no exits.
+#[test]
+fn a_chunk_of_tiles_with_exits_is_refused() {
+    let model = model(9, Shape::of(3, 2, 70, 8));
+    let mut compiled = compile(&model, &[], Cancel::never()).unwrap().to_vec();
+    let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
+    let word = |at: usize| u64::from_ne_bytes(compiled[at..at + 8].try_into().unwrap()) as usize;
+    assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
+    let below = word(span_of(CHUNK_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
+    // There are more nodes than any id says, so ids are exits that nothing else refuses.
+    let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
+    compiled.copy_within(ids..ids + size_of::<Span>(), exits);
+    compiled[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
+    seal(&mut compiled);
+    assert!(refused(&compiled));
+}
+
+#[test]
+fn tampered_images_are_refused_or_evaluate_within_bounds() {
+    let model = small_model();
+    let rows = rows(6, &model, 4);
+    let whole = small_image().to_vec();
+    let (mut opened, mut refused) = (0, 0);
+    for at in CHECKSUMMED_FROM..whole.len() {
+        for value in [0, 1, 2, 0x7f, 0x80, 0xff] {
+            let mut tampered = whole.clone();
+            tampered[at] = value;
+            seal(&mut tampered);
+            *(if survives(&tampered, &rows) { &mut opened } else { &mut refused }) += 1;
+        }
+    }
+    assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+}
+
+/// Tampers with one to three words of a compiled model, and with no section less often than with another.
+fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut tampered = whole.to_vec();
+    let word = |at: usize| u64::from_ne_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    for _ in 0..1 + random.below(3) {
+        let span = size_of::<Header>() - size_of::<Span>() * (1 + random.below(SECTIONS));
+        let (start, length) = match random.below(8) {
+            0 => (CHECKSUMMED_FROM, size_of::<Header>() - CHECKSUMMED_FROM),
+            _ => (word(span), word(span + 8)),
+        };
+        if length < 4 {
+            continue;
+        }
+        // Whole words, since links, slots and counts are.
+        let at = start + 4 * random.below(length / 4);
+        let word = match random.below(4) {
+            0 => random.below(40) as u32,
+            1 => u32::MAX - random.below(3) as u32,
+            2 => 1 << random.below(32),
+            _ => random.next() as u32,
+        };
+        tampered[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    seal(&mut tampered);
+    tampered
+}
+
+#[test]
+fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
+    // Shallow trees with sets of all sizes; deep trees, whose tiles have exits; large tiles of
+    // numerical splits alone, which have chunks.
+    let shapes = [
+        SMALL,
+        Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) },
+        Shape::of(3, 2, 70, 8),
+        Shape::of(3, 1, 20, 10),
+    ];
+    let plain = (7..).zip(shapes).map(|(seed, shape)| (seed, model(seed, shape)));
+    // Sums of f64 and cuts, some of whose trees are symmetric.
+    let any_library = Shape { any_library: true, categorical: 4, ..Shape::of(6, 2, 30, 5) };
+    let others = (20..23).map(|seed| (seed, model(seed, any_library)));
+    let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));
+    // Codes, compounds and leaf numbers, with covers of leaves.
+    let coded = others.clone().map(|(seed, model)| (seed, leaf_wise(seed, model, 25)));
+    for (seed, model) in plain.chain(others).chain(even).chain(coded) {
+        let model = with_categories(model);
+        let rows = rows(seed, &model, 4);
+        let whole = compile(&model, &[], Cancel::never()).unwrap().to_vec();
+        let mut random = Random(seed);
+        let times = (200_000_000 / whole.len()).clamp(1000, 20_000);
+        let opened = (0..times).filter(|_| survives(&tamper(&whole, &mut random), &rows)).count();
+        assert!((times / 20..times).contains(&opened), "{opened} of {times} opened");
+    }
+}

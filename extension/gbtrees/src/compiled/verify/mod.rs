@@ -1,0 +1,214 @@
+//! What must hold of a compiled model before it is evaluated.
+//!
+//! The checksum finds damage, not intent: a compiled model with the right checksum may have been made to
+//! mislead. So every number that evaluation uses as an index is verified here, and evaluation then
+//! indexes without checks. A wrong compiled model can produce wrong values, never a read out of bounds, and a
+//! traversal of a given number of steps always ends at a leaf.
+
+mod tiles;
+mod trees;
+
+use bytemuck::checked::try_cast;
+
+use crate::compiled::COMPILED_MODEL_VERSION;
+use crate::compiled::aligned::ALIGNMENT;
+use crate::compiled::categories::{CategoryView, TextList};
+use crate::compiled::key::leaf_slot;
+use crate::compiled::records::{
+    CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode,
+};
+use crate::compiled::sections::*;
+use crate::ensemble::{NODES_PER_CHECK, Task};
+use crate::{Cancel, Result};
+
+/// The header of bytes that are as long as a compiled model of this version says that it is.
+pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
+    ensure(bytes.as_ptr().addr().is_multiple_of(ALIGNMENT), "is not aligned to 64 bytes")?;
+    let head =
+        bytes.get(..size_of::<Header>()).ok_or_else(|| damaged("is shorter than its header"))?;
+    let header: Header = *bytemuck::from_bytes(head);
+    ensure(header.magic == MAGIC, "does not begin as one")?;
+    ensure(header.version == COMPILED_MODEL_VERSION, "was made by another version of the engine")?;
+    ensure(header.endianness == ENDIANNESS, "was made by a machine of another byte order")?;
+    ensure(header.length == bytes.len() as u64, "has not the length that it says")?;
+    Ok(header)
+}
+
+/// Fails unless the bytes are those that the checksum was made of.
+pub(crate) fn matches_checksum(header: &Header, bytes: &[u8], cancel: Cancel<'_>) -> Result<()> {
+    let found = checksum(bytes, cancel)?;
+    ensure(header.checksum == found, "has not the checksum that it says")
+}
+
+pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<'_>) -> Result<()> {
+    let num_features = header.num_features as usize;
+    let num_outputs = header.num_outputs as usize;
+    let num_trees = header.num_trees as usize;
+    let outputs = compiled.get(OUTPUTS);
+    ensure(num_features > 0 && num_outputs > 0, "has no features or no outputs")?;
+    let per_tree = compiled.get(ROOTS).len() == num_trees && outputs.len() == num_trees;
+    ensure(per_tree, "does not have one root and one output per tree")?;
+    let in_range = outputs.iter().all(|output| *output < header.num_outputs);
+    ensure(in_range, "has an output out of range")?;
+    sources(compiled, num_trees)?;
+    let margins = compiled.get(BASE_MARGINS).len();
+    ensure(margins == num_outputs, "does not have one base margin per output")?;
+
+    let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
+    let ids = compiled.get(COMPACT_IDS).len() == compact.len()
+        && compiled.get(WIDE_IDS).len() == wide.len();
+    ensure(ids, "does not have one id per node")?;
+    nodes(compact, num_features, leaf_slot(num_features), cancel)?;
+    nodes(wide, num_features, leaf_slot(num_features), cancel)?;
+    outcomes(compiled, num_features, cancel)?;
+    sets(compiled)?;
+    cancel.check()?;
+    categorical_splits(wide, compiled.get(SETS), num_features, cancel)?;
+    groups(compiled)?;
+    let sums = try_cast(header.sum_precision);
+    let sums = sums.map_err(|_| damaged("has sums of no known width"))?;
+    tiles::verify(compiled, num_features, sums)?;
+    cancel.check()?;
+    trees::verify(compiled, sums, cancel)?;
+    trees::verify_splits(compiled, num_features, cancel)?;
+    let biases = compiled.get(BIASES).len();
+    ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
+    let cuts = compiled.get(CUT_SPANS).len();
+    ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
+    let numbers = compiled.get(CUTS).len();
+    let within = compiled.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
+    ensure(within, "has a feature with cuts out of range")?;
+    let types = compiled.get(CATEGORICAL).len();
+    ensure(types == num_features, "does not have one type per feature")?;
+    let rules = compiled.get(ZERO_MISSING).len();
+    ensure([0, num_features].contains(&rules), "does not have one rule per feature")?;
+    text(compiled, header)?;
+    dictionaries(compiled, num_features)
+}
+
+fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {
+    let sources = compiled.get(SOURCES);
+    let follows = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
+    let right = sources.len() == num_trees
+        && sources.first().is_none_or(|first| *first == 0)
+        && sources.windows(2).all(follows);
+    ensure(right, "does not have one tree of the model per tree")
+}
+
+/// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
+/// children are nodes, its slot is a feature's or one of outcomes, and a leaf reads the slot that makes a
+/// traversal stay.
+fn nodes<N: InterleavedNode>(
+    nodes: &[N],
+    num_features: usize,
+    last_slot: usize,
+    cancel: Cancel<'_>,
+) -> Result<()> {
+    let leaf_slot = leaf_slot(num_features);
+    let mut count = nodes.len() as u64;
+    // Without branches, so that it runs at the speed of memory.
+    let mut right = true;
+    for part in nodes.chunks(NODES_PER_CHECK) {
+        cancel.check()?;
+        for (index, node) in part.iter().enumerate() {
+            let offset = node.right_offset();
+            let leaf = (offset == 0) & (node.slot() == leaf_slot) & !node.is_left(u32::MAX);
+            let split = (offset != 0)
+                & (node.slot() <= last_slot)
+                & (node.slot() != leaf_slot)
+                & (index as u64 + u64::from(offset) + 1 < count);
+            right &= leaf | split;
+        }
+        count -= part.len() as u64;
+    }
+    ensure(right, "has a node with a wrong link or slot")
+}
+
+/// Tables whose words and slots follow one another, and a node per wide node if there are any.
+fn outcomes(compiled: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) -> Result<()> {
+    let (tables, outcome_nodes) = (compiled.get(OUTCOME_TABLES), compiled.get(OUTCOME_NODES));
+    let (mut word, mut slot) = (0u64, leaf_slot(num_features) as u64 + 1);
+    for table in tables {
+        let right = u64::from(table.first) == word && u64::from(table.slot) == slot;
+        ensure(right, "has a table of outcomes in a wrong place")?;
+        ensure((table.feature as usize) < num_features, "has outcomes of no feature")?;
+        let words = (u64::from(table.codes) + 2).checked_mul(table.width.into());
+        let words = words.and_then(|words| word.checked_add(words));
+        word = words.ok_or_else(|| damaged("has a table of too many outcomes"))?;
+        slot += u64::from(table.width);
+    }
+    ensure(word == compiled.get(OUTCOMES).len() as u64, "has outcomes in no table")?;
+    let wide = if tables.is_empty() { 0 } else { compiled.get(WIDE_NODES).len() };
+    ensure(outcome_nodes.len() == wide, "does not have one outcome node per wide node")?;
+    nodes(outcome_nodes, num_features, compiled.num_slots(num_features) - 1, cancel)
+}
+
+/// Kinds of wide nodes, and the sets and features of categorical splits.
+fn categorical_splits(
+    nodes: &[WideNode],
+    sets: &[SetSpan],
+    num_features: usize,
+    cancel: Cancel<'_>,
+) -> Result<()> {
+    let is_right = |node: &WideNode| match node.kind {
+        0 => true,
+        CATEGORICAL_SPLIT => {
+            node.right_offset != 0
+                && (node.key as usize) < sets.len()
+                && (node.slot as usize) < leaf_slot(num_features)
+        }
+        _ => false,
+    };
+    let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| part.iter().all(is_right))?;
+    ensure(right, "has a categorical split without a set")
+}
+
+fn sets(compiled: &Sections<'_>) -> Result<()> {
+    let words = compiled.get(SET_WORDS).len() as u64;
+    let within = |set: &SetSpan| u64::from(set.start) + u64::from(set.count) <= words;
+    ensure(compiled.get(SETS).iter().all(within), "has a category set out of range")
+}
+
+/// Groups that hold every tree once, in order, with roots among the nodes of their kind and a
+/// depth that no traversal of those nodes exceeds.
+fn groups(compiled: &Sections<'_>) -> Result<()> {
+    let roots = compiled.get(ROOTS);
+    let mut next = 0usize;
+    for group in compiled.get(GROUPS) {
+        let nodes = compiled.num_nodes(group.kind);
+        let count = group.count as usize;
+        ensure(group.first as usize == next, "has a tree in no group or in two")?;
+        ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
+        ensure((group.depth as usize) < nodes, "has a tree deeper than it has nodes")?;
+        let members =
+            roots.get(next..next + count).ok_or_else(|| damaged("has a group without trees"))?;
+        ensure(members.iter().all(|root| (*root as usize) < nodes), "has a root out of range")?;
+        next += count;
+    }
+    ensure(next == roots.len(), "has a tree in no group")
+}
+
+/// Names and labels: none, or as many as there must be, in UTF-8.
+fn text(compiled: &Sections<'_>, header: &Header) -> Result<()> {
+    let binary = header.task == Task::Binary as u32;
+    let labels = if binary { 2 } else { header.num_outputs as usize };
+    let right = |text: &[u8], count| TextList::check(text, 0) || TextList::check(text, count);
+    let names = right(compiled.get(NAMES), header.num_features as usize);
+    ensure(names && right(compiled.get(LABELS), labels), "has damaged names")
+}
+
+/// Dictionaries whose every code has a value.
+fn dictionaries(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
+    let words = TextList::read(compiled.get(WORDS));
+    ensure(TextList::check(compiled.get(WORDS), words.len()), "has damaged categories")?;
+    let records = compiled.get(DICTIONARIES);
+    let per_feature = [0, num_features].contains(&records.len());
+    ensure(per_feature, "does not have one dictionary per feature")?;
+    let (sorted, numbers) = (compiled.get(SORTED), compiled.get(NUMBERS));
+    let right = records.iter().all(|record| {
+        record.kind == 0
+            || CategoryView::new(*record, sorted, numbers, words)
+                .is_some_and(|view| view.is_sound())
+    });
+    ensure(right, "has a damaged category dictionary")
+}

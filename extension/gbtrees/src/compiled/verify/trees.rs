@@ -1,0 +1,230 @@
+//! That walks end at leaves: what the records of nodes, each right by itself, must be together.
+//!
+//! From every root a tree begins whose nodes lie between it and the next root, each of them the child of one
+//! split at most, so that no walk of a whole tree meets a node twice. No leaf is deeper than the tree's group
+//! says, nor further below an exit of its tile than the tile's group says: a walk of so many steps ends at a
+//! leaf, and the key of a leaf finds a value.
+
+use crate::compiled::key::leaf_slot;
+use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, SplitRecord, TreeSummary};
+use crate::compiled::sections::*;
+use crate::compiled::tiles::TileGroup;
+use crate::compiled::verify::ensure;
+use crate::ensemble::{NODES_PER_CHECK, Precision};
+use crate::limits::reserve;
+use crate::{Cancel, Result, verified};
+
+/// Marks the height of a node that is a child.
+const CHILD: u32 = 1 << 31;
+
+/// Verifies all trees of a compiled model whose nodes, groups and tiles have been verified.
+pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_>) -> Result<()> {
+    let leaf_values = compiled.get(LEAF_VALUES);
+    let has_values =
+        (sums == Precision::Double) != leaf_values.is_empty() || compiled.get(ROOTS).is_empty();
+    ensure(has_values, "has leaf values of another width than its sums")?;
+    let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
+    if sums == Precision::Double {
+        leaf_keys(compact, leaf_values.len(), cancel)?;
+        leaf_keys(wide, leaf_values.len(), cancel)?;
+    }
+    outcomes(compiled, cancel)?;
+    // From the last tree to the first, as a tree ends where the next of its kind begins.
+    let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
+    let mut tiles = compiled.get(TILE_GROUPS);
+    let mut heights = Vec::new();
+    for group in compiled.get(GROUPS).iter().rev() {
+        for tree in (group.first..group.first + group.count).rev() {
+            while let [before @ .., last] = tiles
+                && last.first > tree
+            {
+                tiles = before;
+            }
+            let root = compiled.get(ROOTS)[tree as usize] as usize;
+            let tree = Tree { root, depth: group.depth, kind: group.kind, index: tree };
+            let tile = tiles.len().checked_sub(1);
+            match group.kind {
+                GroupKind::Compact => {
+                    let end = std::mem::replace(&mut compact_end, root);
+                    tree.verify(compiled, compact, end, tile, &mut heights, cancel)?;
+                }
+                GroupKind::Wide | GroupKind::Categorical => {
+                    let end = std::mem::replace(&mut wide_end, root);
+                    tree.verify(compiled, wide, end, tile, &mut heights, cancel)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves whose keys are indices of values.
+fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>) -> Result<()> {
+    let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
+        part.iter().all(|node| node.right_offset() != 0 || (node.key() as usize) < values)
+    })?;
+    ensure(right, "has a leaf without a value")
+}
+
+/// Nodes of outcomes that lead where the wide nodes lead, to the same leaves.
+fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
+    let nodes = compiled.get(OUTCOME_NODES).chunks(NODES_PER_CHECK);
+    let nodes = nodes.zip(compiled.get(WIDE_NODES).chunks(NODES_PER_CHECK));
+    let right = cancel.all(nodes, |(part, wide)| {
+        part.iter().zip(wide).all(|(node, wide)| {
+            node.right_offset == wide.right_offset
+                && (node.right_offset != 0 || node.key == wide.key)
+        })
+    })?;
+    ensure(right, "has outcome nodes of other trees")
+}
+
+struct Tree {
+    index: u32,
+    root: usize,
+    /// That its group says.
+    depth: u32,
+    kind: GroupKind,
+}
+
+impl Tree {
+    /// `tile` is the index of the group of tiles that has this tree, if there are tiles.
+    fn verify<N: InterleavedNode>(
+        &self,
+        compiled: &Sections<'_>,
+        nodes: &[N],
+        end: usize,
+        tile: Option<usize>,
+        heights: &mut Vec<u32>,
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        ensure(self.root < end && end - self.root < CHILD as usize, "has trees out of order")?;
+        let own = &nodes[self.root..end];
+        heights.clear();
+        reserve(heights, own.len())?;
+        heights.resize(own.len(), 0);
+        // Children lie behind their parents.
+        for (part, nodes) in own.chunks(NODES_PER_CHECK).enumerate().rev() {
+            cancel.check()?;
+            for (at, node) in nodes.iter().enumerate().rev() {
+                let at = part * NODES_PER_CHECK + at;
+                let offset = node.right_offset() as usize;
+                if offset == 0 {
+                    continue;
+                }
+                let children = heights.get_mut(at + offset..at + offset + 2);
+                let Some([right, left]) = children else {
+                    return ensure(false, "has a link to another tree");
+                };
+                ensure((*right | *left) & CHILD == 0, "has a node with two parents")?;
+                let height = 1 + (*right).max(*left);
+                *right |= CHILD;
+                *left |= CHILD;
+                heights[at] = height;
+            }
+        }
+        ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
+        match tile.map(|index| &compiled.get(TILE_GROUPS)[index]) {
+            Some(tile) if tile.below > 0 => self.exits(compiled, tile, heights),
+            _ => Ok(()),
+        }
+    }
+
+    /// Exits of the tree's tile that are nodes of the tree, no further from its leaves than the group says.
+    fn exits(&self, compiled: &Sections<'_>, tile: &TileGroup, heights: &[u32]) -> Result<()> {
+        let is_wide = |kind| kind != GroupKind::Compact;
+        ensure(is_wide(tile.kind) == is_wide(self.kind), "has a tile with exits of another kind")?;
+        let start = tile.leaves as usize + (((self.index - tile.first) as usize) << tile.levels);
+        let exits = &compiled.get(TILE_EXITS)[start..start + (1 << tile.levels)];
+        let right = exits.iter().all(|exit| {
+            let at = (*exit as usize).checked_sub(self.root);
+            at.and_then(|at| heights.get(at)).is_some_and(|height| height & !CHILD <= tile.below)
+        });
+        ensure(right, "has an exit to another tree, or too far from its leaves")
+    }
+}
+
+/// Verifies the splits of all trees, or that there are none; groups have been verified.
+pub(crate) fn verify_splits(
+    compiled: &Sections<'_>,
+    num_features: usize,
+    cancel: Cancel<'_>,
+) -> Result<()> {
+    let summaries = compiled.get(TREE_SUMMARIES);
+    let trees = compiled.get(ROOTS).len();
+    ensure([0, trees].contains(&summaries.len()), "does not have one summary per tree")?;
+    let right = summaries.iter().all(|summary| summary.points > 0);
+    ensure(right, "has a tree without points")?;
+    let features = compiled.get(SPLIT_FEATURES);
+    let right = features.iter().all(|feature| (*feature as usize) < num_features);
+    ensure(right, "has splits on no feature")?;
+    let (mut split, mut feature) = (0usize, 0usize);
+    let mut rights = Vec::new();
+    let size = Size { num_features, num_slots: compiled.num_slots(num_features) };
+    for group in compiled.get(GROUPS) {
+        let trees = group.first as usize..(group.first + group.count) as usize;
+        for summary in summaries.iter().take(trees.end).skip(trees.start) {
+            let follows =
+                summary.first_split as usize == split && summary.first_feature as usize == feature;
+            ensure(follows, "has a tree's splits in a wrong place")?;
+            let splits = compiled
+                .get(SPLITS)
+                .get(split..)
+                .and_then(|all| all.get(..summary.splits as usize));
+            ensure(splits.is_some(), "has a tree without its splits")?;
+            let splits = verified::sure(splits, "they are there");
+            of_tree(compiled, summary, splits, (size, group.depth), &mut rights, cancel)?;
+            split += splits.len();
+            feature += summary.features as usize;
+        }
+    }
+    let right = split == compiled.get(SPLITS).len() && feature == features.len();
+    ensure(right, "has splits of no tree")
+}
+
+#[derive(Clone, Copy)]
+struct Size {
+    num_features: usize,
+    num_slots: usize,
+}
+
+/// Splits of a tree: each but the first is the child of one before it, no deeper than the group says.
+fn of_tree(
+    compiled: &Sections<'_>,
+    summary: &TreeSummary,
+    splits: &[SplitRecord],
+    (size, depth): (Size, u32),
+    rights: &mut Vec<(u32, u32)>,
+    cancel: Cancel<'_>,
+) -> Result<()> {
+    rights.clear();
+    // How many levels the next split may have, if there is to be one.
+    let mut next = (!splits.is_empty()).then_some(depth);
+    for (at, split) in splits.iter().enumerate() {
+        if at.is_multiple_of(NODES_PER_CHECK) {
+            cancel.check()?;
+        }
+        let levels = match next {
+            Some(levels) => levels,
+            None => match rights.pop() {
+                Some((right, levels)) if right as usize == at => levels,
+                _ => return ensure(false, "has a split that no other leads to"),
+            },
+        };
+        ensure(levels > 0, "has a split deeper than its group says")?;
+        next = (split.leaves() != Leaves::Both).then_some(levels - 1);
+        if split.leaves() == Leaves::None {
+            rights.push((split.other, levels - 1));
+        }
+        let slot = split.slot() as usize;
+        let right = (split.place() as usize) < summary.features as usize
+            && slot < size.num_slots
+            && slot != leaf_slot(size.num_features)
+            && split.above as usize <= 2 * at
+            && (!split.is_set() || (split.key as usize) < compiled.get(SETS).len())
+            && (0.0..=1.0).contains(&split.share)
+            && (0.0..=1.0).contains(&split.product);
+        ensure(right, "has a split on what is not there")?;
+    }
+    ensure(next.is_none() && rights.is_empty(), "has fewer splits than lead on")
+}

@@ -1,0 +1,413 @@
+//! The one way to an [`Ensemble`]: any format's reader hands its trees over, one after another.
+//!
+//! What holds for trees of every library is checked here, and only here: links make a tree of the
+//! nodes, features, outputs and sets are in range, thresholds are numbers, leaves are finite, names
+//! and types fit the features, and nothing is larger than the limits. What is true of one library's
+//! files alone is its reader's business.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+use crate::ensemble::{
+    Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,
+    Precision, Scaling, Split, SplitCondition, Tree, TreeOutput, check_class_labels,
+    check_feature_names,
+};
+use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
+
+/// Nodes after which a loop over nodes looks for a cancel.
+pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
+
+/// All of a model but its trees; lists of features are empty or have one entry per feature.
+pub(crate) struct EnsembleParts {
+    pub format: &'static str,
+    pub version: [u32; 3],
+    pub objective: Objective,
+    /// Whether values are rounded to f32 before they are compared (XGBoost, CatBoost, scikit-learn's
+    /// forests), or compared as f64 (LightGBM).
+    pub value_precision: Precision,
+    /// In what leaves are added and margins transformed.
+    pub sum_precision: Precision,
+    /// As the file has it, one value per output.
+    pub base_score: Vec<f32>,
+    /// What the sum of leaves starts from, one value per output; 0 if sums are of f64.
+    pub base_margin: Vec<f32>,
+    pub scaling: Scaling,
+    pub num_features: usize,
+    pub feature_names: Vec<String>,
+    pub feature_types: Vec<FeatureType>,
+    pub categories: Vec<Option<Categories>>,
+    /// See [`Ensemble::ranks`].
+    pub ranks: Vec<Vec<f64>>,
+    /// The file's own names of its classes, or nothing.
+    pub class_labels: Vec<String>,
+    pub attributes: Vec<(String, String)>,
+}
+
+pub(crate) struct TreeParts {
+    pub nodes: Vec<Node>,
+    pub category_sets: Vec<CategorySet>,
+    /// Vectors one after another; empty if leaves are scalar.
+    pub leaf_vectors: Vec<f64>,
+    pub output: TreeOutput,
+    /// 1 where the library has no weights. A forest that averages has none; its sums are divided
+    /// ([`Scaling::divisor`]).
+    pub weight: f32,
+    /// The node id of the library's leaf 0, where it counts leaves alone, else 0.
+    pub first_leaf: u32,
+}
+
+pub(crate) struct Builder<'a> {
+    model: Ensemble,
+    limits: &'a Limits,
+    /// Nodes so far, those of a tree with leaf vectors once per output.
+    nodes: usize,
+    /// Words of category sets so far, as often as the nodes that test them.
+    set_words: usize,
+    /// How the splits so far see each feature.
+    uses: Vec<Option<Use>>,
+}
+
+/// How a split sees a feature; what kernels compare of it can only be made for one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Number,
+    NumberOrZeroMissing,
+    Code,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(parts: EnsembleParts, limits: &'a Limits) -> Result<Self> {
+        check_features(&parts, limits)?;
+        let outputs = parts.base_margin.len();
+        check_limit(outputs, limits.outputs, "outputs")?;
+        if outputs == 0 || outputs != parts.base_score.len() {
+            return Err(Error::new(
+                ErrorKind::Length,
+                format!("model has {outputs} outputs, but {} base scores", parts.base_score.len()),
+            ));
+        }
+        if parts.base_margin.iter().any(|margin| !margin.is_finite()) {
+            let message = "the base score does not give a finite margin";
+            return Err(Error::new(ErrorKind::NotFinite, message));
+        }
+        if parts.sum_precision == Precision::Double && parts.base_margin.iter().any(|x| *x != 0.0) {
+            let message = "a sum of f64 starts from another number than 0";
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
+        parts.scaling.check(outputs)?;
+        if !parts.objective.transform.is_in(parts.sum_precision) {
+            let message =
+                format!("objective \"{}\" has sums of another width", parts.objective.name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let mut model = Ensemble {
+            format: parts.format,
+            version: parts.version,
+            objective: parts.objective,
+            value_precision: parts.value_precision,
+            sum_precision: parts.sum_precision,
+            base_score: parts.base_score,
+            base_margin: parts.base_margin,
+            scaling: parts.scaling,
+            num_features: parts.num_features,
+            trees: Vec::new(),
+            round_starts: Vec::new(),
+            feature_names: parts.feature_names,
+            feature_types: parts.feature_types,
+            categories: parts.categories,
+            ranks: parts.ranks,
+            class_labels: parts.class_labels,
+            attributes: parts.attributes,
+        };
+        model.feature_types.resize(model.num_features, FeatureType::Numerical);
+        model.categories.resize(model.num_features, None);
+        check_class_labels(&model.class_labels, model.num_classes())?;
+        let uses = vec![None; model.num_features];
+        Ok(Builder { model, limits, nodes: 0, set_words: 0, uses })
+    }
+
+    /// Adds the next tree, in the order of summation.
+    pub(crate) fn add_tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<()> {
+        let index = self.model.trees.len();
+        check_limit(index + 1, self.limits.trees, "trees")?;
+        let copies = match parts.output {
+            TreeOutput::One(_) => 1,
+            TreeOutput::All => self.model.num_outputs(),
+        };
+        self.nodes = self.nodes.saturating_add(parts.nodes.len().saturating_mul(copies));
+        check_limit(self.nodes, self.limits.nodes, "nodes")?;
+        let words: usize = parts.category_sets.iter().map(|set| set.words.len()).sum();
+        self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
+        check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
+        let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
+        self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
+        self.model.trees.push(tree);
+        Ok(())
+    }
+
+    /// Ends the model. `round_starts` has the index of each round's first tree, then the number of
+    /// trees.
+    pub(crate) fn finish(mut self, round_starts: Vec<u32>) -> Result<Ensemble> {
+        let end = round_starts.last().map(|end| *end as usize);
+        if !round_starts.is_sorted()
+            || round_starts.first() != Some(&0)
+            || end != Some(self.model.trees.len())
+        {
+            let message = "the rounds do not ascend from 0 to the number of trees";
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
+        self.model.round_starts = round_starts;
+        self.model.categories.iter().flatten().try_for_each(Categories::check)?;
+        Ok(self.model)
+    }
+
+    /// Zeros of a feature are missing to all of its splits or to none, and where values are of f64, no
+    /// feature is both a number and a code.
+    fn check_use(&mut self, node: &Node) -> Result<()> {
+        let Some(split) = node.split() else { return Ok(()) };
+        let feature = split.feature;
+        let this = match split.condition {
+            SplitCondition::Compare { missing: MissingRule::Zero, .. } => Use::NumberOrZeroMissing,
+            SplitCondition::Compare { .. } => Use::Number,
+            SplitCondition::InSet { .. } => Use::Code,
+        };
+        if !self.model.ranks_of(feature).is_empty() {
+            return self.check_ranked(split);
+        }
+        let Some(before) = self.uses.get_mut(feature as usize) else { return Ok(()) };
+        let before = *before.get_or_insert(this);
+        let wide = self.model.value_precision == Precision::Double;
+        if before != this && (wide || [before, this].contains(&Use::NumberOrZeroMissing)) {
+            let message = format!("splits of feature {feature} disagree on what it holds");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(())
+    }
+
+    /// What the splits of a feature test whose values are ranked: ranks, or numbers at which they change.
+    fn check_ranked(&self, split: &Split) -> Result<()> {
+        let Split { feature, condition, .. } = *split;
+        let SplitCondition::Compare { comparison, threshold, missing } = condition else {
+            return Ok(());
+        };
+        let ranks = self.model.ranks_of(feature);
+        let all = threshold == f64::INFINITY && comparison == Comparison::LessOrEqual;
+        let below = comparison == Comparison::Less
+            && ranks.binary_search_by(|rank| rank.total_cmp(&(threshold + 0.0))).is_ok();
+        if missing == MissingRule::Nan && (all || below) {
+            return Ok(());
+        }
+        let message = format!("a split of feature {feature} does not fit the ranks of its values");
+        Err(Error::new(ErrorKind::Parameter, message))
+    }
+
+    fn tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<Tree> {
+        if let TreeOutput::One(output) = parts.output
+            && output as usize >= self.model.num_outputs()
+        {
+            let outputs = self.model.num_outputs();
+            let message = format!("a tree adds to output {output} of a model of {outputs}");
+            return Err(Error::new(ErrorKind::OutputRange, message));
+        }
+        let depth = depth(&parts.nodes, self.limits.depth, cancel)?;
+        for (id, node) in parts.nodes.iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            let checked = self.check_node(id, node, &parts).and_then(|()| self.check_use(node));
+            checked.map_err(|error| error.at(node_of(id)))?;
+            self.mark_categorical(node);
+        }
+        let TreeParts { nodes, category_sets, leaf_vectors, output, weight, first_leaf } = parts;
+        Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth })
+    }
+
+    fn check_node(&self, id: usize, node: &Node, tree: &TreeParts) -> Result<()> {
+        let finite = |values: &[f64]| {
+            values.iter().all(|value| {
+                let added = value * f64::from(tree.weight);
+                match self.model.sum_precision {
+                    Precision::Single => (added as f32).is_finite(),
+                    Precision::Double => added.is_finite(),
+                }
+            })
+        };
+        let (feature, sound) = match *node {
+            Node::Deleted => return Ok(()),
+            Node::Leaf { .. } | Node::LeafVector { .. } if id < tree.first_leaf as usize => {
+                let message = "a leaf lies before the first leaf";
+                return Err(Error::new(ErrorKind::TreeShape, message));
+            }
+            Node::Leaf { value, .. } if matches!(tree.output, TreeOutput::One(_)) => {
+                return if finite(&[value]) { Ok(()) } else { Err(not_finite("a leaf")) };
+            }
+            Node::LeafVector { vector, .. } if tree.output == TreeOutput::All => {
+                let length = self.model.num_outputs();
+                let start = (vector as usize).saturating_mul(length);
+                let values = tree.leaf_vectors.get(start..start.saturating_add(length));
+                return match values {
+                    Some(values) if finite(values) => Ok(()),
+                    Some(_) => Err(not_finite("a leaf")),
+                    None => Err(Error::new(ErrorKind::Length, "a leaf has no vector")),
+                };
+            }
+            Node::Leaf { .. } | Node::LeafVector { .. } => {
+                let message = "a leaf does not fit the outputs of its tree";
+                return Err(Error::new(ErrorKind::OutputRange, message));
+            }
+            Node::Split(Split { feature, condition, .. }) => match condition {
+                SplitCondition::Compare { threshold, .. } => {
+                    let sound =
+                        if threshold.is_nan() { Err(not_finite("a threshold")) } else { Ok(()) };
+                    (feature, sound)
+                }
+                SplitCondition::InSet { set, .. } => {
+                    let message = "a categorical split has no categories";
+                    let set = tree.category_sets.get(set as usize);
+                    (feature, set.map(|_| ()).ok_or(Error::new(ErrorKind::CategoryRange, message)))
+                }
+            },
+        };
+        if feature as usize >= self.model.num_features {
+            let features = self.model.num_features;
+            let message = format!("a split tests feature {feature} of a model of {features}");
+            return Err(Error::new(ErrorKind::FeatureRange, message));
+        }
+        sound
+    }
+
+    /// A feature that a categorical split tests is categorical, whether or not the file names
+    /// types: they are missing from models that were not trained on a data frame.
+    fn mark_categorical(&mut self, node: &Node) {
+        if let Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. }) = node
+            && self.model.ranks_of(*feature).is_empty()
+            && let Some(kind) = self.model.feature_types.get_mut(*feature as usize)
+        {
+            *kind = FeatureType::Categorical;
+        }
+    }
+}
+
+/// At least one feature, and nothing, or one entry per feature, in what describes them.
+fn check_features(parts: &EnsembleParts, limits: &Limits) -> Result<()> {
+    let num_features = parts.num_features;
+    if num_features == 0 {
+        return Err(Error::new(ErrorKind::Parameter, "a model cannot have 0 features"));
+    }
+    check_limit(num_features, limits.features, "features")?;
+    if !parts.feature_names.is_empty() {
+        check_feature_names(&parts.feature_names, num_features)?;
+    }
+    for (length, what) in [
+        (parts.feature_types.len(), "feature types"),
+        (parts.categories.len(), "sets of categories"),
+        (parts.ranks.len(), "lists of ranks"),
+    ] {
+        if length != 0 && length != num_features {
+            let message = format!("model has {num_features} features, but {length} {what}");
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+    }
+    let ascends = |ranks: &Vec<f64>| ranks.is_sorted_by(|a, b| a < b);
+    if !parts.ranks.iter().all(ascends)
+        || !parts.ranks.is_empty() && parts.value_precision == Precision::Single
+    {
+        let message = "the numbers that rank the values of a feature do not ascend";
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
+    if count > limit {
+        let message = format!("model has {count} {what}, more than the limit of {limit}");
+        return Err(Error::new(ErrorKind::Limit, message));
+    }
+    Ok(())
+}
+
+/// A node of the tree at hand, whose index [`in_tree`] adds.
+pub(crate) fn node_of(node: usize) -> Place {
+    Place::Node { tree: 0, node }
+}
+
+/// An error in a tree, at its place in the model.
+pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
+    match error.place() {
+        Place::Model => error.at(Place::Tree(tree)),
+        Place::Node { node, .. } => error.at(Place::Node { tree, node }),
+        Place::Byte(_) | Place::Line { .. } | Place::Tree(_) => error,
+    }
+}
+
+pub(crate) fn out_of_memory() -> Error {
+    Error::new(ErrorKind::OutOfMemory, "out of memory while the model was checked")
+}
+
+fn not_finite(what: &str) -> Error {
+    Error::new(ErrorKind::NotFinite, format!("{what} is not a finite number"))
+}
+
+#[cfg(test)]
+mod tests;
+
+/// Checks the links of a tree; returns the number of splits on the longest path from root to leaf.
+///
+/// The walk follows links that are in range to nodes that no link has led to before, so it ends
+/// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
+/// are those that it does not reach.
+pub(super) fn depth(nodes: &[Node], limit: usize, cancel: Cancel<'_>) -> Result<u32> {
+    let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
+    let mut reached = vec![false; nodes.len()];
+    let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
+        (Some(true), _) => Err("more than one split leads to a node".to_owned()),
+        (_, Some(Node::Deleted)) => Err("a split leads to a deleted node".to_owned()),
+        (Some(reached), _) => {
+            *reached = true;
+            Ok(())
+        }
+        (None, _) => {
+            Err(format!("a split of a tree of {} nodes has node {node} below it", nodes.len()))
+        }
+    };
+    if enter(0).is_err() {
+        return Err(Error::new(ErrorKind::TreeShape, "a tree has no nodes"));
+    }
+    let (mut depth, mut level) = (0u32, vec![0u32]);
+    loop {
+        let mut below = Vec::new();
+        for (index, node) in level.into_iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            let node = node as usize;
+            let Some(children) = nodes.get(node).and_then(Node::children) else { continue };
+            if depth as usize >= limit {
+                let message = format!("a tree is deeper than the limit of {limit}");
+                return fault(ErrorKind::Limit, node, message);
+            }
+            for child in children {
+                if let Err(message) = enter(child as usize) {
+                    let place = Some(child as usize).filter(|child| *child < nodes.len());
+                    return fault(ErrorKind::TreeShape, place.unwrap_or(node), message);
+                }
+                below.push(child);
+            }
+        }
+        if below.is_empty() {
+            break;
+        }
+        depth += 1;
+        level = below;
+    }
+    for (id, (node, reached)) in nodes.iter().zip(reached).enumerate() {
+        if id.is_multiple_of(NODES_PER_CHECK) {
+            cancel.check()?;
+        }
+        if !reached && *node != Node::Deleted {
+            return fault(ErrorKind::TreeShape, id, "no split leads to a node".to_owned());
+        }
+    }
+    Ok(depth)
+}

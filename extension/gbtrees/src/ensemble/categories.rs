@@ -1,0 +1,143 @@
+//! The values that a categorical feature's codes stand for.
+//!
+//! XGBoost 3.1 and later store them in the model file when it was trained on a data frame with
+//! category columns; CatBoost stores the hashes of those that splits test. Code `i` is the i-th value.
+//! Values are unique, so a look-up has one outcome.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The values of one categorical feature, in the order of their codes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Categories {
+    /// Text.
+    Text(Vec<String>),
+    /// Whole numbers.
+    Integer(Vec<i64>),
+    /// Floating-point numbers, held as f64 whatever the file's width; none is NaN.
+    Float(Vec<f64>),
+    /// CatBoost's hashes of text, of a whole number as its digits: the file has no more of them. Every
+    /// value has a code, since what has another hash is merely none of these.
+    Hashed(Vec<u32>),
+}
+
+impl Categories {
+    /// Codes are below this: f32 has every whole number up to here (XGBoost: `OutOfRangeCat` in
+    /// src/common/categorical.h).
+    pub(crate) const MAX_CODES: usize = 1 << 24;
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Categories::Text(values) => values.len(),
+            Categories::Integer(values) => values.len(),
+            Categories::Float(values) => values.len(),
+            Categories::Hashed(hashes) => hashes.len(),
+        }
+    }
+
+    /// Whether there are no values at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Text from one run of bytes: value `i` begins at offset `i` and ends at offset `i + 1`.
+    pub(crate) fn from_offsets(offsets: &[i64], bytes: &[u8]) -> Result<Categories> {
+        let ends_match = match (offsets.first(), offsets.last()) {
+            (Some(first), Some(last)) => *first == 0 && usize::try_from(*last) == Ok(bytes.len()),
+            _ => bytes.is_empty(),
+        };
+        if !ends_match {
+            let message = "the offsets of categories do not span their bytes";
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let mut values = Vec::with_capacity(offsets.len().saturating_sub(1));
+        for (start, end) in offsets.iter().zip(offsets.iter().skip(1)) {
+            let value = usize::try_from(*start)
+                .ok()
+                .zip(usize::try_from(*end).ok())
+                .and_then(|(start, end)| bytes.get(start..end))
+                .ok_or_else(|| {
+                    Error::new(ErrorKind::Length, "the offsets of categories do not ascend")
+                })?;
+            let value = std::str::from_utf8(value)
+                .map_err(|_| Error::new(ErrorKind::Encoding, "a category is not UTF-8"))?;
+            values.push(value.to_owned());
+        }
+        Ok(Categories::Text(values))
+    }
+
+    /// Checks that no value occurs twice and none is NaN.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Categories::Text(values) => check_unique(values.iter()),
+            Categories::Integer(values) => check_unique(values.iter()),
+            Categories::Float(values) => {
+                if values.iter().any(|value| value.is_nan()) {
+                    return Err(Error::new(ErrorKind::NotFinite, "a category is NaN"));
+                }
+                // Adding zero makes one of the two zeros, which compare as equal.
+                check_unique(values.iter().map(|value| (value + 0.0).to_bits()))
+            }
+            Categories::Hashed(hashes) => check_unique(hashes.iter()),
+        }
+    }
+}
+
+fn check_unique<T: Hash + Eq>(values: impl ExactSizeIterator<Item = T>) -> Result<()> {
+    let mut seen = HashSet::with_capacity(values.len());
+    for value in values {
+        if !seen.insert(value) {
+            return Err(Error::new(ErrorKind::Names, "a feature has the same category twice"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_the_offsets() {
+        let categories = Categories::from_offsets(&[0, 1, 1, 3], "aé".as_bytes()).unwrap();
+        assert_eq!(categories, Categories::Text(vec!["a".into(), String::new(), "é".into()]));
+        assert!(Categories::from_offsets(&[], b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn offsets_that_do_not_fit_are_refused() {
+        let cases: [(&[i64], &[u8]); 6] = [
+            (&[], b"a"),
+            (&[1, 2], b"ab"),
+            (&[0, 1], b"ab"),
+            (&[0, 3], b"ab"),
+            (&[0, 2, 1, 2], b"ab"),
+            (&[0, -1, 2], b"ab"),
+        ];
+        for (offsets, bytes) in cases {
+            let error = Categories::from_offsets(offsets, bytes).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Length, "{offsets:?}");
+        }
+        let error = Categories::from_offsets(&[0, 1, 2], "é".as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Encoding);
+    }
+
+    #[test]
+    fn equal_values_are_refused() {
+        let text = |values: [&str; 2]| Categories::Text(values.map(String::from).to_vec());
+        text(["a", "b"]).check().unwrap();
+        Categories::Float(vec![0.0, f64::INFINITY]).check().unwrap();
+        for categories in [
+            text(["a", "a"]),
+            Categories::Integer(vec![3, 4, 3]),
+            Categories::Float(vec![0.0, -0.0]),
+        ] {
+            assert_eq!(categories.check().unwrap_err().kind(), ErrorKind::Names);
+        }
+        let nan = Categories::Float(vec![f64::NAN]);
+        assert_eq!(nan.check().unwrap_err().kind(), ErrorKind::NotFinite);
+    }
+}

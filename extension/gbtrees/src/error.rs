@@ -1,0 +1,190 @@
+//! The one error type of the engine.
+//!
+//! An error has a kind, for a program to match on, a message, for a person to read, and the place
+//! in the file where it was found. Messages follow PostgreSQL's style, since that is where they are
+//! shown: lower case, no full stop, names in double quotes. They never contain model bytes.
+
+use std::fmt;
+
+/// What went wrong, coarse enough that a caller can map every kind to an error code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The bytes are not well-formed JSON or UBJSON.
+    Syntax,
+    /// The bytes end before the document does.
+    Truncated,
+    /// A string or a key is not UTF-8.
+    Encoding,
+    /// A number cannot be represented in the type that the format requires.
+    Number,
+    /// A key that the format requires is absent.
+    MissingKey,
+    /// A key occurs twice in one object.
+    DuplicateKey,
+    /// A value has another type than the format requires.
+    WrongType,
+    /// Two arrays that describe the same things differ in length.
+    Length,
+    /// A parameter has a value that no model can have.
+    Parameter,
+    /// The links between the nodes of a tree do not make it a tree.
+    TreeShape,
+    /// A split names a feature that the model does not have.
+    FeatureRange,
+    /// A tree belongs to an output that the model does not have.
+    OutputRange,
+    /// A categorical split names categories that cannot exist.
+    CategoryRange,
+    /// A threshold, leaf or base score is not a finite number.
+    NotFinite,
+    /// The model is larger than the limits allow.
+    Limit,
+    /// A model or a file format that is known and not scored.
+    Unsupported,
+    /// Feature names or labels do not fit the model.
+    Names,
+    /// Memory that the model needs, within the limits, is not to be had.
+    OutOfMemory,
+    /// The caller stopped the work: see [`Cancel`](crate::Cancel).
+    Cancelled,
+    /// A compiled model is damaged, or was made by another version of the engine.
+    CompiledModel,
+    /// A row, or the room for its results, is not as long as the model needs it to be.
+    RowLength,
+    /// The engine broke an invariant of its own: a bug, or a compiled model that changed after it was
+    /// verified.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Every kind, for tables and tests that must cover all of them.
+    pub const ALL: [ErrorKind; 22] = [
+        ErrorKind::Syntax,
+        ErrorKind::Truncated,
+        ErrorKind::Encoding,
+        ErrorKind::Number,
+        ErrorKind::MissingKey,
+        ErrorKind::DuplicateKey,
+        ErrorKind::WrongType,
+        ErrorKind::Length,
+        ErrorKind::Parameter,
+        ErrorKind::TreeShape,
+        ErrorKind::FeatureRange,
+        ErrorKind::OutputRange,
+        ErrorKind::CategoryRange,
+        ErrorKind::NotFinite,
+        ErrorKind::Limit,
+        ErrorKind::Unsupported,
+        ErrorKind::Names,
+        ErrorKind::OutOfMemory,
+        ErrorKind::Cancelled,
+        ErrorKind::CompiledModel,
+        ErrorKind::RowLength,
+        ErrorKind::Internal,
+    ];
+}
+
+/// Where in the model an error was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// The model as a whole.
+    #[default]
+    Model,
+    /// An offset in the file, in bytes from its start.
+    Byte(usize),
+    /// A line of a text model, counted from 1, and the tree that it belongs to, if it does.
+    Line {
+        /// The line.
+        line: usize,
+        /// The tree.
+        tree: Option<usize>,
+    },
+    /// A tree, counted from 0 in file order.
+    Tree(usize),
+    /// A node of a tree, both counted from 0 in file order.
+    Node {
+        /// The tree.
+        tree: usize,
+        /// The node in it.
+        node: usize,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Model => f.write_str("the model as a whole"),
+            Place::Byte(byte) => write!(f, "byte {byte}"),
+            Place::Line { line, tree: None } => write!(f, "line {line}"),
+            Place::Line { line, tree: Some(tree) } => write!(f, "tree {tree}, line {line}"),
+            Place::Tree(tree) => write!(f, "tree {tree}"),
+            Place::Node { tree, node } => write!(f, "tree {tree}, node {node}"),
+        }
+    }
+}
+
+/// An error of the engine: a kind, a message and a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    place: Place,
+    message: String,
+    hint: Option<&'static str>,
+}
+
+impl Error {
+    /// An error about the model as a whole.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error { kind, place: Place::Model, message: message.into(), hint: None }
+    }
+
+    /// The same error with the place where it was found.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.place = place;
+        self
+    }
+
+    /// The same error with advice for the user: one whole sentence, with its full stop.
+    #[must_use]
+    pub fn with_hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Where it was found.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// The message without the place.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Advice for the user, if there is any.
+    pub fn hint(&self) -> Option<&'static str> {
+        self.hint
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Model => f.write_str(&self.message),
+            place => write!(f, "{} ({place})", self.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The result of everything in the engine that can fail.
+pub type Result<T> = std::result::Result<T, Error>;

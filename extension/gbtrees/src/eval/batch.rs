@@ -1,0 +1,162 @@
+//! Many rows at once.
+//!
+//! Rows lie one after another, and so do their margins. However many are handed over in one call,
+//! each row's margins have the bits that [`CompiledModel::margins`] gives. Blocks of rows go through the
+//! tiles of the compiled model; few rows and models without tiles take one row after another.
+#![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
+
+use crate::Result;
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::sections::GROUPS;
+use crate::compiled::{CompiledModel, ScalingAt};
+use crate::ensemble::Precision;
+use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
+use crate::eval::kernel::{Kernel, RowSum};
+use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
+
+/// Buffers for the evaluation of batches; nothing is allocated once they have grown.
+#[derive(Clone, Debug)]
+pub struct BatchScratch {
+    kernel: Kernel,
+    row: Scratch,
+    present: Vec<f32>,
+    block: Option<Buffers<f32>>,
+    block_double: Option<Buffers<f64>>,
+}
+
+impl BatchScratch {
+    /// Buffers for batches of rows of this compiled model, for the best kernel of this processor.
+    pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
+        Self::with_kernel(compiled, Kernel::default())
+    }
+
+    /// Buffers for batches of rows of this compiled model.
+    pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
+        BatchScratch { row: Scratch::with_kernel(compiled, kernel), ..Self::for_any(kernel) }
+    }
+
+    /// Buffers for batches of rows of any compiled model, which grow with the first that needs more.
+    pub fn for_any(kernel: Kernel) -> Self {
+        BatchScratch {
+            kernel,
+            row: Scratch::for_any(kernel),
+            present: Vec::new(),
+            block: None,
+            block_double: None,
+        }
+    }
+}
+
+/// Sums of a width, with their buffers.
+trait BatchSum: BlockSum + RowSum {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>>;
+}
+
+impl BatchSum for f32 {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block
+    }
+}
+
+impl BatchSum for f64 {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block_double
+    }
+}
+
+/// Steps of a call to [`CompiledModel::margins_batch`] that take some 10 to 20 ms, at about a nanosecond
+/// each.
+const MAX_STEPS: u64 = 16 << 20;
+
+impl<B: StableBytes> CompiledModel<B> {
+    /// How many rows to hand to one call of [`CompiledModel::margins_batch`] so that it returns within some
+    /// 20 ms: whole blocks of 512 rows for ordinary models, fewer where trees are many and deep, one
+    /// at least. Callers that can be cancelled look for it between calls. Reads one record per group
+    /// of trees: ask once per batch, not once per row.
+    pub fn rows_per_call(&self) -> usize {
+        // Trees are walked to the depth of the deepest of their group.
+        let walked = self
+            .sections()
+            .get(GROUPS)
+            .iter()
+            .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
+        let steps = walked.sum::<u64>() + self.num_features() as u64;
+        (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
+    }
+
+    /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
+    /// row-major. NaN means that a feature is missing. Margins of another width than
+    /// [`CompiledModel::sum_precision`] are copies.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless the lengths are these.
+    pub fn margins_batch<M: Margin>(
+        &self,
+        scratch: &mut BatchScratch,
+        rows: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.has_rows(rows.len(), out.len(), self.num_outputs())?;
+        if M::PRECISION != self.sum_precision() {
+            return match self.sum_precision() {
+                Precision::Single => {
+                    converted(out, |out: &mut [f32]| self.margins_batch(scratch, rows, out))
+                }
+                Precision::Double => {
+                    converted(out, |out: &mut [f64]| self.margins_batch(scratch, rows, out))
+                }
+            };
+        }
+        if let Some(out) = M::singles(out) {
+            self.sums_batch(scratch, rows, out);
+            self.scale_sums(ScalingAt::Margins, out);
+        } else if let Some(out) = M::doubles(out) {
+            self.sums_batch(scratch, rows, out);
+            self.scale_sums(ScalingAt::Margins, out);
+        }
+        Ok(())
+    }
+
+    /// Fails unless numbers are those of whole rows, and there is room for `per_row` numbers of each.
+    pub(crate) fn has_rows(&self, numbers: usize, out: usize, per_row: usize) -> Result<()> {
+        let (rows, rest) = (numbers / self.num_features(), numbers % self.num_features());
+        let wanted = rows.saturating_mul(per_row);
+        if rest == 0 && out == wanted {
+            return Ok(());
+        }
+        Err(wrong_length([numbers, numbers - rest], [out, wanted]))
+    }
+
+    fn sums_batch<S: BatchSum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
+        let (features, outputs) = (self.num_features(), self.num_outputs());
+        let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
+        for (rows, out) in blocks {
+            let count = rows.len() / features;
+            let mut present = std::mem::take(&mut scratch.present);
+            let rows = present_values(self.sections(), rows, &mut present);
+            if !self.sums_block(scratch, rows, count, out) {
+                let sums = out.chunks_exact_mut(outputs);
+                for (row, sums) in rows.chunks_exact(features).zip(sums) {
+                    // SAFETY: a row has all features, and a sum per output.
+                    unsafe { self.sums::<false, _>(&mut scratch.row, row, sums) };
+                }
+            }
+            scratch.present = present;
+        }
+    }
+
+    /// Evaluates up to [`BLOCK`] rows together, if that pays; returns whether it did.
+    fn sums_block<S: BatchSum>(
+        &self,
+        scratch: &mut BatchScratch,
+        rows: &[f32],
+        count: usize,
+        out: &mut [S],
+    ) -> bool {
+        let rows = Rows { features: rows, num_features: self.num_features(), count };
+        let kernel = scratch.kernel.block();
+        let (compiled, total_depth) = (self.sections(), self.total_depth());
+        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        unsafe { kernel.sums(compiled, total_depth, S::buffers(scratch), &rows, out) }
+    }
+}

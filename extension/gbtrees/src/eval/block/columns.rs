@@ -1,0 +1,90 @@
+//! The values of a block's features, one after another.
+//!
+//! Rows lie one after another, so that a feature's values lie apart, each in a cache line of its own. Several
+//! neighbouring features are copied together, while a line is at hand.
+
+use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
+use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
+use crate::ensemble::is_in_set;
+use crate::eval::block::{BLOCK, Rows, Values};
+use crate::eval::interleaved::NodeSections;
+
+/// Features that are copied together: a quarter of a processor's first cache.
+const TOGETHER: usize = 8;
+
+/// Some successive features of a block of rows.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnValues {
+    first: usize,
+    /// How many are there.
+    count: usize,
+    columns: Box<[Values; TOGETHER]>,
+}
+
+impl ColumnValues {
+    pub(super) fn new() -> Self {
+        let columns = Box::new([const { Values([0.0; BLOCK]) }; TOGETHER]);
+        ColumnValues { first: 0, count: 0, columns }
+    }
+
+    /// Forgets the block.
+    pub(super) fn clear(&mut self) {
+        self.count = 0;
+    }
+
+    /// The values of a feature, in a block whose other features were read by this since it was cleared.
+    pub(super) fn of(&mut self, rows: &Rows<'_>, feature: usize) -> &Values {
+        if feature < self.first || feature >= self.first + self.count {
+            self.first = feature;
+            self.count = TOGETHER.min(rows.num_features - feature);
+            let features = rows.features.chunks_exact(rows.num_features).take(BLOCK);
+            for (row, features) in features.enumerate() {
+                let own = &features[feature..feature + self.count];
+                for (column, value) in self.columns.iter_mut().zip(own) {
+                    column.0[row] = *value;
+                }
+            }
+        }
+        &self.columns[feature - self.first]
+    }
+}
+
+/// The columns, those together that share a search.
+pub(super) fn columns_by_search(
+    compiled: Sections<'_>,
+) -> impl Iterator<Item = &[ConditionColumn]> {
+    compiled
+        .get(CONDITION_COLUMNS)
+        .chunk_by(ConditionColumn::shares_search_with)
+        .flat_map(|columns| columns.chunks(MAX_SHARING))
+}
+
+pub(super) fn search_tree<'a>(trees: &'a [f32], column: &ConditionColumn) -> &'a [f32] {
+    let start = column.tree as usize;
+    &trees[start..start + (1 << column.levels)]
+}
+
+/// Where a value's bit is in a [`CodeTable`]: the byte, and the bit alone.
+#[inline(always)]
+pub(super) fn bit_of_code(value: f32) -> (u8, u8) {
+    if value.is_nan() {
+        (CodeTable::MISSING, 0xff)
+    } else if (0.0..TABLE_CODES as f32).contains(&value) {
+        let code = value as u32;
+        ((code / 8) as u8, 1 << (code % 8))
+    } else {
+        (CodeTable::NOT_IN_SET, 0xff)
+    }
+}
+
+/// The operands of a run, in their section.
+pub(super) fn operands<'a, T>(section: &'a [T], run: &ConditionRun) -> &'a [T] {
+    let start = run.operands as usize;
+    &section[start..start + run.count as usize]
+}
+
+/// Whether a value goes right at a split with a set that has no table; `large` is a record of
+/// [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS).
+pub(super) fn goes_right_large(nodes: &NodeSections<'_>, large: u32, value: f32) -> bool {
+    if value.is_nan() { large & 1 == 1 } else { is_in_set(nodes.words(large / 2), value) }
+}

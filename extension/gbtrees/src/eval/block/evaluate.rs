@@ -1,0 +1,409 @@
+//! A block of rows through all tiles: columns, conditions, paths, sums.
+//!
+//! The same for every [`BlockKernel`]. Values are taken out of the rows column by column; each segment's
+//! conditions are evaluated; then tree after tree is walked and added, so that each row's sum grows in
+//! the order of the file.
+#![allow(
+    unsafe_code,
+    reason = "calls kernels for instructions that the processor has, over tiles that were checked"
+)]
+
+use std::ops::Range;
+
+use crate::compiled::sections::{
+    BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
+    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
+    TILE_GROUPS, TILE_NODES,
+};
+use crate::compiled::tiles::{
+    ColumnKind, ConditionColumn, MAX_COMPOUNDS, MAX_CONDITIONS, MAX_LEVELS, MAX_MASKS, Segment,
+    TileForm, TileGroup, tile_leaves,
+};
+use crate::eval::block::columns::{
+    ColumnValues, bit_of_code, columns_by_search, goes_right_large, operands, search_tree,
+};
+use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
+use crate::eval::block::{
+    BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
+    WORDS,
+};
+use crate::eval::interleaved::NodeSections;
+
+const NO_MASK: Mask = Mask([0; WORDS]);
+const NO_VALUES: Values = Values([0.0; BLOCK]);
+
+/// What is kept of a block; nothing is allocated once it has grown.
+#[derive(Clone, Debug)]
+pub(in crate::eval) struct Buffers<S> {
+    /// Of each column, its index among those of its kind.
+    column_indices: Vec<usize>,
+    column_values: ColumnValues,
+    ranks: Vec<Ranks>,
+    codes: Vec<Codes>,
+    values: Vec<Values>,
+    /// One per condition of a segment, and one per compound of a group: [`MAX_MASKS`].
+    masks: Box<[Mask]>,
+    path: PathBits,
+    leaf_indices: Box<[u8; BLOCK]>,
+    /// One per output: what its sums begin with.
+    start: Vec<S>,
+    sums: Vec<Sums<S>>,
+    keys: BlockKeys,
+}
+
+impl<S: BlockSum> Buffers<S> {
+    pub(super) fn new() -> Self {
+        Buffers {
+            column_indices: Vec::new(),
+            column_values: ColumnValues::new(),
+            ranks: Vec::new(),
+            codes: Vec::new(),
+            values: Vec::new(),
+            masks: no_masks(),
+            path: [NO_MASK; MAX_LEVELS as usize],
+            leaf_indices: Box::new([0; BLOCK]),
+            start: Vec::new(),
+            sums: Vec::new(),
+            keys: BlockKeys::default(),
+        }
+    }
+}
+
+/// As many as there can be; memory is taken of those alone that are used.
+fn no_masks() -> Box<[Mask]> {
+    // SAFETY: a mask of zeros is one.
+    unsafe { Box::new_zeroed_slice(MAX_MASKS).assume_init() }
+}
+
+/// The sums of a block of rows.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+pub(super) unsafe fn sums<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    buffers: &mut Buffers<S>,
+    rows: &Rows<'_>,
+    out: &mut [S],
+) {
+    let outputs = compiled.get(BASE_MARGINS).len();
+    buffers.start.resize(outputs, S::ZERO);
+    S::start(compiled, &mut buffers.start);
+    buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
+    for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
+        sums.0 = [*start; BLOCK];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { read_columns(kernel, compiled, buffers, rows) };
+    let groups = compiled.get(TILE_GROUPS);
+    if groups.iter().any(|group| group.below > 0) {
+        buffers.keys.set(rows);
+    }
+    for segment in compiled.get(SEGMENTS) {
+        // SAFETY: the caller's promise; the segment is one of the compiled model's.
+        unsafe {
+            evaluate_conditions(kernel, compiled, segment, buffers, rows.count);
+            let groups = groups.iter().enumerate().skip(segment.first_group as usize);
+            for (index, group) in groups.take(segment.groups as usize) {
+                evaluate_compounds(kernel, compiled, index, &mut buffers.masks, rows.count);
+                add_group(kernel, compiled, group, buffers, rows);
+            }
+        }
+    }
+    let rows_and_lanes = out.chunks_exact_mut(outputs).zip(S::lanes(kernel));
+    for (out, lane) in rows_and_lanes.take(rows.count) {
+        for (out, sums) in out.iter_mut().zip(&buffers.sums) {
+            *out = sums.0[usize::from(*lane) % BLOCK];
+        }
+    }
+}
+
+/// Finds ranks and codes, and keeps values that are compared as they are.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn read_columns<S>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    buffers: &mut Buffers<S>,
+    rows: &Rows<'_>,
+) {
+    let Buffers { column_indices, column_values, ranks, codes, values, .. } = buffers;
+    let mut counts = [0usize; 3];
+    column_indices.clear();
+    column_values.clear();
+    let mut before: Option<&ConditionColumn> = None;
+    for sharing in columns_by_search(compiled) {
+        let column = sharing[0];
+        let column_values = column_values.of(rows, column.feature as usize);
+        let mut next = |kind: usize| {
+            let first = counts[kind];
+            counts[kind] += sharing.len();
+            column_indices.extend(first..counts[kind]);
+            first..counts[kind]
+        };
+        match column.kind {
+            ColumnKind::RankedMissingRight if before.is_some_and(|it| column.follows(it)) => {
+                let places = next(0);
+                let ranks = grown(ranks, 0..places.end, [NO_MASK; RANK_BITS]);
+                // SAFETY: the caller's promise.
+                unsafe { rank_missing_right(kernel, column_values, rows.count, ranks) };
+            }
+            ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
+                let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    rank_columns(kernel, compiled, sharing, column_values, rows.count, ranks)
+                };
+            }
+            ColumnKind::Codes => {
+                let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
+                let codes = grown(codes, next(1), none);
+                codes.iter_mut().for_each(|codes| set_codes(column_values, codes));
+            }
+            ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(*column_values),
+        }
+        before = sharing.last();
+    }
+}
+
+/// The buffers at these places; more are made where there are fewer.
+fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut [T] {
+    if buffers.len() < places.end {
+        buffers.resize(places.end, empty);
+    }
+    &mut buffers[places]
+}
+
+/// Makes the last ranks of those before, in the same thresholds: missing values have the highest there.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn rank_missing_right(
+    kernel: &BlockKernel,
+    values: &Values,
+    rows: usize,
+    ranks: &mut [Ranks],
+) {
+    let (known, last) = ranks.split_at_mut(ranks.len() - 1);
+    let (before, ranks) = (&known[known.len() - 1], &mut last[0]);
+    let mut missing = NO_MASK;
+    // SAFETY: the caller's promise.
+    unsafe { (kernel.missing)(values, rows, &mut missing) };
+    for (bits, before) in ranks.iter_mut().zip(before) {
+        let words = before.0.iter().zip(&missing.0).map(|(word, missing)| word | missing);
+        bits.0.iter_mut().zip(words).for_each(|(bits, word)| *bits = word);
+    }
+}
+
+/// Finds the ranks of columns that share a search, or of one.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn rank_columns(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    columns: &[ConditionColumn],
+    values: &Values,
+    rows: usize,
+    ranks: &mut [Ranks],
+) {
+    let trees = compiled.get(SEARCH_TREES);
+    let missing_right = columns[0].kind == ColumnKind::RankedMissingRight;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns.len() >= kernel.min_sharing {
+            let trees = trees[columns[0].tree as usize..].as_chunks().0;
+            (kernel.rank_wide)(values, rows, &trees[..columns.len()], missing_right, ranks);
+        } else {
+            for (column, ranks) in columns.iter().zip(ranks) {
+                (kernel.rank)(values, rows, search_tree(trees, column), missing_right, ranks);
+            }
+        }
+    }
+}
+
+fn set_codes(values: &Values, codes: &mut Codes) {
+    for ((value, byte), bit) in values.0.iter().zip(&mut codes.bytes).zip(&mut codes.bits) {
+        (*byte, *bit) = bit_of_code(*value);
+    }
+}
+
+/// Evaluates all conditions of a segment.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn evaluate_conditions<S>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    segment: &Segment,
+    buffers: &mut Buffers<S>,
+    rows: usize,
+) {
+    let Buffers { column_indices, ranks, codes, values, masks, .. } = buffers;
+    let columns = compiled.get(CONDITION_COLUMNS);
+    let runs = compiled.get(CONDITION_RUNS).iter().skip(segment.first_run as usize);
+    for run in runs.take(segment.runs as usize) {
+        let first = run.first_condition as usize;
+        let masks = &mut masks[first..first + run.count as usize];
+        let (column, index) = (columns[run.column as usize], &column_indices[run.column as usize]);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match column.kind {
+                ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
+                    (kernel.compare)(&ranks[*index], operands(compiled.get(RANKS), run), masks);
+                }
+                ColumnKind::Codes => {
+                    let tables = operands(compiled.get(CODE_TABLES), run);
+                    (kernel.look_up)(&codes[*index], rows, tables, masks);
+                }
+                ColumnKind::LargeCodes => {
+                    let nodes = NodeSections::of(compiled);
+                    for (set, mask) in operands(compiled.get(LARGE_SETS), run).iter().zip(masks) {
+                        look_up_large(&nodes, *set, &values[*index], rows, mask);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Evaluates the compounds of a group, if it has any.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the group is one of the compiled model's.
+unsafe fn evaluate_compounds(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: usize,
+    masks: &mut [Mask],
+    rows: usize,
+) {
+    let codings = compiled.get(CODINGS);
+    if codings.is_empty() {
+        return;
+    }
+    let (first, count) = (codings[group].first_run as usize, codings[group].runs as usize);
+    assert_eq!(masks.len(), MAX_MASKS);
+    let masks = masks.as_mut_ptr();
+    let mut done = 0;
+    for run in &compiled.get(COMPOUND_RUNS)[first..first + count] {
+        let words = run.words as usize;
+        let words = &compiled.get(COMPOUND_WORDS)[words..words + run.num_words()];
+        debug_assert!(done + run.count as usize <= MAX_COMPOUNDS, "compounds");
+        // SAFETY: the caller's promise; the compiled model's check found all indices below MAX_MASKS, and the
+        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind conditions.
+        unsafe {
+            let out = masks.add(MAX_CONDITIONS + done);
+            (kernel.compounds)(run.length as usize, words, rows, masks, out);
+        }
+        done += run.count as usize;
+    }
+}
+
+fn look_up_large(
+    nodes: &NodeSections<'_>,
+    set: u32,
+    values: &Values,
+    rows: usize,
+    mask: &mut Mask,
+) {
+    let words = mask.0.iter_mut().zip(values.0.as_chunks::<64>().0);
+    for (word, values) in words.take(rows.div_ceil(64)) {
+        *word = values.iter().enumerate().fold(0, |bits, (row, value)| {
+            bits | u64::from(goes_right_large(nodes, set, *value)) << row
+        });
+    }
+}
+
+/// Walks the rows of a block through a tile of a group.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the tile is one of the compiled model's, and the
+/// conditions of its segment and the compounds of its group have been evaluated.
+unsafe fn walk_tile(
+    kernel: &BlockKernel,
+    group: &TileGroup,
+    nodes: &[u16],
+    masks: &[Mask],
+    rows: usize,
+    path: &mut PathBits,
+) {
+    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "masks");
+    if group.form == TileForm::Symmetric {
+        // Each level of the path is the outcome of its one condition.
+        for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
+            *bits = masks[usize::from(*node) % MAX_MASKS];
+        }
+        return;
+    }
+    // SAFETY: the caller's promise; the compiled model's check found each node's mask to be below MAX_MASKS,
+    // as many as there are.
+    unsafe {
+        match kernel.walk.get(group.levels as usize) {
+            Some(walk) => walk(nodes, masks, rows, path),
+            None => (kernel.walk_wide)(nodes, masks, rows, group.levels, path),
+        }
+    }
+}
+
+/// Walks the trees of a group and adds their leaves.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the group is one of the compiled model's, and the
+/// conditions of its segment have been evaluated.
+unsafe fn add_group<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: &TileGroup,
+    buffers: &mut Buffers<S>,
+    rows: &Rows<'_>,
+) {
+    let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
+    let levels = group.levels;
+    let add = S::add_kernel(kernel, levels);
+    let (outputs, leaves) = (compiled.get(OUTPUTS), S::tile_leaves(compiled));
+    let nodes = compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
+    for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
+        let sums = &mut sums[outputs[group.first as usize + tree] as usize];
+        // SAFETY: the caller's promise.
+        unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
+        if group.below == 0 {
+            let start = group.leaves as usize + tree * tile_leaves(levels);
+            let leaves = &leaves[start..start + tile_leaves(levels)];
+            // SAFETY: the caller's promise; the leaves are those of the tile.
+            unsafe {
+                match add {
+                    Some(add) => add(path, rows.count, leaves, sums),
+                    None => S::add_wide(kernel)(
+                        path,
+                        rows.count,
+                        levels,
+                        leaves,
+                        S::lanes(kernel),
+                        sums,
+                    ),
+                }
+            }
+        } else {
+            let start = group.leaves as usize + (tree << levels);
+            let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
+            // SAFETY: the caller's promise.
+            unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
+            let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
+            if tree + 1 < group.count as usize {
+                lower.fetch_ahead(compiled, group.first as usize + tree + 1);
+            }
+            let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
+            let nodes = &NodeSections::of(compiled);
+            // SAFETY: the group is one of the compiled model's, whose keys were set before its trees; leaf
+            // indices are below the number of the tile's leaves, and the keys are those of leaves.
+            unsafe {
+                lower.add(nodes, rows, keys, leaf_indices, |row, key| {
+                    let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
+                    sums.0[lane] += S::of_key(values, key);
+                });
+            }
+        }
+    }
+}

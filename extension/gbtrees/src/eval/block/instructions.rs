@@ -1,0 +1,472 @@
+//! What an instruction set brings, and what all make of it.
+//!
+//! A file per instruction set implements [`Instructions`] for its registers and [`LookUp`] for the way it
+//! looks codes and leaves up, and calls [`block_kernel`], which compiles these functions, and the generic
+//! ones below, with the set's features. Everything is inlined into those functions: only there do intrinsics
+//! become instructions.
+
+use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
+use crate::eval::block::{
+    BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_scalar,
+};
+use crate::eval::sum::Sum;
+
+/// Part of a mask in registers, and what a kernel does with it.
+///
+/// # Safety
+/// The processor has the instructions, for every function; further needs are with each.
+pub(super) trait Instructions: Copy {
+    const PARTS: usize;
+
+    /// A part of a mask. Safety: `part` is below `PARTS`.
+    unsafe fn load(mask: *const Mask, part: usize) -> Self;
+
+    /// Puts a part into a mask. Safety: `part` is below `PARTS`.
+    unsafe fn store(self, mask: *mut Mask, part: usize);
+
+    /// All bits 0, or all 1.
+    unsafe fn fill(bit: bool) -> Self;
+
+    /// By each bit, `right` if it is set, else `left`.
+    unsafe fn choose(self, right: Self, left: Self) -> Self;
+
+    /// AND.
+    unsafe fn both(self, other: Self) -> Self;
+
+    /// OR.
+    unsafe fn either(self, other: Self) -> Self;
+
+    /// By each bit, what at least two of three have.
+    #[inline(always)]
+    unsafe fn majority(self, other: Self, third: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.both(other).either(third.both(self.either(other))) }
+    }
+
+    /// `greater | equal & rest`, where `greater` implies `equal`.
+    #[inline(always)]
+    unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { rest.choose(equal, greater) }
+    }
+
+    /// Of 64 bytes, a word per bit, the highest first.
+    unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
+
+    /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
+    unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
+
+    /// See [`crate::eval::block::BlockKernel::rank`]; this one searches value by value.
+    #[inline(always)]
+    unsafe fn rank(
+        values: &Values,
+        rows: usize,
+        tree: &[f32],
+        missing_right: bool,
+        ranks: &mut Ranks,
+    ) {
+        let found = if missing_right {
+            rank_scalar::ranks::<true>(values, rows, tree)
+        } else {
+            rank_scalar::ranks::<false>(values, rows, tree)
+        };
+        for (word, bytes) in found.as_chunks::<64>().0.iter().enumerate().take(rows.div_ceil(64)) {
+            // SAFETY: the caller's promise.
+            unsafe { Self::put_ranks(bytes, word, ranks) };
+        }
+    }
+
+    /// See [`crate::eval::block::BlockKernel::missing`].
+    #[inline(always)]
+    unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+        let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
+        for (word, values) in words.take(rows.div_ceil(64)) {
+            let bytes = values.map(|value| if value.is_nan() { 0x80 } else { 0 });
+            // SAFETY: the caller's promise.
+            let [highest, ..] = unsafe { Self::bits_of_bytes(&bytes) };
+            *word = highest;
+        }
+    }
+
+    /// See [`crate::eval::block::BlockKernel::rank_wide`]; this one searches value by value.
+    #[inline(always)]
+    unsafe fn rank_wide(
+        values: &Values,
+        rows: usize,
+        trees: &[LargestTree],
+        missing_right: bool,
+        ranks: &mut [Ranks],
+    ) {
+        let found = if missing_right {
+            rank_scalar::wide_ranks::<true>(values, rows, trees)
+        } else {
+            rank_scalar::wide_ranks::<false>(values, rows, trees)
+        };
+        for (column, ranks) in ranks.iter_mut().enumerate() {
+            let words = found.as_chunks::<64>().0.iter().enumerate();
+            for (word, wide) in words.take(rows.div_ceil(64)) {
+                let bytes = wide.map(|rank| rank_scalar::rank_in(rank, column));
+                // SAFETY: the caller's promise.
+                unsafe { Self::put_ranks(&bytes, word, ranks) };
+            }
+        }
+    }
+
+    /// Puts the ranks of the rows of a word among those of the block. Safety: none but the trait's.
+    #[inline(always)]
+    unsafe fn put_ranks(bytes: &[u8; 64], word: usize, ranks: &mut Ranks) {
+        // SAFETY: the caller's promise.
+        let bits = unsafe { Self::bits_of_bytes(bytes) };
+        ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
+    }
+}
+
+/// How a kernel looks codes and leaves up.
+///
+/// # Safety
+/// The processor has the instructions, for every function; further needs are with each.
+pub(super) trait LookUp {
+    /// What it does with masks.
+    type Masks: Instructions;
+    /// Whether sums lie in the order of the rows.
+    const IN_ORDER: bool;
+
+    /// See [`crate::eval::block::BlockKernel::look_up`].
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
+
+    /// See [`crate::eval::block::BlockKernel::add`]; this one reads leaf by leaf.
+    #[inline(always)]
+    unsafe fn add<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f32],
+        sums: &mut Sums<f32>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { add_one_by_one::<Self::Masks, f32, LEVELS>(path, rows, leaves, sums) }
+    }
+
+    /// The same for sums of f64.
+    #[inline(always)]
+    unsafe fn add_double<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f64],
+        sums: &mut Sums<f64>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { add_one_by_one::<Self::Masks, f64, LEVELS>(path, rows, leaves, sums) }
+    }
+}
+
+/// See [`crate::eval::block::BlockKernel::add`].
+///
+/// # Safety
+/// The processor has the instructions; there are 2^LEVELS leaves.
+#[inline(always)]
+pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
+    path: &PathBits,
+    rows: usize,
+    leaves: &[S],
+    sums: &mut Sums<S>,
+) {
+    let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+    for (word, sums) in words.take(rows.div_ceil(64)) {
+        // SAFETY: the caller's promise; there are eight words.
+        let indices = unsafe { I::leaf_indices(path, word, LEVELS) };
+        for (sum, index) in sums.iter_mut().zip(indices) {
+            // SAFETY: the caller's promise: an index is below 2^LEVELS, the number of leaves.
+            *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
+        }
+    }
+}
+
+/// Of numbers of two bits, whether they are at least 0, 1, ... 4.
+#[inline(always)]
+unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
+    // SAFETY: the caller's promise is that of the trait.
+    unsafe { [I::fill(true), high.choose(high, low), high, high.choose(low, high), I::fill(false)] }
+}
+
+/// Of numbers of four bits, whether they are at least 0, 1, ... 16.
+#[inline(always)]
+unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
+    // SAFETY: the caller's promise is that of the trait.
+    unsafe {
+        let [a, b, c, d] = [bits[0], bits[1], bits[2], bits[3]];
+        let (high, low) = (at_least_of_two(a, b), at_least_of_two(c, d));
+        let mut all = [I::fill(false); 17];
+        for (number, mask) in all.iter_mut().enumerate().take(16) {
+            *mask = I::joined(high[number / 4 + 1], high[number / 4], low[number % 4]);
+        }
+        all
+    }
+}
+
+/// See [`crate::eval::block::BlockKernel::compare`].
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline(always)]
+pub(super) unsafe fn compare<I: Instructions>(
+    ranks: &Ranks,
+    thresholds: &[u8],
+    masks: &mut [Mask],
+) {
+    for part in 0..I::PARTS {
+        // SAFETY: the caller's promise; there are as many parts.
+        unsafe {
+            let mut bits = [I::fill(false); RANK_BITS];
+            bits.iter_mut().zip(ranks).for_each(|(bits, mask)| *bits = I::load(mask, part));
+            let (high, low) = (at_least_of_four(&bits[..4]), at_least_of_four(&bits[4..]));
+            for (threshold, mask) in thresholds.iter().zip(masks.iter_mut()) {
+                let (of_high, of_low) = (usize::from(threshold >> 4), usize::from(threshold & 15));
+                I::joined(high[of_high + 1], high[of_high], low[of_low]).store(mask, part);
+            }
+        }
+    }
+}
+
+/// See [`crate::eval::block::BlockKernel::leaf_indices`].
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline(always)]
+pub(super) unsafe fn leaf_indices<I: Instructions>(
+    path: &PathBits,
+    rows: usize,
+    levels: u32,
+    out: &mut [u8; BLOCK],
+) {
+    let words = out.as_chunks_mut::<64>().0.iter_mut().enumerate();
+    for (word, out) in words.take(rows.div_ceil(64).min(WORDS)) {
+        // SAFETY: the caller's promise; there are eight words.
+        *out = unsafe { I::leaf_indices(path, word, levels) };
+    }
+}
+
+/// `$function::<0>`, `$function::<1>`, ... for every number of levels.
+macro_rules! by_levels {
+    ($function:ident) => {
+        [
+            $function::<0>,
+            $function::<1>,
+            $function::<2>,
+            $function::<3>,
+            $function::<4>,
+            $function::<5>,
+            $function::<6>,
+            $function::<7>,
+            $function::<8>,
+        ]
+    };
+}
+pub(super) use by_levels;
+
+/// `KERNEL`, the [`crate::eval::block::BlockKernel`] of the module: what `$look_up` and its masks implement,
+/// compiled with `$features`.
+macro_rules! block_kernel {
+    ($look_up:ty, $(#[$features:meta],)? $($field:ident: $value:expr),* $(,)?) => {
+        pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
+            use $crate::eval::block::instructions::{Instructions, LookUp};
+            use $crate::eval::block::*;
+            use $crate::compiled::tiles::{CodeTable, LargestTree};
+
+            type Masks = <$look_up as LookUp>::Masks;
+
+            $(#[$features])?
+            unsafe fn rank(
+                values: &Values,
+                rows: usize,
+                tree: &[f32],
+                missing_right: bool,
+                ranks: &mut Ranks,
+            ) {
+                // SAFETY: the caller's promise is this function's, here and below.
+                unsafe { Masks::rank(values, rows, tree, missing_right, ranks) }
+            }
+
+            $(#[$features])?
+            unsafe fn rank_wide(
+                values: &Values,
+                rows: usize,
+                trees: &[LargestTree],
+                missing_right: bool,
+                ranks: &mut [Ranks],
+            ) {
+                // SAFETY: see above.
+                unsafe { Masks::rank_wide(values, rows, trees, missing_right, ranks) }
+            }
+
+            $(#[$features])?
+            unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+                // SAFETY: see above.
+                unsafe { Masks::missing(values, rows, missing) }
+            }
+
+            $(#[$features])?
+            unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
+                // SAFETY: see above.
+                unsafe { instructions::compare::<Masks>(ranks, thresholds, masks) }
+            }
+
+            $(#[$features])?
+            unsafe fn look_up(
+                codes: &Codes,
+                rows: usize,
+                tables: &[CodeTable],
+                masks: &mut [Mask],
+            ) {
+                // SAFETY: see above.
+                unsafe { <$look_up>::look_up(codes, rows, tables, masks) }
+            }
+
+            $(#[$features])?
+            unsafe fn compounds(
+                length: usize,
+                words: &[u16],
+                rows: usize,
+                masks: *const Mask,
+                out: *mut Mask,
+            ) {
+                // SAFETY: see above.
+                unsafe { compounds::evaluate::<Masks>(length, words, rows, masks, out) }
+            }
+
+            $(#[$features])?
+            unsafe fn walk<const LEVELS: u32>(
+                nodes: &[u16],
+                masks: &[Mask],
+                rows: usize,
+                path: &mut PathBits,
+            ) {
+                // SAFETY: see above.
+                unsafe {
+                    mux::walk::<Masks, LEVELS>(nodes.as_ptr(), masks.as_ptr(), rows, path)
+                }
+            }
+
+            $(#[$features])?
+            unsafe fn walk_wide(
+                nodes: &[u16],
+                masks: &[Mask],
+                rows: usize,
+                levels: u32,
+                path: &mut PathBits,
+            ) {
+                // SAFETY: see above.
+                unsafe {
+                    mux::walk_wide::<Masks>(nodes.as_ptr(), masks.as_ptr(), rows, levels, path)
+                }
+            }
+
+            $(#[$features])?
+            unsafe fn add<const LEVELS: u32>(
+                path: &PathBits,
+                rows: usize,
+                leaves: &[f32],
+                sums: &mut Sums<f32>,
+            ) {
+                // SAFETY: see above.
+                unsafe { <$look_up>::add::<LEVELS>(path, rows, leaves, sums) }
+            }
+
+            $(#[$features])?
+            unsafe fn add_double<const LEVELS: u32>(
+                path: &PathBits,
+                rows: usize,
+                leaves: &[f64],
+                sums: &mut Sums<f64>,
+            ) {
+                // SAFETY: see above.
+                unsafe { <$look_up>::add_double::<LEVELS>(path, rows, leaves, sums) }
+            }
+
+            $(#[$features])?
+            unsafe fn add_wide(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                leaves: &[f32],
+                lanes: &[u16; BLOCK],
+                sums: &mut Sums<f32>,
+            ) {
+                // SAFETY: see above.
+                unsafe { instructions::add_wide::<$look_up, f32>(path, rows, levels, leaves, lanes, sums) }
+            }
+
+            $(#[$features])?
+            unsafe fn add_wide_double(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                leaves: &[f64],
+                lanes: &[u16; BLOCK],
+                sums: &mut Sums<f64>,
+            ) {
+                // SAFETY: see above.
+                unsafe { instructions::add_wide::<$look_up, f64>(path, rows, levels, leaves, lanes, sums) }
+            }
+
+            $(#[$features])?
+            unsafe fn leaf_indices(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                out: &mut [u8; BLOCK],
+            ) {
+                // SAFETY: see above.
+                unsafe { instructions::leaf_indices::<Masks>(path, rows, levels, out) }
+            }
+
+            BlockKernel {
+                rank,
+                rank_wide,
+                missing,
+                compare,
+                look_up,
+                compounds,
+                walk: instructions::by_levels!(walk),
+                walk_wide,
+                add: instructions::by_levels!(add),
+                add_double: instructions::by_levels!(add_double),
+                add_wide,
+                add_wide_double,
+                leaf_indices,
+                $($field: $value),*
+            }
+        };
+    };
+}
+pub(super) use block_kernel;
+
+/// See [`crate::eval::block::BlockKernel::add_wide`].
+///
+/// # Safety
+/// The processor has the instructions; there are 2^levels leaves, and 9 to 16 levels.
+#[inline(always)]
+pub(super) unsafe fn add_wide<L: LookUp, S: Sum>(
+    path: &PathBits,
+    rows: usize,
+    levels: u32,
+    leaves: &[S],
+    lanes: &[u16; BLOCK],
+    sums: &mut Sums<S>,
+) {
+    debug_assert!((TILE_LEVELS + 1..=MAX_LEVELS).contains(&levels), "levels");
+    let upper = levels.saturating_sub(TILE_LEVELS);
+    let (first, last) = path.split_at(upper as usize % path.len());
+    for word in 0..rows.min(BLOCK).div_ceil(64) {
+        // SAFETY: the caller's promise; there are eight words.
+        let (high, low) = unsafe {
+            let high = L::Masks::leaf_indices(first, word, upper);
+            (high, L::Masks::leaf_indices(last, word, TILE_LEVELS))
+        };
+        for (row, (high, low)) in (64 * word..).zip(high.into_iter().zip(low)) {
+            let index = usize::from(high) << TILE_LEVELS | usize::from(low);
+            let lane = if L::IN_ORDER { row } else { usize::from(lanes[row]) };
+            // SAFETY: the caller's promise: an index is below 2^levels, the number of leaves.
+            sums.0[lane % BLOCK] += unsafe { *leaves.get_unchecked(index) };
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Below the tiles of deep trees: one tree, several rows at a time.
+//!
+//! The path through its tile leads a row to a node of interleaved traversal, from which it goes on.
+#![allow(
+    unsafe_code,
+    reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
+)]
+
+use crate::compiled::key::leaf_slot;
+use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
+use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
+use crate::eval::block::{BLOCK, Rows};
+use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
+use crate::eval::row_keys::set_keys;
+use crate::prefetch::prefetch_all;
+use crate::verified;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlockKeys {
+    /// The last of each row is `u32::MAX`.
+    keys: Vec<u32>,
+    width: usize,
+}
+
+impl BlockKeys {
+    pub(super) fn set(&mut self, rows: &Rows<'_>) {
+        let width = leaf_slot(rows.num_features) + 1;
+        if self.width != width {
+            // Lanes without a row walk too, and stay at leaves only if their last key is u32::MAX.
+            self.keys.clear();
+            self.keys.resize(BLOCK * width, u32::MAX);
+            self.width = width;
+        }
+        let features = rows.features.chunks_exact(rows.num_features);
+        for (keys, features) in self.keys.chunks_exact_mut(self.width).zip(features) {
+            let leaf_slot = keys.len() - 1;
+            set_keys(&mut keys[..leaf_slot], features);
+        }
+    }
+}
+
+/// Steps that are taken before it is seen which rows have come to a leaf.
+const STRIDE: u32 = 4;
+
+/// How one tree goes on below its tile.
+pub(super) struct LowerLevels<'a> {
+    /// By leaf index of the tile, the index of a node of the kind.
+    pub(super) exits: &'a [u32],
+    pub(super) kind: GroupKind,
+    /// To the deepest leaf.
+    pub(super) steps: u32,
+}
+
+/// Most nodes that are asked for before they are walked: what a processor's second cache holds beside the
+/// rest.
+const MAX_FETCHED: usize = 16 << 10;
+
+impl LowerLevels<'_> {
+    /// Says that a tree of the same kind, by its index, will be walked soon.
+    pub(super) fn fetch_ahead(&self, compiled: Sections<'_>, tree: usize) {
+        fn fetch<N>(nodes: &[N], root: usize, next: usize) {
+            let end = next.clamp(root, nodes.len()).min(root + MAX_FETCHED);
+            prefetch_all(&nodes[root..end]);
+        }
+        let roots = compiled.get(ROOTS);
+        let root = roots[tree] as usize;
+        let next = roots.get(tree + 1).map_or(usize::MAX, |root| *root as usize);
+        match self.kind {
+            GroupKind::Compact => fetch(compiled.get(COMPACT_NODES), root, next),
+            GroupKind::Wide | GroupKind::Categorical => fetch(compiled.get(WIDE_NODES), root, next),
+        }
+    }
+
+    /// Calls `visit` with each row and the key of its leaf.
+    ///
+    /// # Safety
+    /// The nodes are those of the compiled model that the exits are of, and the keys have been set to the
+    /// rows. The indices are of leaves of the tile.
+    pub(super) unsafe fn add(
+        &self,
+        nodes: &NodeSections<'_>,
+        rows: &Rows<'_>,
+        keys: &BlockKeys,
+        leaf_indices: &[u8; BLOCK],
+        visit: impl FnMut(usize, u32),
+    ) {
+        let keys = Keys { keys: &keys.keys, width: keys.width };
+        let (indices, num_features) = (&leaf_indices[..rows.count.min(BLOCK)], rows.num_features);
+        // SAFETY: the caller's promise is that of these functions.
+        unsafe {
+            match self.kind {
+                GroupKind::Compact => self.add_leaves(nodes.compact, &keys, indices, visit),
+                GroupKind::Wide => self.add_leaves(nodes.wide, &keys, indices, visit),
+                GroupKind::Categorical => {
+                    let features = rows.features;
+                    let keys = KeysAndSets { keys, features, num_features, nodes };
+                    self.add_leaves(nodes.wide, &keys, indices, visit);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`LowerLevels::add`]; there are keys for as many rows as indices, a multiple of [`LANES`].
+    unsafe fn add_leaves<N: InterleavedNode>(
+        &self,
+        nodes: &[N],
+        keys: &impl GoesLeft<N>,
+        leaf_indices: &[u8],
+        mut visit: impl FnMut(usize, u32),
+    ) {
+        let mut at = [self.exits[0]; BLOCK];
+        for (at, index) in at.iter_mut().zip(leaf_indices) {
+            let index = usize::from(*index);
+            // SAFETY: the caller's promise; a tile has as many exits as leaves.
+            *at = unsafe { *verified::at(self.exits, index, "a tile's path has an exit") };
+        }
+        // SAFETY: the caller's promise; exits are nodes.
+        unsafe { walk(nodes, keys, &mut at, leaf_indices.len(), self.steps) };
+        for (row, at) in at.into_iter().enumerate().take(leaf_indices.len()) {
+            // SAFETY: a walk ends at a node.
+            let leaf = unsafe { verified::at(nodes, at as usize, "a walk ends at a node") };
+            verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
+            visit(row, leaf.key());
+        }
+    }
+}
+
+/// Walks the first `count` rows, so many steps each at most. Those that have come to a leaf are left out of
+/// the next steps, so that no row waits for the deepest of its neighbours.
+///
+/// # Safety
+/// All rows are at nodes; `keys` can decide every node for each row, where rows are lanes, also for those
+/// that are not in use of the last [`LANES`].
+#[inline(always)]
+unsafe fn walk<N: InterleavedNode>(
+    nodes: &[N],
+    keys: &impl GoesLeft<N>,
+    at: &mut [u32; BLOCK],
+    count: usize,
+    mut steps: u32,
+) {
+    let mut walking: [u16; BLOCK] = std::array::from_fn(|row| row as u16);
+    let mut left = count;
+    while left > 0 && steps > 0 {
+        let stride = steps.min(STRIDE);
+        let mut kept = 0;
+        for first in (0..left).step_by(LANES) {
+            // Behind the last are rows too, if not those of this walk: they stay where they are, or go on.
+            let rows: [usize; LANES] =
+                std::array::from_fn(|lane| usize::from(walking[(first + lane) % BLOCK]) % BLOCK);
+            // SAFETY: the caller's promise.
+            let ends = unsafe { go_on(nodes, keys, rows.map(|row| at[row]), &rows, stride) };
+            for (lane, (row, end)) in rows.into_iter().zip(ends).enumerate() {
+                at[row] = end as u32;
+                walking[kept % BLOCK] = row as u16;
+                // SAFETY: a walk ends at a node.
+                let node = unsafe { verified::at(nodes, end, "a walk ends at a node") };
+                kept += usize::from(first + lane < left && node.right_offset() != 0);
+            }
+        }
+        left = kept;
+        steps -= stride;
+    }
+}
+
+/// # Safety
+/// See [`walk`].
+#[inline(always)]
+unsafe fn go_on<N: InterleavedNode>(
+    nodes: &[N],
+    keys: &impl GoesLeft<N>,
+    starts: [u32; LANES],
+    rows: &[usize; LANES],
+    steps: u32,
+) -> [usize; LANES] {
+    let mut at = starts.map(|start| start as usize);
+    for _ in 0..steps {
+        for (at, row) in at.iter_mut().zip(rows) {
+            // SAFETY: as in interleaved traversal, by induction `at` is always the index of a node.
+            let (node, left) = unsafe {
+                let node = verified::at(nodes, *at, "a walk goes from node to node");
+                (node, keys.left(node, *row))
+            };
+            *at += node.right_offset() as usize + usize::from(left);
+        }
+    }
+    at
+}

@@ -1,0 +1,253 @@
+//! Blocks of rows in portable code: a quarter of a mask at a time, in a register of x86-64's base if there is
+//! one.
+
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
+use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS};
+
+block_kernel! {
+    Quarter,
+    min_rows: 64,
+    min_sharing: 8,
+    costs: Costs { level: 350, node: 1300, condition: 5200 },
+    lanes: IN_ORDER,
+    lanes_double: IN_ORDER,
+}
+
+/// Two words in a register of SSE2, which every x86-64 has.
+#[cfg(target_arch = "x86_64")]
+mod register {
+    use std::arch::x86_64::*;
+
+    #[derive(Clone, Copy)]
+    pub(super) struct Register(__m128i);
+
+    impl Register {
+        /// # Safety
+        /// 16 bytes are there, aligned.
+        #[inline(always)]
+        pub(super) unsafe fn load(words: *const u64) -> Self {
+            // SAFETY: the caller's promise.
+            Register(unsafe { _mm_load_si128(words.cast()) })
+        }
+
+        /// # Safety
+        /// 16 bytes are there, aligned.
+        #[inline(always)]
+        pub(super) unsafe fn store(self, words: *mut u64) {
+            // SAFETY: the caller's promise.
+            unsafe { _mm_store_si128(words.cast(), self.0) };
+        }
+
+        #[inline(always)]
+        pub(super) fn fill(word: u64) -> Self {
+            // SAFETY: the processor has SSE2, here and below.
+            Register(unsafe { _mm_set1_epi64x(word.cast_signed()) })
+        }
+
+        #[inline(always)]
+        pub(super) fn and(self, other: Self) -> Self {
+            // SAFETY: see above.
+            Register(unsafe { _mm_and_si128(self.0, other.0) })
+        }
+
+        #[inline(always)]
+        pub(super) fn or(self, other: Self) -> Self {
+            // SAFETY: see above.
+            Register(unsafe { _mm_or_si128(self.0, other.0) })
+        }
+
+        /// The bits of another register that this one does not have.
+        #[inline(always)]
+        pub(super) fn not_in(self, other: Self) -> Self {
+            // SAFETY: see above.
+            Register(unsafe { _mm_andnot_si128(self.0, other.0) })
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod register {
+    #[derive(Clone, Copy)]
+    pub(super) struct Register([u64; 2]);
+
+    impl Register {
+        /// # Safety
+        /// Two words are there.
+        #[inline(always)]
+        pub(super) unsafe fn load(words: *const u64) -> Self {
+            // SAFETY: the caller's promise.
+            Register(unsafe { *words.cast() })
+        }
+
+        /// # Safety
+        /// Two words are there.
+        #[inline(always)]
+        pub(super) unsafe fn store(self, words: *mut u64) {
+            // SAFETY: the caller's promise.
+            unsafe { *words.cast() = self.0 };
+        }
+
+        #[inline(always)]
+        pub(super) fn fill(word: u64) -> Self {
+            Register([word; 2])
+        }
+
+        #[inline(always)]
+        pub(super) fn and(self, other: Self) -> Self {
+            Register([self.0[0] & other.0[0], self.0[1] & other.0[1]])
+        }
+
+        #[inline(always)]
+        pub(super) fn or(self, other: Self) -> Self {
+            Register([self.0[0] | other.0[0], self.0[1] | other.0[1]])
+        }
+
+        /// The bits of another register that this one does not have.
+        #[inline(always)]
+        pub(super) fn not_in(self, other: Self) -> Self {
+            Register([!self.0[0] & other.0[0], !self.0[1] & other.0[1]])
+        }
+    }
+}
+
+use register::Register;
+
+#[derive(Clone, Copy)]
+struct Quarter(Register);
+
+impl Instructions for Quarter {
+    const PARTS: usize = WORDS / 2;
+
+    #[inline(always)]
+    unsafe fn load(mask: *const Mask, part: usize) -> Self {
+        // SAFETY: the caller's promise; masks are aligned to 64 bytes.
+        unsafe { Quarter(Register::load(mask.cast::<u64>().add(2 * part))) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, mask: *mut Mask, part: usize) {
+        // SAFETY: the caller's promise; masks are aligned to 64 bytes.
+        unsafe { self.0.store(mask.cast::<u64>().add(2 * part)) }
+    }
+
+    #[inline(always)]
+    unsafe fn fill(bit: bool) -> Self {
+        Quarter(Register::fill(u64::from(bit).wrapping_neg()))
+    }
+
+    #[inline(always)]
+    unsafe fn choose(self, right: Self, left: Self) -> Self {
+        Quarter(self.0.and(right.0).or(self.0.not_in(left.0)))
+    }
+
+    #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        Quarter(self.0.and(other.0))
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        Quarter(self.0.or(other.0))
+    }
+
+    // One instruction less than a choice.
+    #[inline(always)]
+    unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
+        Quarter(greater.0.or(equal.0.and(rest.0)))
+    }
+
+    #[inline(always)]
+    unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
+        let mut bits = [[0u8; 8]; RANK_BITS];
+        for (byte, rows) in bytes.as_chunks::<8>().0.iter().enumerate() {
+            let bits_of_rows = transposed(u64::from_le_bytes(*rows)).to_be_bytes();
+            for (word, bits_of_rows) in bits.iter_mut().zip(bits_of_rows) {
+                word[byte] = bits_of_rows;
+            }
+        }
+        bits.map(u64::from_le_bytes)
+    }
+
+    #[inline(always)]
+    unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
+        let mut out = [0; 64];
+        let (rows, _) = out.as_chunks_mut::<8>();
+        for mask in path.iter().take(levels as usize) {
+            let bits = mask.0[word].to_le_bytes();
+            for (indices, bits) in rows.iter_mut().zip(bits) {
+                // Below 2^8 with the last level, so that no index reaches into the next.
+                let twice = u64::from_le_bytes(*indices) << 1;
+                *indices = (twice | SPREAD[usize::from(bits)]).to_le_bytes();
+            }
+        }
+        out
+    }
+}
+
+/// Each bit of a byte as a byte, the lowest first.
+static SPREAD: [u64; 256] = {
+    let mut spread = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            spread[byte] |= ((byte as u64 >> bit) & 1) << (8 * bit);
+            bit += 1;
+        }
+        byte += 1;
+    }
+    spread
+};
+
+/// Bit `i` of byte `j` is bit `j` of byte `i`.
+#[inline(always)]
+fn transposed(mut bytes: u64) -> u64 {
+    for (distance, half) in
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
+    {
+        let swapped = (bytes ^ bytes >> distance) & half;
+        bytes ^= swapped ^ swapped << distance;
+    }
+    bytes
+}
+
+impl LookUp for Quarter {
+    type Masks = Self;
+    const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
+        let (bytes, bits) = (codes.bytes.as_chunks::<64>().0, codes.bits.as_chunks::<64>().0);
+        for (table, mask) in tables.iter().zip(masks) {
+            let words = mask.0.iter_mut().zip(bytes.iter().zip(bits)).take(rows.div_ceil(64));
+            for (word, (bytes, bits)) in words {
+                let outcomes = bytes.iter().zip(bits).enumerate();
+                *word = outcomes.fold(0, |word, (row, (byte, bit))| {
+                    let set = table.0[usize::from(*byte) % table.0.len()] & bit != 0;
+                    word | u64::from(set) << row
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn bits_are_transposed() {
+        let mut random = Random(1);
+        for _ in 0..100 {
+            let bytes = random.next();
+            let found = transposed(bytes).to_le_bytes();
+            for (at, byte) in bytes.to_le_bytes().into_iter().enumerate() {
+                for (bit, found) in found.into_iter().enumerate() {
+                    assert_eq!(found >> at & 1, byte >> bit & 1);
+                }
+            }
+        }
+    }
+}

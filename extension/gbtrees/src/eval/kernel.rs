@@ -1,0 +1,178 @@
+//! Which kernels evaluation uses, chosen once by what the processor has.
+//!
+//! `KERNELS` is the table of all of them. A new one is one line of it and one file, and its name
+//! in [`Kernel::NAMES`].
+
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx2;
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx512;
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx512bw;
+#[cfg(target_arch = "aarch64")]
+use crate::eval::block::neon;
+#[cfg(target_arch = "x86_64")]
+use std::ffi::CStr;
+use std::sync::OnceLock;
+
+use crate::compiled::sections::Sections;
+use crate::eval::block::{BlockKernel, portable};
+use crate::eval::row_avx512;
+use crate::eval::sum::Sum;
+
+/// A kernel that this processor can run.
+#[derive(Clone, Copy)]
+pub struct Kernel(&'static Entry);
+
+/// Adds the leaves of all trees to the sums of one row, if it takes less time than interleaved
+/// traversal; returns whether it did. Needs a processor that has the instructions, all features of the
+/// compiled model and a sum per output.
+pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &mut [S]) -> bool;
+
+struct Entry {
+    name: &'static str,
+    present: fn() -> bool,
+    block: &'static BlockKernel,
+    row: Option<RowKernel<f32>>,
+    row_double: Option<RowKernel<f64>>,
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! has {
+    ($($feature:tt),*) => { || $(is_x86_feature_detected!($feature))&&* };
+}
+
+/// The kernels of this architecture, best first.
+static KERNELS: &[Entry] = &[
+    #[cfg(target_arch = "x86_64")]
+    Entry {
+        name: "avx512",
+        present: has!(
+            "avx512f",
+            "avx512bw",
+            "avx512dq",
+            "avx512vl",
+            "avx512vbmi",
+            "avx2",
+            "popcnt"
+        ),
+        block: &avx512::KERNEL,
+        row: Some(row_avx512::add::<f32>),
+        row_double: Some(row_avx512::add::<f64>),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Entry {
+        name: "avx512bw",
+        present: has!("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+        block: &avx512bw::KERNEL,
+        ..PORTABLE
+    },
+    #[cfg(target_arch = "x86_64")]
+    Entry { name: "avx2", present: has!("avx2"), block: &avx2::KERNEL, ..PORTABLE },
+    // Every aarch64 has it.
+    #[cfg(target_arch = "aarch64")]
+    Entry { name: "neon", present: || true, block: &neon::KERNEL, ..PORTABLE },
+    PORTABLE,
+];
+
+const PORTABLE: Entry = Entry {
+    name: "portable",
+    present: || true,
+    block: &portable::KERNEL,
+    row: None,
+    row_double: None,
+};
+
+impl Default for Kernel {
+    /// The best that this processor can run.
+    fn default() -> Self {
+        static BEST: OnceLock<Kernel> = OnceLock::new();
+        // The portable one needs nothing.
+        *BEST.get_or_init(|| Self::available().next().unwrap_or(Kernel(const { &PORTABLE })))
+    }
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kernel {}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl Kernel {
+    /// The names of all kernels, also of those that other architectures have, as a C library's
+    /// settings take them.
+    pub const NAMES: [&CStr; 5] = [c"avx512", c"avx512bw", c"avx2", c"neon", c"portable"];
+
+    /// All that this processor can run, best first; the last is the portable one.
+    pub fn available() -> impl Iterator<Item = Kernel> {
+        KERNELS.iter().filter(|kernel| (kernel.present)()).map(Kernel)
+    }
+
+    /// The kernel of a name, if there is one and this processor can run it; `auto` is the best.
+    pub fn from_name(name: &str) -> Option<Kernel> {
+        if name == "auto" {
+            return Some(Kernel::default());
+        }
+        Self::available().find(|kernel| kernel.name() == name)
+    }
+
+    /// One of [`Kernel::NAMES`].
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    pub(super) fn block(self) -> &'static BlockKernel {
+        self.0.block
+    }
+}
+
+/// Sums of a width that a row's kernel adds to.
+pub(super) trait RowSum: Sum {
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>>;
+}
+
+impl RowSum for f32 {
+    #[inline(always)]
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.0.row
+    }
+}
+
+impl RowSum for f64 {
+    #[inline(always)]
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.0.row_double
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_found_by_name() {
+        for kernel in Kernel::available() {
+            assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+            assert!(Kernel::NAMES.iter().any(|name| name.to_str() == Ok(kernel.name())));
+        }
+        assert_eq!(Kernel::from_name("auto"), Kernel::available().next());
+        assert_eq!(Kernel::from_name("portable"), Kernel::available().last());
+        assert_eq!(Kernel::from_name("Portable"), None);
+        assert_eq!(Kernel::from_name(""), None);
+    }
+
+    /// It is part of the architecture's base, so every test of available kernels there has it.
+    #[test]
+    #[cfg(target_arch = "aarch64")]
+    fn neon_is_always_there_on_aarch64() {
+        assert_eq!(Kernel::default().name(), "neon");
+    }
+}

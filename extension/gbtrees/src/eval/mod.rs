@@ -1,0 +1,375 @@
+//! Evaluation: from a row's features to its margins, or to the leaves it falls into.
+//!
+//! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
+//! `interleaved` walks the compiled compiled model, several trees at once; `block` takes hundreds of rows
+//! through its tiles, and `row_avx512` one row. Leaves are added in the precision of the model's sums, from
+//! the base margin on, in the order in which the file has the trees: any other order would round otherwise
+//! than the model's library does.
+#![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
+
+mod batch;
+mod block;
+pub(crate) mod interleaved;
+mod kernel;
+pub mod reference;
+#[cfg(target_arch = "x86_64")]
+mod row_avx512;
+pub(crate) mod row_keys;
+mod sum;
+#[cfg(test)]
+mod tests;
+
+pub use crate::eval::batch::BatchScratch;
+pub use crate::eval::kernel::Kernel;
+pub use crate::eval::sum::Margin;
+
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::records::GroupKind;
+use crate::compiled::sections::{
+    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
+    WIDE_IDS, WIDE_NODES, ZERO_MISSING,
+};
+use crate::compiled::{CompiledModel, ScalingAt};
+use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
+use crate::eval::kernel::RowSum;
+use crate::eval::sum::Sum;
+use crate::prefetch::prefetch_all;
+use crate::transform::{double, single};
+use crate::{Error, ErrorKind, Result, transform, verified};
+
+/// Most bytes of a compiled model that are asked for at once: half of what a processor's first cache holds.
+const MAX_FETCHED: usize = 16 << 10;
+
+/// Buffers for the evaluation of one row after another; nothing is allocated per row.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    kernel: Kernel,
+    keys: row_keys::RowKeys,
+    present: Vec<f32>,
+}
+
+impl Scratch {
+    /// Buffers for rows of this compiled model, for the best kernel of this processor.
+    pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
+        Self::with_kernel(compiled, Kernel::default())
+    }
+
+    /// Buffers for rows of this compiled model.
+    pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
+        let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), compiled.num_features());
+        Scratch { keys, ..Self::for_any(kernel) }
+    }
+
+    /// Buffers for rows of any compiled model; they change their size where compiled models differ.
+    pub fn for_any(kernel: Kernel) -> Self {
+        Scratch { kernel, keys: row_keys::RowKeys::new(0), present: Vec::new() }
+    }
+}
+
+/// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without such
+/// features see what they are given.
+#[inline]
+pub(crate) fn present_values<'a>(
+    compiled: Sections<'_>,
+    rows: &'a [f32],
+    buffer: &'a mut Vec<f32>,
+) -> &'a [f32] {
+    let zero_missing = compiled.get(ZERO_MISSING);
+    if zero_missing.is_empty() {
+        return rows;
+    }
+    let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
+        let missing = *zero_missing != 0 && value.abs() <= MissingRule::ZERO;
+        if missing { f32::NAN } else { *value }
+    });
+    buffer.clear();
+    buffer.extend(values);
+    buffer
+}
+
+/// Asks for the first so many of these bytes.
+fn fetch(bytes: &[u8], most: usize) {
+    prefetch_all(&bytes[..most.min(bytes.len())]);
+}
+
+/// Copies of the margins of another width, of which the closure makes others.
+fn converted<M: Margin, S: Sum>(
+    out: &mut [M],
+    make: impl FnOnce(&mut [S]) -> Result<()>,
+) -> Result<()> {
+    let mut margins: Vec<S> = out.iter().map(|margin| S::of(margin.double())).collect();
+    make(&mut margins)?;
+    out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
+    Ok(())
+}
+
+/// The error that so many features, or so much room, are not as many as the model's.
+#[cold]
+#[inline(never)]
+pub(crate) fn wrong_length(
+    [features, wanted_features]: [usize; 2],
+    [out, wanted_out]: [usize; 2],
+) -> Error {
+    let message = if features == wanted_features {
+        format!("there is room for {out} numbers, not for {wanted_out}")
+    } else {
+        format!("there are {features} features, not {wanted_features}")
+    };
+    Error::new(ErrorKind::RowLength, message)
+}
+
+impl<B: StableBytes> CompiledModel<B> {
+    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. Features are
+    /// as [`CompiledModel::narrow`] makes them; NaN means that one is missing. Margins of another width than
+    /// [`CompiledModel::sum_precision`] are copies, which takes more time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless both lengths are these.
+    #[inline]
+    pub fn margins<M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.margins_of::<false, M>(scratch, features, out)
+    }
+
+    /// As [`CompiledModel::margins`], with sums that begin with what is in `out` and not with the model's
+    /// base margins: XGBoost's `base_margin` (src/predictor/predictor.cc, `InitOutPredictions`).
+    ///
+    /// # Errors
+    /// As for [`CompiledModel::margins`].
+    pub fn margins_from<M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.margins_of::<true, M>(scratch, features, out)
+    }
+
+    /// Fails unless a row has all features, and as many numbers have room as there are.
+    #[inline(always)]
+    fn has_lengths(&self, features: usize, [out, wanted]: [usize; 2]) -> Result<()> {
+        if (features == self.num_features()) & (out == wanted) {
+            return Ok(());
+        }
+        Err(wrong_length([features, self.num_features()], [out, wanted]))
+    }
+
+    /// Whether [`CompiledModel::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
+    pub fn takes_base_margins(&self) -> bool {
+        self.sum_precision() == Precision::Single && self.scaling_at() == ScalingAt::None
+    }
+
+    #[inline(always)]
+    fn margins_of<const STARTED: bool, M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.has_lengths(features.len(), [out.len(), self.num_outputs()])?;
+        if M::PRECISION != self.sum_precision() {
+            return self.margins_of_other_width::<STARTED, M>(scratch, features, out);
+        }
+        // SAFETY: the lengths are those of the compiled model.
+        unsafe {
+            if let Some(out) = M::singles(out) {
+                self.sums::<STARTED, _>(scratch, features, out);
+                self.scale_sums(ScalingAt::Margins, out);
+            } else if let Some(out) = M::doubles(out) {
+                self.sums::<STARTED, _>(scratch, features, out);
+                self.scale_sums(ScalingAt::Margins, out);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn margins_of_other_width<const STARTED: bool, M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        match self.sum_precision() {
+            Precision::Single => converted(out, |out: &mut [f32]| {
+                self.margins_of::<STARTED, _>(scratch, features, out)
+            }),
+            Precision::Double => converted(out, |out: &mut [f64]| {
+                self.margins_of::<STARTED, _>(scratch, features, out)
+            }),
+        }
+    }
+
+    /// # Safety
+    /// `features.len() == num_features`, and `out.len() == num_outputs`.
+    #[inline(always)]
+    unsafe fn sums<const STARTED: bool, S: RowSum>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [S],
+    ) {
+        let compiled = self.sections();
+        // Else the sums begin with what is there.
+        if !STARTED {
+            S::start(compiled, out);
+        }
+        let Scratch { kernel, keys, present } = scratch;
+        let features = present_values(compiled, features, present);
+        // SAFETY: there is no such Kernel where the processor lacks the instructions; the caller's promise.
+        if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
+            return;
+        }
+        let values = S::leaf_values(compiled);
+        // SAFETY: the caller's promise; a walk visits each tree, for which `compiled::verify` found an output
+        // that the model has, with a leaf, whose key is one.
+        unsafe {
+            keys.set_with_outcomes(compiled, self.num_features(), features);
+            if let [only] = out {
+                // The usual case: the sum stays in a register.
+                let mut sum = *only;
+                interleaved::walk(compiled, keys, features, |_, leaf| {
+                    sum += S::of_key(values, leaf.key);
+                });
+                *only = sum;
+            } else {
+                let outputs = compiled.get(OUTPUTS);
+                interleaved::walk(compiled, keys, features, |tree, leaf| {
+                    let output = *verified::at(outputs, tree, "a tree has an output") as usize;
+                    *verified::at_mut(out, output, "an output has a sum") +=
+                        S::of_key(values, leaf.key);
+                });
+            }
+        }
+    }
+
+    /// Says that so many rows will be evaluated soon by this kernel: what they read is asked for, of a large
+    /// compiled model the first part. Worth its time where each of many compiled models evaluates a few rows.
+    pub fn fetch_ahead(&self, kernel: Kernel, rows: usize) {
+        let by_block = kernel.block().takes(rows);
+        let by_chunks = <f32 as RowSum>::row_kernel(kernel).is_some() && self.has_chunks();
+        if by_block {
+            fetch(self.between(OUTPUTS, SOURCES), MAX_FETCHED);
+        } else if by_chunks {
+            fetch(self.between(OUTPUTS, TILE_EXITS), MAX_FETCHED);
+        } else {
+            let compact = self.between(ROOTS, COMPACT_IDS);
+            fetch(compact, MAX_FETCHED);
+            // Walks read one kind of wide nodes.
+            let wide = match self.sections().get(OUTCOME_NODES) {
+                [] => self.between(WIDE_NODES, WIDE_IDS),
+                _ => self.between(OUTCOME_TABLES, WIDE_NODES),
+            };
+            fetch(wide, MAX_FETCHED.saturating_sub(compact.len()));
+        }
+    }
+
+    /// Finishes the sums of rows if this is where that is done.
+    #[inline(always)]
+    fn scale_sums<S: Sum>(&self, at: ScalingAt, sums: &mut [S]) {
+        if self.scaling_at() != at {
+            return;
+        }
+        let (scale, divisor, biases) = self.scaling_by();
+        let biases = biases.iter().copied().cycle().chain(std::iter::repeat(NO_BIAS));
+        for (sum, bias) in sums.iter_mut().zip(biases) {
+            *sum = sum.scaled(scale, divisor, bias);
+        }
+    }
+
+    /// For each tree the leaf that a row falls into, by the library's number for it:
+    /// `out.len() == num_trees`.
+    ///
+    /// # Errors
+    /// As for [`CompiledModel::margins`].
+    pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
+        self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
+        let compiled = self.sections();
+        let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
+        let sources = compiled.get(SOURCES);
+        let Scratch { keys, present, .. } = scratch;
+        let features = present_values(compiled, features, present);
+        // SAFETY: the row has all features.
+        unsafe {
+            keys.set_with_outcomes(compiled, self.num_features(), features);
+            interleaved::walk(compiled, keys, features, |tree, leaf| {
+                let ids = match leaf.kind {
+                    GroupKind::Compact => compact_ids,
+                    GroupKind::Wide | GroupKind::Categorical => wide_ids,
+                };
+                out[sources[tree] as usize] = ids[leaf.node as usize];
+            });
+        }
+        Ok(())
+    }
+
+    /// Turns the margins of a row into its values, in place; returns [`CompiledModel::num_values`], their
+    /// number. They are computed in the width of the margins: that of [`CompiledModel::sum_precision`] is the
+    /// library's.
+    pub fn values<M: Margin>(&self, margins: &mut [M]) -> usize {
+        if let Some(margins) = M::singles(margins) {
+            self.scale_sums(ScalingAt::Values, margins);
+            return single::apply(self.transform(), self.slope() as f32, margins);
+        }
+        match M::doubles(margins) {
+            Some(margins) => {
+                self.scale_sums(ScalingAt::Values, margins);
+                double::apply(self.transform(), self.slope(), margins)
+            }
+            None => 0,
+        }
+    }
+
+    /// The class of a row with these margins, if the model is a classifier: with several outputs the
+    /// first of the largest, with one whether it is above the objective's threshold. Values replace
+    /// the margins if they decide.
+    pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
+        let (class_by, threshold) = self.class_rule();
+        let one = margins.len() == 1;
+        if !matches!((self.task(), one), (Task::Multiclass, _) | (Task::Binary, true)) {
+            return None;
+        }
+        if class_by == ClassBy::Value {
+            self.values(margins);
+        }
+        match (self.task(), margins) {
+            (Task::Binary, [decides]) => Some(u32::from(decides.double() > threshold)),
+            (_, margins) => transform::first_largest(margins),
+        }
+    }
+
+    /// Whether the model's values are probabilities of classes: of the second of two, or of each of several.
+    /// A library that sums probabilities leaves them as they are, and decides between two classes at one
+    /// half.
+    pub fn predicts_probabilities(&self) -> bool {
+        use crate::ensemble::Transform::{
+            Identity, Logistic, LogisticMirrored, Softmax, SoftmaxSingle,
+        };
+        match (self.task(), self.transform()) {
+            (Task::Binary, _) if self.num_outputs() != 1 => false,
+            (Task::Binary, Identity) => self.class_rule().1 == 0.5,
+            (Task::Multiclass, Identity) => true,
+            (Task::Binary | Task::Multiclass, transform) => {
+                matches!(transform, Logistic | LogisticMirrored | Softmax | SoftmaxSingle)
+            }
+            (Task::Regression | Task::Ranking, _) => false,
+        }
+    }
+
+    /// The class of a row of a model with this one margin, as [`CompiledModel::class`] gives it; its value,
+    /// as [`CompiledModel::values`] does, replaces the margin. It is transformed once, where these two do so
+    /// twice.
+    pub fn class_and_value<M: Margin + PartialOrd>(&self, margin: &mut M) -> Option<u32> {
+        let margins = std::slice::from_mut(margin);
+        let class = self.class(margins);
+        if class.is_none() || self.class_rule().0 != ClassBy::Value {
+            self.values(margins);
+        }
+        class
+    }
+}

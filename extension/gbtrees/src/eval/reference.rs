@@ -1,0 +1,91 @@
+//! The oracle: walks the checked model node by node, as the file has it.
+//!
+//! Nothing here is fast. It follows the rules of the model as they are written down, one after
+//! another, and every other way of evaluation must have the same bits. The sum starts at the base
+//! margin and takes the trees in file order, each leaf times the tree's weight, all in the precision
+//! of the model's sums (XGBoost: `PredValueByOneTree` and its callers in
+//! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
+//! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
+
+use crate::ensemble::{
+    Comparison, Ensemble, Precision, Split, SplitCondition, Tree, TreeOutput, is_in_set,
+};
+use crate::eval::Margin;
+
+/// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
+pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
+    let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
+    for tree in model.trees() {
+        let id = leaf(model, tree, features);
+        let first = match tree.output() {
+            TreeOutput::One(output) => output as usize,
+            TreeOutput::All => 0,
+        };
+        let values = tree.leaf_values(id, model.num_outputs());
+        for (sum, value) in sums.iter_mut().skip(first).zip(values) {
+            *sum = match model.sum_precision() {
+                Precision::Single => f64::from(*sum as f32 + value as f32),
+                Precision::Double => *sum + value,
+            };
+        }
+    }
+    for (output, (margin, sum)) in out.iter_mut().zip(sums).enumerate() {
+        let scaled = model.scaling.of(sum, output, model.sum_precision());
+        *margin = M::of(if model.scaling.in_margin { scaled } else { sum });
+    }
+}
+
+/// For each tree the leaf that a row falls into, by the library's number for it;
+/// `out.len() == model.trees().len()`.
+pub fn leaves<V: Copy + Into<f64>>(model: &Ensemble, features: &[V], out: &mut [u32]) {
+    for (number, tree) in out.iter_mut().zip(model.trees()) {
+        *number = leaf(model, tree, features) - tree.first_leaf();
+    }
+}
+
+fn leaf<V: Copy + Into<f64>>(model: &Ensemble, tree: &Tree, features: &[V]) -> u32 {
+    let mut id = 0;
+    while let Some(node) = tree.nodes().get(id as usize) {
+        let Some(split) = node.split() else { break };
+        id = if goes_left(model, tree, split, features) { split.left } else { split.right };
+    }
+    id
+}
+
+/// Whether a row goes to the left child of a split of the tree.
+pub(crate) fn goes_left<V: Copy + Into<f64>>(
+    model: &Ensemble,
+    tree: &Tree,
+    split: &Split,
+    features: &[V],
+) -> bool {
+    let value = |feature: u32| {
+        let value = features[feature as usize].into();
+        match model.value_precision() {
+            Precision::Single => f64::from(value as f32),
+            Precision::Double => value,
+        }
+    };
+    let Split { feature, condition, default_left, .. } = *split;
+    match condition {
+        SplitCondition::Compare { comparison, threshold, missing } => {
+            let goes = |value| Comparison::holds(comparison, value, threshold);
+            missing.present(value(feature)).map_or(default_left, goes)
+        }
+        SplitCondition::InSet { set, members_left } => {
+            let words = tree.category_sets()[set as usize].words();
+            let value = value(feature);
+            let ranks = model.ranks_of(feature);
+            let code = match model.value_precision() {
+                _ if !ranks.is_empty() => {
+                    ranks.iter().filter(|rank| value >= **rank).count() as f64
+                }
+                Precision::Single => value,
+                // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
+                Precision::Double => value.trunc(),
+            };
+            let goes = is_in_set(words, code as f32) == members_left;
+            if value.is_nan() { default_left } else { goes }
+        }
+    }
+}

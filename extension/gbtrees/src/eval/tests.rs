@@ -1,0 +1,422 @@
+//! The walk over the compiled model against the oracle, bit for bit, on random models.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+
+use crate::Cancel;
+use crate::ErrorKind;
+use crate::compiled::CompiledModel;
+use crate::compiled::aligned::{AlignedBytes, StableBytes};
+use crate::compiled::records::GroupKind;
+use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, TILE_GROUPS};
+use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
+use crate::ensemble::{ClassBy, Ensemble, Node, Precision, Task, Transform, Tree};
+use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
+use crate::explain::ContributionScratch;
+use crate::lower::compile;
+use crate::random::leaf_wise::leaf_wise;
+use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
+use crate::random::{Random, Shape};
+
+/// How many times larger than usual the tests are that are worth it: `make test-long`.
+fn times() -> usize {
+    std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
+fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
+    CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
+}
+
+/// Margins, by every kernel that can run here, and leaves of the compiled model equal those of the oracle for
+/// every row.
+fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
+    let compiled = opened(model);
+    match model.sum_precision() {
+        Precision::Single => agrees_in::<f32>(model, &compiled, rows),
+        Precision::Double => agrees_in::<f64>(model, &compiled, rows),
+    }
+}
+
+/// The same, with margins of the model's width.
+fn agrees_in<M: Margin>(
+    model: &Ensemble,
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) {
+    let mut scratch = Scratch::new(compiled);
+    let narrow = narrowed(compiled, rows);
+    let outputs = model.num_outputs();
+    let (mut margins, mut expected) = (vec![M::of(7.0); outputs], vec![M::of(0.0); outputs]);
+    let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
+    let kernels: Vec<Kernel> = Kernel::available().collect();
+    let mut scratches: Vec<Scratch> =
+        kernels.iter().map(|kernel| Scratch::with_kernel(compiled, *kernel)).collect();
+    for (row, narrow) in rows.iter().zip(&narrow) {
+        reference::margins(model, row, &mut expected);
+        for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
+            compiled.margins(scratch, narrow, &mut margins).unwrap();
+            assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
+        }
+        compiled.leaves(&mut scratch, narrow, &mut leaves).unwrap();
+        reference::leaves(model, row, &mut ids);
+        assert_eq!(leaves, ids, "leaves of {row:?}");
+    }
+    batch_agrees::<M>(model, compiled, rows);
+}
+
+fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
+    margins.iter().map(|margin| margin.double().to_bits()).collect()
+}
+
+/// So do the margins of all rows in one call, with every kernel that can run here.
+fn batch_agrees<M: Margin>(
+    model: &Ensemble,
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) {
+    let outputs = model.num_outputs();
+    let narrow = narrowed(compiled, rows).concat();
+    let mut expected = vec![M::of(0.0); outputs];
+    for kernel in Kernel::available() {
+        let mut scratch = BatchScratch::with_kernel(compiled, kernel);
+        let mut margins = vec![M::of(7.0); rows.len() * outputs];
+        compiled.margins_batch(&mut scratch, &narrow, &mut margins).unwrap();
+        for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
+            reference::margins(model, row, &mut expected);
+            assert_eq!(bits(margins), bits(&expected), "{kernel:?}: {row:?}");
+        }
+    }
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    (1usize..300, 1usize..5, 0usize..40, 0u32..13, 0usize..4, any::<bool>()).prop_map(
+        |(features, outputs, trees, depth, categorical, any_library)| {
+            // Deep trees are large, so there are fewer of them.
+            let trees = trees * 6 / (depth as usize).max(6);
+            Shape { features, outputs, trees, depth, categorical, any_library }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_image_agrees_with_the_oracle(seed in any::<u64>(), shape in shapes()) {
+        let model = model(seed, shape);
+        agrees(&model, &rows(seed ^ 1, &model, 70));
+    }
+}
+
+#[test]
+fn symmetric_trees_agree_with_the_oracle() {
+    let mut symmetric_groups = 0;
+    for seed in 0..60 {
+        let any_library = seed % 2 == 0;
+        let categorical = [0, 2][seed as usize % 3 % 2];
+        let shape =
+            Shape { any_library, categorical, ..Shape::of(4, 1 + seed as usize % 2, 40, 9) };
+        let model = symmetric(seed, model(seed, shape));
+        agrees(&model, &rows(seed ^ 1, &model, 130));
+        let compiled = opened(&model);
+        let groups = compiled.sections().get(TILE_GROUPS);
+        symmetric_groups += groups.iter().filter(|group| group.form == TileForm::Symmetric).count();
+    }
+    assert!(symmetric_groups > 100, "{symmetric_groups}");
+}
+
+/// Leaf-wise trees, chains among them: with every kind of missing values, categories, precision and output.
+#[test]
+fn recoded_trees_agree_with_the_oracle() {
+    let mut coded = [0; CODE_LEVELS as usize + 1];
+    for seed in 0..100 * times() as u64 {
+        let shape = Shape {
+            any_library: seed % 3 != 0,
+            categorical: [0, 1, 3][seed as usize % 3],
+            ..Shape::of([1, 3, 10, 60][seed as usize % 4], 1 + seed as usize / 4 % 2, 40, 9)
+        };
+        let leaves =
+            [5, 12, 31, 33, 64, 100, 127, 200, 255, 256, 257, 1000, 3000][seed as usize % 13];
+        // Fewer of the large ones, so that codes pay; those of 257 leaves have more conditions than a
+        // segment.
+        let trees = if leaves > 257 { 6 } else { 40 };
+        let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
+        agrees(&model, &rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]));
+        for group in opened(&model).sections().get(TILE_GROUPS) {
+            coded[group.levels as usize] += u32::from(group.form == TileForm::Coded);
+        }
+    }
+    assert!(coded[4..].iter().all(|groups| *groups > 2), "{coded:?}");
+}
+
+#[test]
+fn categorical_models_agree_with_the_oracle_with_outcomes_and_without() {
+    let mut with_outcomes = 0;
+    for seed in 0..60 {
+        let shape = Shape {
+            categorical: 1 + seed as usize % 3,
+            any_library: seed % 5 == 0,
+            ..Shape::of(1 + seed as usize % 7, 1, 37, 2 + seed as u32 % 9)
+        };
+        let mut model = model(seed, shape);
+        let set = model.trees.iter_mut().find_map(|tree| tree.category_sets.last_mut());
+        // Too many codes for a table.
+        if let (true, Some(set)) = (seed % 2 == 0, set) {
+            set.words.resize(1 << 18, 1 << 31);
+        }
+        agrees(&model, &rows(seed ^ 1, &model, 70));
+        with_outcomes += usize::from(opened(&model).sections().outcome_slots().is_some());
+    }
+    assert!((20..40).contains(&with_outcomes), "{with_outcomes}");
+}
+
+#[test]
+fn models_of_unusual_shapes_agree_with_the_oracle() {
+    // Wide nodes for many features; every threshold met; base margins alone; lone leaves.
+    for (seed, shape, count) in [
+        (11, Shape { categorical: 5, ..Shape::of(40_000, 2, 21, 7) }, 20),
+        (21, Shape::of(1, 1, 37, 5), 3000),
+        (31, Shape::of(3, 3, 0, 0), 3),
+        (41, Shape::of(2, 1, 19, 0), 3),
+    ] {
+        let model = model(seed, shape);
+        agrees(&model, &rows(seed + 1, &model, count));
+    }
+}
+
+#[test]
+fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
+    let shape = Shape::of(5, 1, 3, 4);
+    let mut model = model(13, shape);
+    let inner = (1u32 << 17) - 1;
+    let split = |id| {
+        let [left, right] = [2 * id + 1, 2 * id + 2];
+        let threshold = f64::from(id % 1009) / 64.0 - 8.0;
+        Node::numerical(id % 5, threshold, id % 3 == 0, [left, right], 0.0, 0.0)
+    };
+    let leaf = |id| Node::Leaf { value: f64::from(id), cover: 0.0 };
+    let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
+    model.trees[1] = Tree::of(nodes, 17);
+    let looks = Cell::new(0);
+    let compiled = CompiledModel::open(
+        compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap(),
+    )
+    .unwrap();
+    // Of 262,143 nodes, every 16,384 in each of four passes.
+    assert!(looks.get() > 4 * 16, "{} looks for a cancel", looks.get());
+    let kinds: Vec<GroupKind> =
+        compiled.sections().get(GROUPS).iter().map(|group| group.kind).collect();
+    assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
+    agrees(&model, &rows(14, &model, 300));
+}
+
+/// XGBoost's margin of a base score of one half is -0.0, and stays that where no tree adds to it.
+#[test]
+fn a_sum_of_nothing_keeps_its_sign() {
+    let file = br#"{"version": [3, 4, 1], "learner": {
+        "objective": {"name": "binary:logistic"},
+        "learner_model_param":
+            {"base_score": "5E-1", "num_class": "0", "num_feature": "1", "num_target": "2"},
+        "gradient_booster": {"name": "gbtree", "model": {
+            "gbtree_model_param": {"num_trees": "1"}, "tree_info": [0], "trees": [{
+                "tree_param": {"num_nodes": "1"}, "left_children": [-1], "right_children": [-1],
+                "split_indices": [0], "split_conditions": [0.25], "default_left": [0],
+                "loss_changes": [0], "sum_hessian": [1]}]}}}}"#;
+    let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
+    let mut margins = [1.0f32; 2];
+    reference::margins(&model, &[0.0f64], &mut margins);
+    assert_eq!(bits(&margins), bits(&[0.25f32, -0.0]));
+    agrees(&model, &[vec![0.0]]);
+}
+
+/// Two features with more thresholds than 16 bits count, of which one is missing to the right.
+#[test]
+fn ranks_of_many_thresholds_agree_with_the_oracle() {
+    let shape = Shape::of(2, 1, 540, 2);
+    let mut model = model(17, shape);
+    let inner = (1u32 << 8) - 1;
+    for (index, tree) in (0u32..).zip(&mut model.trees) {
+        let split = |id| {
+            let feature = index % 2;
+            let threshold = f64::from(id * 271 + index / 2) / 16.0;
+            let children = [2 * id + 1, 2 * id + 2];
+            Node::numerical(feature, threshold, feature == 0, children, 0.0, 0.0)
+        };
+        let leaf = |id| Node::Leaf { value: f64::from((id * 37 + index) % 101), cover: 0.0 };
+        *tree =
+            Tree::of((0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect(), 8);
+    }
+    let columns = opened(&model).sections().get(CONDITION_COLUMNS).len();
+    assert!(columns > 2 * MAX_SHARING, "{columns} columns");
+    agrees(&model, &rows(18, &model, 600));
+}
+
+/// A hundred thousand rows and more, in batches of all sizes.
+#[test]
+fn kernels_agree_with_the_oracle_on_many_rows() {
+    let shape = |features, outputs, trees, depth, categorical| {
+        let any_library = [5, 7, 8, 13].contains(&depth) && categorical != 4;
+        Shape { categorical, any_library, ..Shape::of(features, outputs, trees, depth) }
+    };
+    let shapes = [
+        // All in one chunk; several chunks and levels; more thresholds than a column has ranks.
+        shape(10, 1, 25, 6, 0),
+        shape(7, 1, 150, 5, 0),
+        shape(3, 1, 90, 8, 0),
+        Shape::of(3, 1, 90, 8),
+        shape(2, 3, 70, 7, 0),
+        // Deep trees, with and without codes; codes alone; more cuts than a segment has.
+        shape(20, 1, 24, 12, 0),
+        shape(9, 2, 20, 13, 3),
+        shape(12, 1, 60, 6, 1),
+        shape(150, 1, 70, 8, 4),
+    ];
+    let mut random = Random(91);
+    let mut count = 0;
+    while count < 100_000 * times() {
+        for shape in shapes {
+            let seed = random.next();
+            let model = model(seed, shape);
+            let most = [20, 130, 600, 1000][random.below(4)];
+            let batch = 1 + random.below(most);
+            agrees(&model, &rows(seed ^ 1, &model, batch));
+            count += batch;
+        }
+    }
+}
+
+#[test]
+fn a_call_takes_fewer_rows_of_a_deep_forest() {
+    let shape = Shape::of(3, 1, 480, 6);
+    let mut model = model(33, shape);
+    let rows_per_call = |model: &Ensemble| opened(model).rows_per_call();
+    assert_eq!(rows_per_call(&model), 512);
+    // What is said of the depth is what is walked, to the deepest of each sixteen.
+    model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
+    assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
+}
+
+fn image_of(task: Task, transform: Transform, outputs: usize) -> CompiledModel<impl StableBytes> {
+    let shape = Shape::of(2, outputs, 4, 2);
+    let mut model = model(51, shape);
+    model.objective.task = task;
+    model.objective.transform = transform;
+    if transform == Transform::Identity {
+        (model.objective.class_by, model.objective.class_threshold) = (ClassBy::Margin, 0.0);
+    }
+    opened(&model)
+}
+
+#[test]
+fn classes_follow_the_margins() {
+    let binary = image_of(Task::Binary, Transform::Logistic, 1);
+    assert_eq!(binary.class(&mut [0.0f32]), Some(0), "one half is not above one half");
+    assert_eq!(binary.class(&mut [0.1f32]), Some(1));
+    // Above zero, but its logistic rounds to one half.
+    assert_eq!(binary.class(&mut [1e-9f32]), Some(0));
+    let raw = image_of(Task::Binary, Transform::Identity, 1);
+    assert_eq!([raw.class(&mut [1e-9f32]), raw.class(&mut [0.0f32])], [Some(1), Some(0)]);
+    let several = image_of(Task::Multiclass, Transform::ArgMax, 3);
+    assert_eq!(several.class(&mut [1.0f32, 2.0, 2.0]), Some(1));
+    assert_eq!(several.num_values(), 1);
+    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&mut [1.0f32]), None);
+    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&mut [1.0f32, 1.0]), None);
+}
+
+#[test]
+fn of_equal_probabilities_the_first_decides() {
+    let file = include_bytes!("../../tests/golden/tie.json");
+    let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
+    let compiled = opened(&model);
+    let mut margins = [0.0f32; 3];
+    compiled.margins(&mut Scratch::new(&compiled), &[0.0], &mut margins).unwrap();
+    assert!(margins[0] < margins[1], "{margins:?}");
+    assert_eq!(compiled.class(&mut margins), Some(0), "{margins:?}");
+}
+
+#[test]
+fn wrong_lengths_are_errors() {
+    let shape = Shape { categorical: 3, ..Shape::of(3, 2, 20, 4) };
+    let compiled = opened(&model(61, shape));
+    let mut scratch = Scratch::new(&compiled);
+    let refused = |result: crate::Result<()>, what: &str| {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::RowLength, what));
+    };
+    let mut margins = |features: usize, out: usize| {
+        let row = vec![0.5; features];
+        compiled.margins(&mut scratch, &row, &mut vec![0.0f32; out])?;
+        compiled.margins_from(&mut scratch, &row, &mut vec![0.0f64; out])?;
+        compiled.leaves(&mut scratch, &row, &mut vec![0; 10 * out])
+    };
+    margins(3, 2).unwrap();
+    refused(margins(2, 2), "there are 2 features, not 3");
+    refused(margins(4, 2), "there are 4 features, not 3");
+    refused(margins(3, 1), "there is room for 1 numbers, not for 2");
+    refused(margins(3, 3), "there is room for 3 numbers, not for 2");
+    let leaves =
+        |out: usize| compiled.leaves(&mut Scratch::new(&compiled), &[0.5; 3], &mut vec![0; out]);
+    refused(leaves(19), "there is room for 19 numbers, not for 20");
+    let mut scratch = BatchScratch::new(&compiled);
+    let mut batch = |numbers: usize, out: usize| {
+        compiled.margins_batch(&mut scratch, &vec![0.5; numbers], &mut vec![0.0f64; out])
+    };
+    batch(0, 0).unwrap();
+    batch(600, 400).unwrap();
+    refused(batch(601, 400), "there are 601 features, not 600");
+    refused(batch(600, 399), "there is room for 399 numbers, not for 400");
+    let mut scratch = ContributionScratch::default();
+    let mut explained = |numbers: usize, out: usize| {
+        let rows = vec![0.5; numbers];
+        compiled.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], Cancel::never())?;
+        compiled.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], Cancel::never())
+    };
+    explained(6, 2).unwrap();
+    refused(explained(7, 2), "there are 7 features, not 6");
+    refused(explained(6, 1), "there is room for 8 numbers, not for 16");
+}
+
+#[test]
+fn scratch_of_another_image_is_taken() {
+    let small = Shape::of(2, 1, 5, 3);
+    let large = Shape { features: 90, ..small };
+    let [small, large] = [small, large].map(|shape| model(71, shape));
+    let [small_image, large_image] = [&small, &large].map(opened);
+    let mut scratch = Scratch::new(&small_image);
+    let (mut margin, mut expected) = ([0.0f32], [0.0f32]);
+    for (model, compiled) in [(&large, &large_image), (&small, &small_image)] {
+        let row = &rows(72, model, 1)[0];
+        compiled
+            .margins(&mut scratch, &narrowed(compiled, std::slice::from_ref(row))[0], &mut margin)
+            .unwrap();
+        reference::margins(model, row, &mut expected);
+        assert_eq!(margin, expected);
+    }
+}
+
+#[test]
+fn categories_are_found_by_value() {
+    let shape = Shape::of(4, 1, 1, 1);
+    let model = with_categories(model(81, shape));
+    let compiled = opened(&model);
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|feature| compiled.is_categorical(feature)),
+        [true, true, true, false, false]
+    );
+    let text = compiled.categories(0).unwrap();
+    let codes = ["Zürich", "", "Aachen", "aachen", "Z", "b"].map(|word| text.code_of_text(word));
+    assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None, None]);
+    assert_eq!((text.code_of_integer(0), text.code_of_float(0.0)), (None, None));
+    let integers = compiled.categories(1).unwrap();
+    let codes = [7, -3, i64::MAX, 0, 1].map(|number| integers.code_of_integer(number));
+    assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None]);
+    let floats = compiled.categories(2).unwrap();
+    let codes =
+        [1.5, 0.0, -0.0, f64::INFINITY, -2.0, f64::NAN].map(|number| floats.code_of_float(number));
+    assert_eq!(codes, [Some(0), Some(1), Some(1), Some(2), Some(3), None]);
+    let crossed = [7.0, -0.0, 7.5, 1e19].map(|number| integers.code_of_float(number));
+    assert_eq!(crossed, [Some(0), Some(3), None, None]);
+    assert_eq!([0, -2, 1].map(|number| floats.code_of_integer(number)), [Some(1), Some(3), None]);
+    assert!(compiled.categories(3).is_none() && compiled.categories(4).is_none());
+}

@@ -1,0 +1,169 @@
+//! The oracle: contributions and interactions as they are defined, over the checked model, in f64.
+//!
+//! Nothing here is fast. Each leaf is a game of the features on its path: a coalition has the leaf's
+//! value times, for each feature in it, whether the row takes the path at all its splits, and for each
+//! other one the product of its splits' shares. The Shapley value of a feature is the mean of what it
+//! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
+//! polynomial; all its terms are positive. No quadrature is used.
+
+use crate::ensemble::{Ensemble, Node, Precision, Split, Tree, TreeOutput};
+use crate::eval::reference::goes_left;
+use crate::lower::points::share;
+
+/// A feature on a path.
+#[derive(Clone, Copy)]
+struct Player {
+    feature: usize,
+    /// 1 if the row takes the path at all of its splits, else 0.
+    taken: f64,
+    share: f64,
+}
+
+/// The contributions of a row, in the order of [`crate::compiled::CompiledModel::contributions`].
+pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
+    let width = model.num_features() + 1;
+    let mut sums = vec![0.0; model.num_outputs() * width];
+    for tree in model.trees() {
+        each_leaf(model, tree, features, &mut |players, values| {
+            let mean: f64 = players.iter().map(|player| player.share).product();
+            for (output, value) in values {
+                sums[output * width + width - 1] += value * mean;
+            }
+            for (index, player) in players.iter().enumerate() {
+                let worth = (player.taken - player.share) * coalitions(players, &[index]);
+                for (output, value) in values {
+                    sums[output * width + player.feature] += value * worth;
+                }
+            }
+        });
+    }
+    finish(model, &mut sums);
+    sums
+}
+
+/// The interactions of a row, in the order of [`crate::compiled::CompiledModel::interactions`].
+pub fn interactions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
+    let width = model.num_features() + 1;
+    let mut sums = vec![0.0; model.num_outputs() * width * width];
+    for tree in model.trees() {
+        each_leaf(model, tree, features, &mut |players, values| {
+            for (i, one) in players.iter().enumerate() {
+                for (j, other) in players.iter().enumerate().filter(|(j, _)| *j != i) {
+                    let alone = (one.taken - one.share) * (other.taken - other.share);
+                    let worth = 0.5 * alone * coalitions(players, &[i, j]);
+                    for (output, value) in values {
+                        sums[(output * width + one.feature) * width + other.feature] +=
+                            value * worth;
+                    }
+                }
+            }
+        });
+    }
+    let scale = scale(model);
+    sums.iter_mut().for_each(|sum| *sum *= scale);
+    let own = contributions(model, features);
+    for (row, (sums, own)) in sums.chunks_exact_mut(width).zip(own).enumerate() {
+        sums[row % width] = own - sums.iter().sum::<f64>();
+    }
+    sums
+}
+
+/// The weighted sum, over all coalitions of players but those left out, of the products of their parts.
+fn coalitions(players: &[Player], left_out: &[usize]) -> f64 {
+    // Coefficient k: the sum over coalitions of k players.
+    let mut coefficients = vec![1.0];
+    for (index, player) in players.iter().enumerate() {
+        if left_out.contains(&index) {
+            continue;
+        }
+        coefficients.push(0.0);
+        for k in (0..coefficients.len()).rev() {
+            let joins = if k > 0 { coefficients[k - 1] * player.taken } else { 0.0 };
+            coefficients[k] = coefficients[k] * player.share + joins;
+        }
+    }
+    let others = coefficients.len() - 1;
+    // k! (others - k)! / (others + 1)!
+    let mut weight = 1.0 / (others + 1) as f64;
+    let mut sum = 0.0;
+    for (k, coefficient) in coefficients.iter().enumerate() {
+        sum += weight * coefficient;
+        weight *= (k + 1) as f64 / (others - k).max(1) as f64;
+    }
+    sum
+}
+
+/// What is done with a path's players and the values of its leaf, by output.
+type Visit<'a> = dyn FnMut(&[Player], &[(usize, f64)]) + 'a;
+
+/// Calls `visit` with the players of every leaf's path, and its values by output.
+fn each_leaf<V: Copy + Into<f64>>(
+    model: &Ensemble,
+    tree: &Tree,
+    features: &[V],
+    visit: &mut Visit<'_>,
+) {
+    let mut open = vec![(0u32, Vec::<Player>::new())];
+    while let Some((id, players)) = open.pop() {
+        let node = &tree.nodes()[id as usize];
+        let Some(split) = node.split() else {
+            visit(&players, &leaf_values(model, tree, id));
+            continue;
+        };
+        let left = goes_left(model, tree, split, features);
+        for (child, taken) in [split.left, split.right].into_iter().zip([left, !left]) {
+            let mut players = players.clone();
+            let feature = split.feature as usize;
+            let share = share(cover(tree, child), cover(tree, id));
+            let taken = f64::from(u8::from(taken));
+            match players.iter_mut().find(|player| player.feature == feature) {
+                Some(player) => {
+                    player.taken *= taken;
+                    player.share *= share;
+                }
+                None => players.push(Player { feature, taken, share }),
+            }
+            open.push((child, players));
+        }
+    }
+}
+
+/// As they are added to the sums: times the tree's weight, in the precision of sums.
+fn leaf_values(model: &Ensemble, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
+    let first = match tree.output() {
+        TreeOutput::One(output) => output as usize,
+        TreeOutput::All => 0,
+    };
+    let rounded = |value| match model.sum_precision() {
+        Precision::Single => f64::from(value as f32),
+        Precision::Double => value,
+    };
+    (first..).zip(tree.leaf_values(id, model.num_outputs()).map(rounded)).collect()
+}
+
+fn cover(tree: &Tree, id: u32) -> f32 {
+    match tree.nodes()[id as usize] {
+        Node::Leaf { cover, .. }
+        | Node::LeafVector { cover, .. }
+        | Node::Split(Split { cover, .. }) => cover,
+        Node::Deleted => 0.0,
+    }
+}
+
+fn scale(model: &Ensemble) -> f64 {
+    let scaling = &model.scaling;
+    if scaling.in_margin { scaling.scale / scaling.divisor } else { 1.0 }
+}
+
+/// Makes the sums add up to the margins.
+fn finish(model: &Ensemble, sums: &mut [f64]) {
+    let width = model.num_features() + 1;
+    for (output, own) in sums.chunks_exact_mut(width).enumerate() {
+        own[width - 1] += f64::from(model.base_margin()[output]);
+        own.iter_mut().for_each(|sum| *sum *= scale(model));
+        // There are none where all are 0.
+        if let (true, Some(bias)) = (model.scaling.in_margin, model.scaling.bias.get(output)) {
+            own[width - 1] += bias;
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a file says about itself: the objective, the classes, the release that wrote it.
+//!
+//! `cbm` has a list of keys and texts, some of which are JSON; JSON files have the same keys, with some
+//! of these texts unpacked.
+
+use crate::format::catboost::objective::Classes;
+use crate::format::json::Json;
+use crate::format::reader::{Reader, ValueKind, object};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
+
+#[derive(Default)]
+pub(super) struct Info {
+    pub(super) version: [u32; 3],
+    pub(super) objective: Option<String>,
+    pub(super) classes: Classes,
+    /// The margin above which a row is of class 1, where the model has a threshold of its own.
+    pub(super) class_threshold: Option<f64>,
+    /// Short texts: when the model was trained, its identifier, what the user stored.
+    pub(super) attributes: Vec<(String, String)>,
+}
+
+/// Longer texts than this are options of the training and its history.
+const MAX_ATTRIBUTE: usize = 256;
+/// More than these are not kept.
+const MAX_ATTRIBUTES: usize = 256;
+
+impl Info {
+    /// Reads the object in a JSON file.
+    pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Self> {
+        let mut info = Info::default();
+        object(reader, |reader, key| match reader.kind()? {
+            ValueKind::String => {
+                let text = reader.string()?;
+                info.add(key, &text, limits, Cancel::never())
+            }
+            ValueKind::Object => info.add_json(reader, key, limits),
+            _ => reader.skip(),
+        })?;
+        Ok(info)
+    }
+
+    /// The best iteration of a training with rows for evaluation, which CatBoost counts from 0 as XGBoost
+    /// does. It stands in the training's history, of which nothing else is read, and which may be anything.
+    fn add_best_iteration(&mut self, history: &str, cancel: Cancel<'_>) {
+        let mut json = Json::new(history.as_bytes(), cancel);
+        let mut best = None;
+        let read = object(&mut json, |reader, key| match key {
+            "metrics" => object(reader, |reader, key| match key {
+                "best_iteration" => {
+                    best = Some(reader.integer()?);
+                    Ok(())
+                }
+                _ => reader.skip(),
+            }),
+            _ => reader.skip(),
+        });
+        if let (Ok(()), Some(best @ 0..)) = (read, best) {
+            self.attributes.push(("best_iteration".to_owned(), best.to_string()));
+        }
+    }
+
+    /// Adds a text by its key.
+    pub(super) fn add(
+        &mut self,
+        key: &str,
+        text: &str,
+        limits: &Limits,
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        match key {
+            "params" | "loss_function" | "class_params" | "multiclass_params" => {
+                let mut json = Json::new(text.as_bytes(), cancel);
+                let read = self.add_json(&mut json, key, limits).and_then(|()| json.finish());
+                // An offset in the text is none in the file.
+                read.map_err(|error| {
+                    Error::new(error.kind(), format!("\"{key}\": {}", error.message()))
+                })?;
+            }
+            "training" => self.add_best_iteration(text, cancel),
+            "catboost_version_info" => self.version = version(text),
+            "binclass_probability_threshold" => self.class_threshold = Some(threshold(text)?),
+            _ if text.len().max(key.len()) <= MAX_ATTRIBUTE
+                && self.attributes.len() < MAX_ATTRIBUTES =>
+            {
+                self.attributes.push((key.to_owned(), text.to_owned()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add_json<'a, R: Reader<'a>>(
+        &mut self,
+        reader: &mut R,
+        key: &str,
+        limits: &Limits,
+    ) -> Result<()> {
+        match key {
+            "params" => object(reader, |reader, key| match key {
+                "loss_function" => self.add_json(reader, key, limits),
+                _ => reader.skip(),
+            }),
+            "loss_function" => object(reader, |reader, key| match key {
+                "type" => {
+                    self.objective = Some(reader.string()?.into_owned());
+                    Ok(())
+                }
+                _ => reader.skip(),
+            }),
+            "class_params" | "multiclass_params" => {
+                self.classes = Classes::read(reader, limits)?;
+                Ok(())
+            }
+            _ => reader.skip(),
+        }
+    }
+}
+
+/// The release in a description that names its tag, or zeros.
+fn version(description: &str) -> [u32; 3] {
+    let mut version = [0; 3];
+    let Some((_, rest)) = description.split_once("tags/v") else { return version };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let parts = rest.get(..end).unwrap_or_default().split('.');
+    for (part, text) in version.iter_mut().zip(parts) {
+        *part = text.parse().unwrap_or(0);
+    }
+    version
+}
+
+/// The margin whose logistic function is a probability.
+fn threshold(probability: &str) -> Result<f64> {
+    let probability: Option<f64> = probability.parse().ok();
+    match probability.filter(|probability| *probability > 0.0 && *probability < 1.0) {
+        Some(probability) => Ok(-(1.0 / probability - 1.0).ln()),
+        None => {
+            let message = "the probability threshold is not between 0 and 1";
+            Err(Error::new(ErrorKind::Parameter, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_read() {
+        let text = "Git info:\n    Commit: 0bcf\n    Branch: tags/v1.2.8\n    Summary: x";
+        assert_eq!(version(text), [1, 2, 8]);
+        assert_eq!(version("Branch: tags/v1.2\n"), [1, 2, 0]);
+        assert_eq!(version("Branch: tags/v"), [0; 3]);
+        assert_eq!(version("Branch: trunk"), [0; 3]);
+    }
+
+    #[test]
+    fn the_best_iteration_is_read_from_a_history_that_may_be_anything() {
+        let added = |history: &str| {
+            let mut info = Info::default();
+            info.add("training", history, &Limits::default(), Cancel::never()).unwrap();
+            info.attributes
+        };
+        let best = [("best_iteration".to_owned(), "7".to_owned())];
+        let history = r#"{"metrics": {"x": [{}], "best_iteration": 7, "y": 1}, "z": null}"#;
+        assert_eq!(added(history), best);
+        for other in ["", "{", "[]", r#"{"metrics": 1}"#, r#"{"metrics": {"best_iteration": -1}}"#]
+        {
+            assert_eq!(added(other), []);
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_a_probability() {
+        assert_eq!(threshold("0.5").unwrap(), 0.0);
+        for wrong in ["0", "1", "NaN", "x", ""] {
+            assert_eq!(threshold(wrong).unwrap_err().kind(), ErrorKind::Parameter, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! CatBoost's models, as JSON and as `cbm`, its binary format.
+//!
+//! `json` and `cbm` read a file into the same [`File`]; `build` makes a model of it. `features` says
+//! what a split tests, `tree` makes nodes of trees, `info` reads what the file says about itself,
+//! `objective` and `labels` what its values mean, `hash` how a category becomes a number, and
+//! `flatbuffer` reads the tables of `cbm`.
+//!
+//! What is true of CatBoost's files alone: a split sends a row to bit 1 if its value is above a border,
+//! or if its category has a hash; a symmetric tree has one split per level, and a leaf per combination
+//! of bits; leaves are summed in f64, and scaled and shifted after that. Files are written by
+//! `OutputModel` in catboost/libs/model/model_export and by catboost/libs/model/json_model_helpers.cpp;
+//! they are evaluated by catboost/libs/model/cpu/evaluator_impl.cpp, whose one-row and batch
+//! evaluators add leaves in the same order.
+
+mod cbm;
+mod features;
+mod flatbuffer;
+mod info;
+mod json;
+mod objective;
+mod splits;
+mod tree;
+
+pub(super) use crate::format::catboost::cbm::read as read_cbm;
+pub(super) use crate::format::catboost::json::read as read_json;
+
+use crate::ensemble::{Builder, Ensemble, EnsembleParts, Precision, Scaling, in_tree};
+use crate::format::catboost::features::Features;
+use crate::format::catboost::info::Info;
+use crate::format::catboost::splits::{Bins, Dictionaries, Split};
+use crate::format::catboost::tree::RawTree;
+use crate::format::reader::CancelChecks;
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
+
+/// What a file holds.
+pub(super) struct File {
+    info: Info,
+    features: Features,
+    trees: Vec<RawTree>,
+    scale: f64,
+    /// None, one for all, or one per dimension.
+    bias: Vec<f64>,
+}
+
+pub(in crate::format) fn build(
+    file: File,
+    format: &'static str,
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<Ensemble> {
+    let File { info, features, trees, scale, bias } = file;
+    let num_features = features.count(limits)?;
+    let outputs = outputs(&trees, &bias)?;
+    let bins = Bins::of(&features);
+    let mut checks = CancelChecks::new(cancel);
+    let mut splits: Vec<Vec<Split>> = Vec::new();
+    for (index, tree) in trees.iter().enumerate() {
+        let of_tree = tree.splits.iter().map(|split| {
+            checks.count()?;
+            bins.split(*split)
+        });
+        splits.push(of_tree.collect::<Result<_>>().map_err(|error| in_tree(error, index))?);
+        checks.count()?;
+    }
+    drop(bins);
+    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut checks);
+    let columns =
+        features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
+    let objective = objective::of(&info, outputs)?;
+    let parts = EnsembleParts {
+        format,
+        version: info.version,
+        class_labels: info.classes.of(objective.task(), outputs),
+        objective,
+        value_precision: Precision::Single,
+        sum_precision: Precision::Double,
+        base_score: (0..outputs).map(|output| of_output(&bias, output) as f32).collect(),
+        base_margin: vec![0.0; outputs],
+        scaling: Scaling {
+            scale,
+            bias: (0..outputs).map(|output| of_output(&bias, output)).collect(),
+            ..Scaling::default()
+        },
+        num_features,
+        feature_names: columns.names,
+        feature_types: columns.types,
+        categories: columns.categories,
+        ranks: Vec::new(),
+        attributes: info.attributes,
+    };
+    let mut builder = Builder::new(parts, limits)?;
+    let mut set_words = limits.set_words();
+    let count = trees.len();
+    for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {
+        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words, &mut checks);
+        let parts = parts.map_err(|error| in_tree(error, index))?;
+        builder.add_tree(parts, checks.cancel())?;
+        checks.check()?;
+    }
+    // No more trees than the limit, which is below 2^32.
+    builder.finish((0..=count as u32).collect())
+}
+
+/// A bias may be one for all outputs, or absent.
+fn of_output(bias: &[f64], output: usize) -> f64 {
+    let place = if bias.len() == 1 { 0 } else { output };
+    bias.get(place).copied().unwrap_or(0.0)
+}
+
+/// Number of values per leaf, the same in all trees.
+fn outputs(trees: &[RawTree], bias: &[f64]) -> Result<usize> {
+    let fault = |message: String| Error::new(ErrorKind::Length, message);
+    let mut outputs = None;
+    for (index, tree) in trees.iter().enumerate() {
+        let of_tree = tree.dimensions().ok_or_else(|| {
+            in_tree(fault("the values of a tree's leaves do not come out even".to_owned()), index)
+        })?;
+        if outputs.is_some_and(|outputs| outputs != of_tree) {
+            let message = format!("a leaf has {of_tree} values, and one of the first tree not");
+            return Err(in_tree(fault(message), index));
+        }
+        outputs = Some(of_tree);
+    }
+    let outputs = outputs.unwrap_or(bias.len().max(1));
+    if bias.len() > 1 && bias.len() != outputs {
+        return Err(fault(format!("model has {} biases for {outputs} outputs", bias.len())));
+    }
+    Ok(outputs)
+}

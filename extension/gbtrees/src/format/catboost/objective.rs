@@ -1,0 +1,182 @@
+//! CatBoost's objectives: how margins become values, and what those are good for.
+//!
+//! Values are what the library's scikit-learn wrappers return by default: probabilities of classifiers
+//! (`predict_proba`), the exponential for Poisson and Tweedie, mean and variance for
+//! RMSEWithUncertainty, and margins else (python-package/catboost/core.py). An objective that is not
+//! here, a user's own for one, is refused: its values may be transformed in a way not known here.
+
+use crate::ensemble::{ClassBy, Objective, Task, Transform};
+use crate::format::catboost::info::Info;
+use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::format::sniff::{shown, unsupported};
+use crate::{Error, ErrorKind, Limits, Result};
+
+/// How many values a leaf has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dimensions {
+    One,
+    Two,
+    Several,
+}
+
+use Dimensions::{One, Several, Two};
+
+#[rustfmt::skip]
+const TABLE: &[(&str, Transform, Task, Dimensions)] = &[
+    ("RMSE", Transform::Identity, Task::Regression, One),
+    ("MAE", Transform::Identity, Task::Regression, One),
+    ("Quantile", Transform::Identity, Task::Regression, One),
+    ("GroupQuantile", Transform::Identity, Task::Regression, One),
+    ("LogLinQuantile", Transform::Identity, Task::Regression, One),
+    ("Expectile", Transform::Identity, Task::Regression, One),
+    ("MAPE", Transform::Identity, Task::Regression, One),
+    ("Huber", Transform::Identity, Task::Regression, One),
+    ("LogCosh", Transform::Identity, Task::Regression, One),
+    ("Lq", Transform::Identity, Task::Regression, One),
+    ("Poisson", Transform::Exponential, Task::Regression, One),
+    ("Tweedie", Transform::Exponential, Task::Regression, One),
+    ("Cox", Transform::Identity, Task::Regression, One),
+    ("SurvivalAft", Transform::Identity, Task::Regression, One),
+    ("RMSEWithUncertainty", Transform::MeanVariance, Task::Regression, Two),
+    ("MultiRMSE", Transform::Identity, Task::Regression, Several),
+    ("MultiRMSEWithMissingValues", Transform::Identity, Task::Regression, Several),
+    ("MultiQuantile", Transform::Identity, Task::Regression, Several),
+    ("MultiLogloss", Transform::Logistic, Task::Regression, Several),
+    ("MultiCrossEntropy", Transform::Logistic, Task::Regression, Several),
+    ("Logloss", Transform::Logistic, Task::Binary, One),
+    ("CrossEntropy", Transform::Logistic, Task::Binary, One),
+    ("Focal", Transform::Logistic, Task::Binary, One),
+    ("MultiClass", Transform::Softmax, Task::Multiclass, Several),
+    ("MultiClassOneVsAll", Transform::Logistic, Task::Multiclass, Several),
+    ("PairLogit", Transform::Identity, Task::Ranking, One),
+    ("PairLogitPairwise", Transform::Identity, Task::Ranking, One),
+    ("YetiRank", Transform::Identity, Task::Ranking, One),
+    ("YetiRankPairwise", Transform::Identity, Task::Ranking, One),
+    ("LambdaMart", Transform::Identity, Task::Ranking, One),
+    ("StochasticFilter", Transform::Identity, Task::Ranking, One),
+    ("StochasticRank", Transform::Identity, Task::Ranking, One),
+    ("QueryRMSE", Transform::Identity, Task::Ranking, One),
+    ("QuerySoftMax", Transform::Identity, Task::Ranking, One),
+    ("QueryCrossEntropy", Transform::Identity, Task::Ranking, One),
+];
+
+/// The objective of a model with so many values per leaf.
+pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
+    let Some(name) = &info.objective else {
+        let message = "the model does not say what its objective is";
+        return Err(Error::new(ErrorKind::MissingKey, message));
+    };
+    let Some(&(_, transform, task, wanted)) = TABLE.iter().find(|entry| entry.0 == name) else {
+        let hint = "Train the model with one of the objectives that docs/formats.md lists.";
+        return Err(unsupported(&format!("objective \"{}\"", shown(name)), hint));
+    };
+    let fits = match wanted {
+        One => dimensions == 1,
+        Two => dimensions == 2,
+        Several => true,
+    };
+    if !fits {
+        let message = format!("a model for objective \"{name}\" has {dimensions} values per leaf");
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    Ok(Objective {
+        name: name.clone(),
+        transform,
+        slope: 1.0,
+        task,
+        class_by: ClassBy::Margin,
+        class_threshold: info.class_threshold.unwrap_or(0.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, entry) in TABLE.iter().enumerate() {
+            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
+            let info = Info { objective: Some(entry.0.to_owned()), ..Info::default() };
+            let dimensions = if entry.3 == One { 1 } else { 2 };
+            assert_eq!(of(&info, dimensions).unwrap().name(), entry.0);
+        }
+    }
+
+    #[test]
+    fn others_are_refused() {
+        let info = |name: &str| Info { objective: Some(name.to_owned()), ..Info::default() };
+        let kind = |info: &Info, dimensions| of(info, dimensions).unwrap_err().kind();
+        assert_eq!(kind(&info("PythonUserDefinedPerObject"), 1), ErrorKind::Unsupported);
+        assert_eq!(kind(&info("RMSE"), 2), ErrorKind::Parameter);
+        assert_eq!(kind(&info("RMSEWithUncertainty"), 1), ErrorKind::Parameter);
+        assert_eq!(kind(&Info::default(), 1), ErrorKind::MissingKey);
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Classes {
+    /// By the number of a label.
+    names: Vec<String>,
+    /// By output, the number of its label.
+    labels: Vec<f64>,
+}
+
+impl Classes {
+    pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Self> {
+        let mut classes = Classes::default();
+        let max = limits.outputs;
+        object(reader, |reader, key| {
+            match key {
+                "class_names" => classes.names = array(reader, max, "class names", name)?,
+                "class_to_label" => classes.labels = array(reader, max, "classes", number)?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(classes)
+    }
+
+    /// One name per class of a model with so many outputs, or nothing.
+    pub(super) fn of(self, task: Task, outputs: usize) -> Vec<String> {
+        let count = match task {
+            Task::Binary => 2,
+            Task::Multiclass => outputs,
+            Task::Regression | Task::Ranking => return Vec::new(),
+        };
+        let Classes { names, labels } = self;
+        let named = |label: &f64| -> Option<String> {
+            if names.is_empty() {
+                return Some(label.to_string());
+            }
+            // A label is a whole number, and one beyond the names has none.
+            names.get(*label as usize).cloned()
+        };
+        if labels.len() == count {
+            labels.iter().map(named).collect::<Option<_>>().unwrap_or_default()
+        } else if names.len() == count {
+            names
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// A name: text, a number or a boolean, as the labels of the training data were.
+fn name<'a, R: Reader<'a>>(reader: &mut R) -> Result<String> {
+    match reader.kind()? {
+        ValueKind::String => Ok(reader.string()?.into_owned()),
+        ValueKind::Bool => Ok(reader.boolean()?.to_string()),
+        _ => Ok(match reader.number()? {
+            Number::Integer(number) => number.to_string(),
+            Number::Float(number) => number.to_string(),
+        }),
+    }
+}
+
+pub(super) fn number<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
+    Ok(match reader.number()? {
+        Number::Integer(number) => number as f64,
+        Number::Float(number) => number,
+    })
+}

@@ -1,0 +1,210 @@
+//! What the splits of a file test.
+//!
+//! `cbm` names a split by its bin; JSON names the feature and what it is compared with too, and the two
+//! must agree, since CatBoost itself goes by the bin.
+
+use std::collections::HashMap;
+
+use crate::ensemble::{CategorySet, Comparison, MissingRule, Node, SplitCondition};
+use crate::format::catboost::features::{Features, NanTreatment};
+use crate::format::reader::CancelChecks;
+use crate::format::sniff::unsupported;
+use crate::{Error, ErrorKind, Result};
+
+/// A split as the file has it. Indices are those among features of a kind.
+#[derive(Clone, Copy)]
+pub(super) enum RawSplit {
+    Bin(i64),
+    Border {
+        index: i64,
+        border: f32,
+        bin: Option<i64>,
+    },
+    Category {
+        index: i64,
+        value: i32,
+        bin: Option<i64>,
+    },
+    /// One that tests statistics, or a value computed from text.
+    Unscored,
+}
+
+/// What sends a row to bit 1; `column` is one of the model's features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Split {
+    Above { column: u32, border: f32, missing_too: bool },
+    Is { column: u32, hash: u32 },
+}
+
+/// The splits by their bins.
+pub(super) struct Bins<'a> {
+    features: &'a Features,
+    /// The first bin of each numeric feature, then of each one-hot feature, then their number.
+    starts: Vec<usize>,
+    /// By index, the place of a numeric feature.
+    floats: HashMap<i64, usize>,
+    /// By index, the column of a categorical feature.
+    categorical: HashMap<i64, u32>,
+}
+
+impl<'a> Bins<'a> {
+    /// The bins of features whose columns have been counted.
+    pub(super) fn of(features: &'a Features) -> Self {
+        let floats = features.floats.iter().map(|feature| feature.borders.len());
+        let sizes = floats.chain(features.one_hots.iter().map(|feature| feature.values.len()));
+        let mut starts = vec![0];
+        let mut end = 0;
+        starts.extend(sizes.map(|size| {
+            end += size;
+            end
+        }));
+        let floats = features.floats.iter().enumerate();
+        let categorical = features.categorical.iter();
+        Bins {
+            features,
+            starts,
+            floats: floats.map(|(place, feature)| (feature.column.index, place)).collect(),
+            categorical: categorical.map(|all| (all.index, all.flat_index as u32)).collect(),
+        }
+    }
+
+    pub(super) fn split(&self, raw: RawSplit) -> Result<Split> {
+        let (split, bin) = match raw {
+            RawSplit::Bin(bin) => return self.at(bin),
+            RawSplit::Border { index, border, bin } => {
+                let place = self.floats.get(&index).copied();
+                let place = place.ok_or_else(|| no_feature("numeric", index))?;
+                (self.features.above(place, border), bin)
+            }
+            RawSplit::Category { index, value, bin } => (self.is(index, value)?, bin),
+            RawSplit::Unscored => {
+                let what = "a split on target statistics (CTR) or text";
+                return Err(unsupported(
+                    what,
+                    "Train the model with numbers and one-hot categories.",
+                ));
+            }
+        };
+        match bin {
+            Some(bin) if self.at(bin)? != split => {
+                let message = format!("a split differs from number {bin} of the features' splits");
+                Err(Error::new(ErrorKind::Parameter, message))
+            }
+            _ => Ok(split),
+        }
+    }
+
+    fn at(&self, bin: i64) -> Result<Split> {
+        let none = || {
+            let count = self.starts.last().copied().unwrap_or(0);
+            let message = format!("a split is number {bin} of {count}");
+            Error::new(ErrorKind::FeatureRange, message)
+        };
+        let bin = usize::try_from(bin).map_err(|_| none())?;
+        // Features without bins share their start with the next one.
+        let feature = self.starts.partition_point(|start| *start <= bin);
+        let feature = feature.checked_sub(1).ok_or_else(none)?;
+        let place = bin - self.starts.get(feature).copied().unwrap_or(bin);
+        if let Some(float) = self.features.floats.get(feature) {
+            let border = float.borders.get(place).ok_or_else(none)?;
+            return Ok(self.features.above(feature, *border));
+        }
+        let one_hot = self.features.one_hots.get(feature - self.features.floats.len());
+        let one_hot = one_hot.ok_or_else(none)?;
+        self.is(one_hot.index, *one_hot.values.get(place).ok_or_else(none)?)
+    }
+
+    fn is(&self, index: i64, value: i32) -> Result<Split> {
+        let column = self.categorical.get(&index).copied();
+        let column = column.ok_or_else(|| no_feature("categorical", index))?;
+        Ok(Split::Is { column, hash: value.cast_unsigned() })
+    }
+}
+
+fn no_feature(kind: &str, index: i64) -> Error {
+    let message = format!("a split tests {kind} feature {index}, which the model does not have");
+    Error::new(ErrorKind::FeatureRange, message)
+}
+
+impl Features {
+    /// The split at a border of the numeric feature at a place.
+    fn above(&self, place: usize, border: f32) -> Split {
+        let feature = self.floats.get(place);
+        let column = feature.map_or(0, |feature| feature.column.flat_index as u32);
+        let missing_too = feature.is_some_and(|feature| {
+            feature.has_nans && feature.nan_treatment == NanTreatment::Above
+        });
+        Split::Above { column, border, missing_too }
+    }
+}
+
+impl Split {
+    /// A row with bit 0 goes left. `set` is that of [`Dictionaries::set_of`].
+    pub(super) fn node(self, set: u32, [left, right]: [u32; 2], cover: f32) -> Node {
+        let (feature, condition, default_left) = match self {
+            Split::Above { column, border, missing_too } => {
+                let (comparison, threshold) = (Comparison::LessOrEqual, border.into());
+                let missing = MissingRule::Nan;
+                let condition = SplitCondition::Compare { comparison, threshold, missing };
+                (column, condition, !missing_too)
+            }
+            Split::Is { column, .. } => {
+                (column, SplitCondition::InSet { set, members_left: false }, true)
+            }
+        };
+        let gain = 0.0;
+        let split =
+            crate::ensemble::Split { feature, condition, default_left, left, right, gain, cover };
+        Node::Split(split)
+    }
+}
+
+/// The hashes that splits test, by columns: a hash's code is its place.
+pub(super) struct Dictionaries(Vec<Vec<u32>>);
+
+impl Dictionaries {
+    /// Of a model of so many columns.
+    pub(super) fn of<'s>(
+        splits: impl Iterator<Item = &'s Split>,
+        columns: usize,
+        checks: &mut CancelChecks<'_>,
+    ) -> Self {
+        let mut hashes = vec![Vec::new(); columns];
+        for split in splits {
+            checks.note();
+            if let Split::Is { column, hash } = split
+                && let Some(hashes) = hashes.get_mut(*column as usize)
+            {
+                hashes.push(*hash);
+            }
+        }
+        for hashes in &mut hashes {
+            hashes.sort_unstable_by(|a, b| {
+                checks.note();
+                a.cmp(b)
+            });
+            hashes.dedup();
+        }
+        Dictionaries(hashes)
+    }
+
+    /// Ascending; none for a column that no split tests by its category.
+    pub(super) fn of_column(&self, column: usize) -> &[u32] {
+        self.0.get(column).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds the set of a split that tests a category; returns its index, or 0 for other splits.
+    pub(super) fn set_of(
+        &self,
+        split: &Split,
+        sets: &mut Vec<CategorySet>,
+        words_left: &mut usize,
+    ) -> Result<u32> {
+        let Split::Is { column, hash } = split else { return Ok(0) };
+        let hashes = self.of_column(*column as usize);
+        // There are fewer hashes than bytes in the file, so a code is an i32.
+        let code = hashes.binary_search(hash).unwrap_or(hashes.len()) as i32;
+        sets.push(CategorySet::new(&[code], words_left)?);
+        Ok(sets.len() as u32 - 1)
+    }
+}

@@ -1,0 +1,151 @@
+//! The lines before the trees: sizes, objective, features.
+
+use crate::ensemble::{Objective, check_limit};
+use crate::format::lightgbm::lines::{Block, Lines};
+use crate::format::lightgbm::objective::objective;
+use crate::format::reader::CancelChecks;
+use crate::format::sniff::unsupported;
+use crate::{Error, ErrorKind, Limits, Result};
+
+pub(super) struct Header<'a> {
+    /// `v4` for one.
+    pub version: &'a str,
+    /// Trees per iteration, and so raw scores of a row.
+    pub outputs: usize,
+    pub objective: Objective,
+    /// Whether values are means over iterations: a random forest.
+    pub averages: bool,
+    pub feature_names: Vec<String>,
+    /// One per feature.
+    pub infos: Vec<FeatureInfo>,
+    /// The sizes of trees in bytes, where the file has them.
+    pub tree_sizes: Option<Vec<usize>>,
+}
+
+/// What the training data had in a feature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum FeatureInfo {
+    /// `none`: one value, or too few of the others to split by.
+    Trivial,
+    /// `[least:largest]`.
+    Numerical { least: f64, largest: f64 },
+    /// `3:-1:7`: codes, of which this is the largest.
+    Categorical { largest: i64 },
+}
+
+pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Header<'a>> {
+    let Some(first) = lines.next().filter(|line| line.ended) else {
+        return Err(lines.truncated(None));
+    };
+    debug_assert_eq!(first.bytes, b"tree", "the format was recognised by it");
+    let block = lines.block(None)?;
+    let version = block.required("version")?;
+    if !matches!(version.value, "v2" | "v3" | "v4") {
+        let what = format!(
+            "version \"{}\" of LightGBM's models",
+            crate::format::lightgbm::shown(version.value)
+        );
+        return Err(unsupported(&what, VERSION_HINT).at(version.place()));
+    }
+    let outputs = outputs(&block, limits)?;
+    let last = block.required("max_feature_idx")?;
+    let num_features = usize::try_from(last.number::<i32>()?)
+        .map_err(|_| last.error(ErrorKind::Parameter, "is negative, but a model has a feature"))?
+        + 1;
+    check_limit(num_features, limits.features, "features")
+        .map_err(|error| error.at(last.place()))?;
+    Ok(Header {
+        version: version.value,
+        outputs,
+        objective: objective(block.get("objective"), outputs, lines.checks())?,
+        averages: block.get("average_output").is_some(),
+        feature_names: words(&block, "feature_names", num_features, lines)?
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        infos: feature_infos(&block, num_features, lines)?,
+        tree_sizes: tree_sizes(&block, limits, lines)?,
+    })
+}
+
+const VERSION_HINT: &str = "Models of LightGBM 2.1 to 4, versions v2 to v4, are read.";
+
+fn outputs(block: &Block<'_>, limits: &Limits) -> Result<usize> {
+    let classes = block.required("num_class")?;
+    let field = block.get("num_tree_per_iteration").unwrap_or(classes);
+    let outputs = field.number::<i32>()?;
+    if classes.number::<i32>()? != outputs {
+        let message = format!("is not the number of trees per iteration, which is {outputs}");
+        return Err(classes.error(ErrorKind::Parameter, &message));
+    }
+    let outputs = usize::try_from(outputs)
+        .ok()
+        .filter(|outputs| *outputs > 0)
+        .ok_or_else(|| field.error(ErrorKind::Parameter, "is not above 0"))?;
+    check_limit(outputs, limits.outputs, "outputs").map_err(|error| error.at(field.place()))?;
+    Ok(outputs)
+}
+
+/// The words of a line, one per feature.
+fn words<'a>(
+    block: &Block<'a>,
+    key: &str,
+    num_features: usize,
+    lines: &mut Lines<'_, '_>,
+) -> Result<Vec<&'a str>> {
+    let field = block.required(key)?;
+    let words = field.words(num_features, lines.checks());
+    if words.len() == num_features {
+        return Ok(words);
+    }
+    let found =
+        if words.len() > num_features { "more".to_owned() } else { words.len().to_string() };
+    let message = format!("has {found} values where {num_features} belong");
+    Err(field.error(ErrorKind::Length, &message))
+}
+
+fn feature_infos(
+    block: &Block<'_>,
+    num_features: usize,
+    lines: &mut Lines<'_, '_>,
+) -> Result<Vec<FeatureInfo>> {
+    let message = "has a value that is no range, no codes and not none";
+    let field = block.required("feature_infos")?;
+    words(block, "feature_infos", num_features, lines)?
+        .into_iter()
+        .map(|word| {
+            feature_info(word, lines.checks())
+                .ok_or_else(|| field.error(ErrorKind::Parameter, message))
+        })
+        .collect()
+}
+
+fn feature_info(word: &str, checks: &mut CancelChecks<'_>) -> Option<FeatureInfo> {
+    if word == "none" {
+        return Some(FeatureInfo::Trivial);
+    }
+    if let Some(range) = word.strip_prefix('[') {
+        let (least, largest) = range.strip_suffix(']')?.split_once(':')?;
+        return Some(FeatureInfo::Numerical {
+            least: least.parse().ok()?,
+            largest: largest.parse().ok()?,
+        });
+    }
+    let mut largest = i64::MIN;
+    for code in word.split(':') {
+        checks.note();
+        largest = largest.max(code.parse().ok()?);
+    }
+    Some(FeatureInfo::Categorical { largest })
+}
+
+fn tree_sizes(
+    block: &Block<'_>,
+    limits: &Limits,
+    lines: &mut Lines<'_, '_>,
+) -> Result<Option<Vec<usize>>> {
+    let Some(field) = block.get("tree_sizes") else { return Ok(None) };
+    let count = field.words(limits.trees, lines.checks()).len();
+    check_limit(count, limits.trees, "trees").map_err(|error: Error| error.at(field.place()))?;
+    field.numbers(count, lines.checks()).map(Some)
+}

@@ -1,0 +1,248 @@
+//! One tree: arrays with an entry per split, arrays with an entry per leaf, and category sets.
+//!
+//! A child below 0 is a leaf, `!child`. In the model splits keep their numbers and leaves come after
+//! them, so leaf `i` of a tree of `n` leaves is node `n - 1 + i`, and `first_leaf` lets it be reported
+//! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
+//! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
+
+use crate::ensemble::{
+    Categories, CategorySet, Comparison, MissingRule, Node, Split, SplitCondition, TreeOutput,
+    TreeParts, check_limit, in_tree, node_of, out_of_memory,
+};
+use crate::format::lightgbm::lines::Block;
+use crate::format::reader::CancelChecks;
+use crate::format::sniff::unsupported;
+use crate::{Error, ErrorKind, Result};
+
+/// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
+const ZERO: f64 = 1e-35_f32 as f64;
+
+/// The bits of a decision type.
+const CATEGORICAL: i8 = 1;
+const DEFAULT_LEFT: i8 = 2;
+
+/// Reads the tree at `index`; its nodes are taken off `nodes_left`.
+pub(super) fn read(
+    block: &Block<'_>,
+    index: usize,
+    output: u32,
+    nodes_left: &mut usize,
+    checks: &mut CancelChecks<'_>,
+) -> Result<TreeParts> {
+    let field = block.required("num_leaves")?;
+    let leaves = usize::try_from(field.number::<i32>()?)
+        .ok()
+        .filter(|leaves| *leaves > 0)
+        .ok_or_else(|| field.error(ErrorKind::Parameter, "is not above 0"))?;
+    let splits = leaves - 1;
+    check_limit(leaves + splits, *nodes_left, "nodes more")
+        .map_err(|error| error.at(field.place()))?;
+    *nodes_left -= leaves + splits;
+    if let Some(field) = block.get("is_linear")
+        && field.number::<i32>()? != 0
+    {
+        return Err(
+            unsupported("a tree with linear models in its leaves", LINEAR).at(field.place())
+        );
+    }
+    let values = block.required("leaf_value")?.numbers::<f64>(leaves, checks)?;
+    let covers = optional::<i32>(block, "leaf_count", leaves, checks)?;
+    let category_sets = read_sets(block, checks)?;
+    let mut nodes = Vec::new();
+    nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
+    if splits > 0 {
+        let arrays = Splits::read(block, splits, checks)?;
+        for split in 0..splits {
+            let node = arrays.node(split, leaves, category_sets.len());
+            nodes.push(node.map_err(|error| in_tree(error.at(node_of(split)), index))?);
+            checks.count()?;
+        }
+    }
+    let leaf = |(value, cover)| Node::Leaf { value, cover: cover as f32 };
+    nodes.extend(values.into_iter().zip(covers).map(leaf));
+    Ok(TreeParts {
+        nodes,
+        category_sets,
+        leaf_vectors: Vec::new(),
+        output: TreeOutput::One(output),
+        weight: 1.0,
+        first_leaf: splits as u32,
+    })
+}
+
+const LINEAR: &str = "Train the model without linear_tree.";
+
+/// Values that old releases do not write, or leave empty in a tree of one leaf; zeros stand for them.
+fn optional<T: std::str::FromStr + Clone + Default>(
+    block: &Block<'_>,
+    key: &str,
+    count: usize,
+    checks: &mut CancelChecks<'_>,
+) -> Result<Vec<T>> {
+    match block.get(key) {
+        Some(field) if !field.value.is_empty() => field.numbers(count, checks),
+        _ => Ok(vec![T::default(); count]),
+    }
+}
+
+struct Splits {
+    features: Vec<i32>,
+    thresholds: Vec<f64>,
+    decisions: Vec<i8>,
+    left: Vec<i32>,
+    right: Vec<i32>,
+    gains: Vec<f32>,
+    covers: Vec<i32>,
+}
+
+impl Splits {
+    fn read(block: &Block<'_>, count: usize, checks: &mut CancelChecks<'_>) -> Result<Splits> {
+        Ok(Splits {
+            features: block.required("split_feature")?.numbers(count, checks)?,
+            thresholds: block.required("threshold")?.numbers(count, checks)?,
+            decisions: block.required("decision_type")?.numbers(count, checks)?,
+            left: block.required("left_child")?.numbers(count, checks)?,
+            right: block.required("right_child")?.numbers(count, checks)?,
+            gains: optional(block, "split_gain", count, checks)?,
+            covers: optional(block, "internal_count", count, checks)?,
+        })
+    }
+
+    /// The node of a split; every array has as many values as there are splits.
+    fn node(&self, split: usize, leaves: usize, sets: usize) -> Result<Node> {
+        let (
+            Some(&feature),
+            Some(&threshold),
+            Some(&decision),
+            Some(&left),
+            Some(&right),
+            Some(&gain),
+            Some(&cover),
+        ) = (
+            self.features.get(split),
+            self.thresholds.get(split),
+            self.decisions.get(split),
+            self.left.get(split),
+            self.right.get(split),
+            self.gains.get(split),
+            self.covers.get(split),
+        )
+        else {
+            return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
+        };
+        let (left, right) = (child(left, leaves)?, child(right, leaves)?);
+        let feature = u32::try_from(feature)
+            .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
+        let cover = cover as f32;
+        if decision & CATEGORICAL != 0 {
+            // Whatever the decision type says, what is missing goes right.
+            let set = set_index(threshold, sets)?;
+            let condition = SplitCondition::InSet { set, members_left: true };
+            let default_left = false;
+            let split = Split { feature, condition, default_left, left, right, gain, cover };
+            return Ok(Node::Split(split));
+        }
+        let missing = match decision >> 2 {
+            0 => MissingRule::None,
+            1 => MissingRule::Zero,
+            2 => MissingRule::Nan,
+            _ => {
+                let message = "a split has an unknown type of missing values";
+                return Err(Error::new(ErrorKind::Parameter, message));
+            }
+        };
+        let (comparison, threshold) = (Comparison::LessOrEqual, around_zero(threshold));
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        let default_left = decision & DEFAULT_LEFT != 0;
+        Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
+    }
+}
+
+/// The node that a child's number means.
+fn child(number: i32, leaves: usize) -> Result<u32> {
+    let splits = leaves - 1;
+    let (index, node, count) = match usize::try_from(number) {
+        Ok(split) => (split, split, splits),
+        Err(_) => (!number as usize, splits.saturating_add(!number as usize), leaves),
+    };
+    if index >= count {
+        let message = format!("a split of a tree of {leaves} leaves has child {number}");
+        return Err(Error::new(ErrorKind::TreeShape, message));
+    }
+    Ok(node as u32)
+}
+
+/// The threshold that decides every value as LightGBM decides it with this one: it takes all values
+/// from -[`ZERO`] to [`ZERO`] for 0 before it looks at any split (`RowPairFunctionFromDenseRows` in
+/// src/c_api.cpp leaves them out of the row).
+fn around_zero(threshold: f64) -> f64 {
+    if (0.0..ZERO).contains(&threshold) {
+        ZERO
+    } else if (-ZERO..0.0).contains(&threshold) {
+        (-ZERO).next_down()
+    } else {
+        threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_about_zero_go_where_zero_goes() {
+        let near = [0.0, -0.0, 1e-40, -1e-40, 5e-324, -5e-324, ZERO, -ZERO];
+        let beyond = [ZERO.next_up(), (-ZERO).next_down(), 1.0, -1.0, f64::INFINITY];
+        for threshold in near.into_iter().chain(beyond) {
+            for value in near.into_iter().chain(beyond) {
+                let read = if value.abs() <= ZERO { 0.0 } else { value };
+                let expected = read <= threshold;
+                assert_eq!(value <= around_zero(threshold), expected, "{value:e} <= {threshold:e}");
+            }
+        }
+    }
+}
+
+const BITS: usize = u32::BITS as usize;
+
+fn read_sets(block: &Block<'_>, checks: &mut CancelChecks<'_>) -> Result<Vec<CategorySet>> {
+    let field = block.required("num_cat")?;
+    let count = usize::try_from(field.number::<i32>()?)
+        .map_err(|_| field.error(ErrorKind::Parameter, "is negative"))?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let bounds = block.required("cat_boundaries")?;
+    let starts = bounds.numbers::<i32>(count + 1, checks)?;
+    let unordered = || bounds.error(ErrorKind::CategoryRange, "does not ascend from 0");
+    let total = starts.last().and_then(|end| usize::try_from(*end).ok()).ok_or_else(unordered)?;
+    if starts.first() != Some(&0) || !starts.is_sorted() {
+        return Err(unordered());
+    }
+    let words = block.required("cat_threshold")?;
+    let all = words.numbers::<u32>(total, checks)?;
+    let ends = starts.iter().skip(1);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| {
+            let set = all.get(*start as usize..*end as usize).unwrap_or_default();
+            if set.len() > Categories::MAX_CODES / BITS {
+                return Err(
+                    words.error(ErrorKind::CategoryRange, "has a category that is too large")
+                );
+            }
+            Ok(CategorySet { words: set.to_vec() })
+        })
+        .collect()
+}
+
+/// The set that a split's threshold means.
+fn set_index(threshold: f64, count: usize) -> Result<u32> {
+    let whole = threshold as u32;
+    if f64::from(whole) != threshold || whole as usize >= count {
+        let message = "a categorical split has no categories";
+        return Err(Error::new(ErrorKind::CategoryRange, message));
+    }
+    Ok(whole)
+}

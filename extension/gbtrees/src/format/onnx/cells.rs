@@ -1,0 +1,204 @@
+//! For which values of a column of the model's input a test holds, whatever is done to the column before.
+//!
+//! The numbers from one infinity to the other fall into cells that follow one another, in each of which
+//! the test holds everywhere or nowhere. Where one ends is found by bisection over all numbers of f32 or
+//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: a step keeps the order of
+//! numbers or turns it round, so what compares its result with a number changes once.
+
+use crate::ensemble::Precision;
+use crate::format::onnx::columns::Step;
+
+/// What is asked of a value, which is not NaN.
+pub(super) enum Test<'a> {
+    Below(f64),
+    AtMost(f64),
+    /// Ascending numbers, none of them -0.0.
+    In(&'a [f64]),
+}
+
+impl Test<'_> {
+    fn holds(&self, value: f64) -> bool {
+        match self {
+            Test::Below(threshold) => value < *threshold,
+            Test::AtMost(threshold) => value <= *threshold,
+            Test::In(numbers) => {
+                numbers.binary_search_by(|number| number.total_cmp(&(value + 0.0))).is_ok()
+            }
+        }
+    }
+
+    /// The comparisons that decide it.
+    fn comparisons(&self) -> Vec<Test<'static>> {
+        match self {
+            Test::Below(threshold) => vec![Test::Below(*threshold)],
+            Test::AtMost(threshold) => vec![Test::AtMost(*threshold)],
+            Test::In(numbers) => numbers.iter().flat_map(|number| at(*number)).collect(),
+        }
+    }
+}
+
+/// The comparisons that tell a number from all others.
+fn at(number: f64) -> [Test<'static>; 2] {
+    [Test::Below(number), Test::AtMost(number)]
+}
+
+/// Cells: where each but the first begins, and whether the test holds in the first; it changes from cell
+/// to cell.
+#[derive(Debug)]
+pub(super) struct Cells {
+    pub first: bool,
+    pub starts: Vec<f64>,
+    /// Whether the test holds for NaN; nothing if NaN is still NaN after all steps.
+    pub missing: Option<bool>,
+}
+
+impl Cells {
+    /// The cells of the numbers of one width.
+    pub fn of(test: &Test<'_>, steps: &[Step], width: Precision) -> Cells {
+        let mut starts = Vec::new();
+        for (index, step) in steps.iter().enumerate() {
+            if let Step::Impute { replaced, .. } = step
+                && !replaced.is_nan()
+            {
+                let before = steps.get(..index).unwrap_or_default();
+                starts.extend(at(*replaced).iter().filter_map(|test| change(test, before, width)));
+            }
+        }
+        starts.extend(test.comparisons().iter().filter_map(|test| change(test, steps, width)));
+        starts.sort_unstable_by(f64::total_cmp);
+        starts.dedup();
+        let all = |value: f64| steps.iter().fold(value, |value, step| step.of(value));
+        let holds = |value: f64| {
+            let value = all(value);
+            (!value.is_nan()).then(|| test.holds(value))
+        };
+        // No number becomes NaN, as nothing is imputed by it.
+        let first = holds(f64::NEG_INFINITY).unwrap_or(false);
+        let mut last = first;
+        starts.retain(|start| {
+            let before = last;
+            last = holds(*start).unwrap_or(false);
+            before != last
+        });
+        Cells { first, starts, missing: holds(f64::NAN) }
+    }
+}
+
+/// The first number from which on a comparison after some steps is not what it is for the smallest; no
+/// number is imputed.
+fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
+    let holds = |value: f64| {
+        let steps = steps.iter().filter(|step| !matches!(step, Step::Impute { .. }));
+        test.holds(steps.fold(value, |value, step| step.of(value)))
+    };
+    let (start, end) = (order(f64::NEG_INFINITY, width), order(f64::INFINITY, width));
+    let first = holds(f64::NEG_INFINITY);
+    if holds(f64::INFINITY) == first {
+        return None;
+    }
+    // It is as for the smallest up to `low`, and not from `high` on.
+    let (mut low, mut high) = (start, end);
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        if holds(number(middle, width)) == first { low = middle } else { high = middle }
+    }
+    Some(number(high, width))
+}
+
+/// The place of a number among all of its width; both zeros have one.
+fn order(number: f64, width: Precision) -> i64 {
+    let (negative, magnitude) = match width {
+        Precision::Single => {
+            let bits = (number as f32).to_bits();
+            (bits >> 31 == 1, i64::from(bits & (u32::MAX >> 1)))
+        }
+        Precision::Double => {
+            let bits = number.to_bits();
+            (bits >> 63 == 1, (bits & (u64::MAX >> 1)).cast_signed())
+        }
+    };
+    if negative { -magnitude } else { magnitude }
+}
+
+/// The number at a place; never -0.0.
+fn number(order: i64, width: Precision) -> f64 {
+    let magnitude = order.unsigned_abs();
+    let number = match width {
+        Precision::Single => f64::from(f32::from_bits(magnitude as u32)),
+        Precision::Double => f64::from_bits(magnitude),
+    };
+    if order < 0 { -number } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::onnx::columns::Operation;
+    use crate::random::Random;
+
+    fn finite(random: &mut Random) -> f64 {
+        let few = [0.0, 1.0, -1.0, 0.1, 3.0, 1e-30, 16_777_217.0, 1e38, -2.5];
+        match random.below(3) {
+            0 => few[random.below(few.len())],
+            1 => random.below(2001) as f64 / 1000.0 - 1.0,
+            _ => f64::from((random.below(1 << 20) as f32 - 5e5) * 1.7e-3),
+        }
+    }
+
+    fn steps(random: &mut Random) -> Vec<Step> {
+        use Operation::{Add, Divide, Multiply, Subtract};
+        let one = |random: &mut Random| match random.below(4) {
+            0 => Some(Step::Round),
+            1 => {
+                let few = [f64::NAN, f64::INFINITY, 0.0];
+                let any = [few[random.below(3)], finite(random)];
+                Some(Step::Impute { replaced: any[random.below(2)], by: finite(random) })
+            }
+            _ => {
+                let operation = [Add, Subtract, Multiply, Divide][random.below(4)];
+                let precision = [Precision::Single, Precision::Double][random.below(2)];
+                let number = f64::from(finite(random) as f32);
+                Step::arithmetic(operation, number, precision)
+            }
+        };
+        (0..random.below(5)).filter_map(|_| one(random)).collect()
+    }
+
+    #[test]
+    fn cells_tell_for_every_number_whether_a_test_holds() {
+        let mut random = Random(11);
+        let mut changes = [0usize; 6];
+        for _ in 0..20_000 {
+            let steps = steps(&mut random);
+            let mut numbers: Vec<f64> =
+                (0..1 + random.below(3)).map(|_| finite(&mut random) + 0.0).collect();
+            numbers.sort_unstable_by(f64::total_cmp);
+            numbers.dedup();
+            let test = match random.below(3) {
+                0 => Test::Below(numbers[0]),
+                1 => Test::AtMost(numbers[0]),
+                _ => Test::In(&numbers),
+            };
+            let width = [Precision::Single, Precision::Double][random.below(2)];
+            let cells = Cells::of(&test, &steps, width);
+            changes[cells.starts.len().min(5)] += 1;
+            let own = |value: f64| steps.iter().fold(value, |value, step| step.of(value));
+            let near = cells.starts.iter().chain(&numbers).copied();
+            let few = [f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 5e-324];
+            let any: Vec<f64> = (0..8).map(|_| finite(&mut random)).collect();
+            for value in near.chain(few).chain(any) {
+                for value in [value, value.next_up(), value.next_down(), f64::from(value as f32)] {
+                    if width == Precision::Single && f64::from(value as f32) != value {
+                        continue;
+                    }
+                    let cell = cells.starts.partition_point(|start| *start <= value);
+                    let holds = cells.first != (cell % 2 == 1);
+                    assert_eq!(holds, test.holds(own(value)), "{value:e} of {cells:?} {steps:?}");
+                }
+            }
+            let missing = own(f64::NAN);
+            assert_eq!(cells.missing, (!missing.is_nan()).then(|| test.holds(missing)));
+        }
+        assert!(changes.iter().all(|count| *count > 50), "{changes:?}");
+    }
+}

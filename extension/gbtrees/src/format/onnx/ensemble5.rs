@@ -1,0 +1,243 @@
+//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in lists of their own.
+//!
+//! `tree_roots` has the split that each tree begins with; a tree of one leaf is a split of which both ways
+//! lead to that leaf. Nodes have no numbers of their own, so they are numbered from the root, parents before
+//! children.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use crate::ensemble::{Node, Precision, Task, Transform, check_limit, in_tree};
+use crate::format::onnx::columns::Table;
+use crate::format::onnx::ensemble::{RawEnsemble, averages, objective};
+use crate::format::onnx::proto::{Attributes, element};
+use crate::format::onnx::trees::{Grown, LEAF, Mode, Split, Weight, tree};
+use crate::format::sniff::unsupported;
+use crate::{Error, ErrorKind, Result};
+
+const POST_TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
+const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
+
+pub(super) fn read(
+    attributes: &mut Attributes<'_, '_, '_, '_>,
+    table: &Rc<Table>,
+) -> Result<RawEnsemble> {
+    let precision = table.precision();
+    let name = attributes.node.operator;
+    let outputs = usize::try_from(attributes.integer("n_targets")?.unwrap_or(0))
+        .ok()
+        .filter(|outputs| *outputs > 0)
+        .ok_or_else(|| attributes.error(ErrorKind::Parameter, "\"n_targets\" is not above 0"))?;
+    check_limit(outputs, attributes.limits.outputs, "outputs")?;
+    let mut named = |attribute: &str, names: &[&'static str], default: i64| {
+        let number = attributes.integer(attribute)?.unwrap_or(default);
+        usize::try_from(number).ok().and_then(|index| names.get(index).copied()).ok_or_else(|| {
+            let message = format!("\"{attribute}\" has an unknown value");
+            attributes.error(ErrorKind::Parameter, message)
+        })
+    };
+    let post = named("post_transform", &POST_TRANSFORMS, 0)?;
+    let averages = averages(named("aggregate_function", &AGGREGATES, 1)?)?;
+    // The standard has SOFTMAX at 1 and LOGISTIC at 2, ONNX Runtime 1.31 takes them the other way round.
+    if post != "NONE" {
+        let what = format!("post_transform {post} of a TreeEnsemble");
+        return Err(unsupported(&what, "Supported is NONE.").at(attributes.node.place.place()));
+    }
+    let lists = Lists::read(attributes, precision, outputs)?;
+    let mut scored = vec![false; outputs];
+    let mut reached = vec![false; lists.modes.len()];
+    let mut trees = Vec::new();
+    for root in &lists.roots {
+        let index = trees.len();
+        check_limit(index + 1, attributes.limits.trees, "trees")?;
+        let mut members = Vec::new();
+        let made = lists
+            .tree(*root, &mut reached, &mut members)
+            .and_then(|(nodes, weights)| tree(nodes, &weights, &mut scored, attributes.limits));
+        let parts = made.map_err(|error| in_tree(error, index))?;
+        trees.push(Grown { parts, members, table: Rc::clone(table) });
+        attributes.checks.check()?;
+    }
+    let divisor = if averages { trees.len().max(1) as f64 } else { 1.0 };
+    let objective = objective(name, Transform::Identity, Task::Regression);
+    Ok(RawEnsemble {
+        objective,
+        trees,
+        outputs,
+        base: Vec::new(),
+        divisor,
+        labels: Vec::new(),
+        precision,
+    })
+}
+
+const MEMBERS: &str = "Write it as a chain of BRANCH_EQ, each of which leads on where it fails.";
+
+struct Lists {
+    roots: Vec<i64>,
+    features: Vec<i64>,
+    modes: Vec<Mode>,
+    thresholds: Vec<f64>,
+    /// Of each split, where its numbers stand in `asked`.
+    members: Vec<Range<usize>>,
+    asked: Vec<f64>,
+    missing: Vec<i64>,
+    /// Where splits lead, and whether to a leaf: where they hold, and where not.
+    ways: [(Vec<i64>, Vec<i64>); 2],
+    targets: Vec<i64>,
+    weights: Vec<f64>,
+    outputs: usize,
+}
+
+impl Lists {
+    fn read(
+        attributes: &mut Attributes<'_, '_, '_, '_>,
+        precision: Precision,
+        outputs: usize,
+    ) -> Result<Lists> {
+        let own = match precision {
+            Precision::Single => element::FLOAT,
+            Precision::Double => element::DOUBLE,
+        };
+        let roots = attributes.integers("tree_roots")?;
+        let features = attributes.integers("nodes_featureids")?;
+        let count = features.len();
+        let modes = attributes.tensor("nodes_modes", &[element::UINT8])?;
+        let modes = modes.into_iter().map(Mode::of_number).collect::<Result<Vec<Mode>>>()?;
+        let thresholds = attributes.tensor("nodes_splits", &[own])?;
+        let mut missing = attributes.integers("nodes_missing_value_tracks_true")?;
+        if missing.is_empty() {
+            missing.resize(count, 0);
+        }
+        let holds =
+            (attributes.integers("nodes_truenodeids")?, attributes.integers("nodes_trueleafs")?);
+        let fails =
+            (attributes.integers("nodes_falsenodeids")?, attributes.integers("nodes_falseleafs")?);
+        attributes.check_length("nodes_modes", &modes, count)?;
+        attributes.check_length("nodes_splits", &thresholds, count)?;
+        for (name, list) in [
+            ("nodes_missing_value_tracks_true", &missing),
+            ("nodes_truenodeids", &holds.0),
+            ("nodes_trueleafs", &holds.1),
+            ("nodes_falsenodeids", &fails.0),
+            ("nodes_falseleafs", &fails.1),
+        ] {
+            attributes.check_length(name, list, count)?;
+        }
+        let targets = attributes.integers("leaf_targetids")?;
+        let weights = attributes.tensor("leaf_weights", &[own])?;
+        attributes.check_length("leaf_weights", &weights, targets.len())?;
+        let ways = [holds, fails];
+        let asked = attributes.tensor("membership_values", &[own])?;
+        let members =
+            members(&modes, &asked).map_err(|error| error.at(attributes.node.place.place()))?;
+        Ok(Lists {
+            roots,
+            features,
+            modes,
+            thresholds,
+            members,
+            asked,
+            missing,
+            ways,
+            targets,
+            weights,
+            outputs,
+        })
+    }
+
+    /// The tree that begins with a split. `reached` has the splits of this and earlier trees, so the walk
+    /// ends, and no tree has two parents of one split.
+    fn tree(
+        &self,
+        root: i64,
+        reached: &mut [bool],
+        members: &mut Vec<Vec<f64>>,
+    ) -> Result<(Vec<Node>, Vec<Weight>)> {
+        let (mut nodes, mut weights) = (vec![LEAF], Vec::new());
+        let mut ahead = vec![(root, 0u32)];
+        while let Some((split, place)) = ahead.pop() {
+            let index = usize::try_from(split).unwrap_or(usize::MAX);
+            match reached.get_mut(index) {
+                Some(reached @ false) => *reached = true,
+                Some(_) => return shape("more than one split or root leads to a split"),
+                None => return shape("a split or root leads to no split"),
+            }
+            let first = nodes.len() as u32;
+            nodes.extend([LEAF, LEAF]);
+            if let Some(node) = nodes.get_mut(place as usize) {
+                *node = self.split(index, first, members)?;
+            }
+            // The way that comes first in the numbers is taken first.
+            for (way, child) in self.ways.iter().zip([first, first + 1]).rev() {
+                match (way.0.get(index), way.1.get(index)) {
+                    (Some(&to), Some(0)) => ahead.push((to, child)),
+                    (Some(&to), Some(_)) => weights.push(self.weight(to, child)?),
+                    _ => return shape("a split is incomplete"),
+                }
+            }
+        }
+        Ok((nodes, weights))
+    }
+
+    fn split(&self, index: usize, first: u32, numbers: &mut Vec<Vec<f64>>) -> Result<Node> {
+        let (Some(&mode), Some(&feature), Some(&threshold), Some(&missing), Some(members)) = (
+            self.modes.get(index),
+            self.features.get(index),
+            self.thresholds.get(index),
+            self.missing.get(index),
+            self.members.get(index),
+        ) else {
+            return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
+        };
+        let members = self.asked.get(members.clone()).unwrap_or_default();
+        let (missing_is_true, holds, fails) = (missing != 0, first, first + 1);
+        Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
+    }
+
+    fn weight(&self, index: i64, leaf: u32) -> Result<Weight> {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let (Some(&target), Some(&value)) = (self.targets.get(index), self.weights.get(index))
+        else {
+            return shape("a split leads to no leaf");
+        };
+        match u32::try_from(target) {
+            Ok(output) if (output as usize) < self.outputs => Ok(Weight { leaf, output, value }),
+            _ => {
+                let message =
+                    format!("a leaf adds to output {target} of a model of {}", self.outputs);
+                Err(Error::new(ErrorKind::OutputRange, message))
+            }
+        }
+    }
+}
+
+/// Where each split's numbers stand among those that BRANCH_MEMBER asks for; a NaN ends a split's.
+fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
+    let mut lists = asked.split(|number| number.is_nan());
+    let (mut ranges, mut start) = (Vec::with_capacity(modes.len()), 0);
+    for mode in modes {
+        if *mode != Mode::Member {
+            ranges.push(0..0);
+            continue;
+        }
+        let count = lists.next().map_or(0, <[f64]>::len);
+        if count == 0 {
+            let message = "\"membership_values\" lacks the numbers of a split";
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let numbers = asked.get(start..start + count).unwrap_or_default();
+        // Others ONNX Runtime 1.31.1 keeps apart, and takes one of several for another.
+        if count > 30 || !numbers.iter().all(|number| (0.0..=30.0).contains(number)) {
+            let what = "a BRANCH_MEMBER of more than 30 numbers, or of others than 0 to 30";
+            return Err(unsupported(what, MEMBERS));
+        }
+        ranges.push(start..start + count);
+        start += count + 1;
+    }
+    Ok(ranges)
+}
+
+fn shape<T>(message: &str) -> Result<T> {
+    Err(Error::new(ErrorKind::TreeShape, message))
+}

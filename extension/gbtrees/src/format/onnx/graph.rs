@@ -1,0 +1,277 @@
+//! The graph: what each of its values is, found from its inputs to its outputs.
+//!
+//! A graph is read if it is the input's columns, what `before` knows of them, one ensemble, or many of one
+//! tree each of which `leaves` makes one, and what `after` and `isolation` know of its scores. Nodes come in
+//! an order in which each has its inputs, as ONNX requires. Any other node is refused by its operator's
+//! name, since what it does to the numbers is not known here.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::ensemble::{Transform, check_limit};
+use crate::format::onnx::columns::{Step, Table};
+use crate::format::onnx::ensemble::RawEnsemble;
+use crate::format::onnx::proto::{File, Node, Port, Tensor, element, tensor};
+use crate::format::onnx::{ensemble, ensemble5, leaves, postprocess};
+use crate::format::reader::CancelChecks;
+use crate::format::sniff::{shown, unsupported};
+use crate::{Error, ErrorKind, Limits, Result};
+
+/// A model, as far as it is ONNX's own.
+pub(super) struct Graph {
+    pub ensemble: RawEnsemble,
+    /// Number of columns of the input, if the file fixes it.
+    pub columns: Option<usize>,
+    /// One per column, or nothing.
+    pub names: Vec<String>,
+}
+
+pub(super) struct Reader<'f, 'a, 'b> {
+    values: HashMap<&'a str, GraphValue<'a>>,
+    /// Whether each ensemble is a tree of which the leaf is wanted.
+    by_leaves: bool,
+    /// Those trees.
+    single: Vec<RawEnsemble>,
+    pub found: Option<RawEnsemble>,
+    /// Columns of all tables so far.
+    pub cells: usize,
+    pub limits: &'f Limits,
+    pub checks: CancelChecks<'b>,
+}
+
+pub(super) const NODES: &str = "Convert the trees alone, without the steps before and after them.";
+
+pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -> Result<Graph> {
+    let graph = &file.graph;
+    // Tables of numbers by the number of a leaf occur around trees of an isolation forest alone.
+    let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
+    let mut reader = Reader {
+        values: HashMap::new(),
+        by_leaves: graph.nodes.iter().any(table),
+        single: Vec::new(),
+        found: None,
+        cells: 0,
+        limits,
+        checks,
+    };
+    for message in &graph.constants {
+        let tensor = tensor(*message, limits, &mut reader.checks)?;
+        reader.values.insert(tensor.name, GraphValue::Constant(Rc::new(tensor)));
+    }
+    let (columns, names) = reader.inputs(&graph.inputs)?;
+    for node in &graph.nodes {
+        if !file.opsets.iter().any(|(domain, _)| same_domain(domain, node.domain)) {
+            let message = format!("model has no version of operators {}", shown(node.domain));
+            return Err(node.place.error(ErrorKind::MissingKey, message));
+        }
+        reader.checks.count()?;
+        let meanings = reader.node(node)?;
+        for (name, meaning) in node.outputs.iter().zip(meanings) {
+            let message = "two nodes have an output of one name";
+            if !name.is_empty() && reader.values.insert(name, meaning).is_some() {
+                return Err(node.place.error(ErrorKind::DuplicateKey, message));
+            }
+        }
+    }
+    let isolation = reader.found.as_ref().map(|found| found.objective.transform);
+    let isolation = isolation == Some(Transform::Isolation);
+    for output in &graph.outputs {
+        let given = match reader.values.get(output.name) {
+            Some(GraphValue::Scores) => !isolation,
+            Some(GraphValue::Classes) => true,
+            Some(GraphValue::Tail(Stage::Score | Stage::Decision)) => isolation,
+            _ => false,
+        };
+        if !given {
+            let message = format!("output \"{}\" is nothing that trees give", shown(output.name));
+            return Err(output.place.error(ErrorKind::Parameter, message));
+        }
+    }
+    let Some(ensemble) = reader.found else {
+        let hint = "Only tree ensembles are scored.";
+        return Err(unsupported("an ONNX model without a tree ensemble", hint));
+    };
+    if graph.outputs.is_empty() {
+        return Err(Error::new(ErrorKind::Truncated, "model has no output"));
+    }
+    Ok(Graph { ensemble, columns, names })
+}
+
+/// The domain of ONNX's own operators has two names.
+fn same_domain(a: &str, b: &str) -> bool {
+    let own = |domain: &str| matches!(domain, "" | "ai.onnx");
+    a == b || own(a) && own(b)
+}
+
+impl<'a> Reader<'_, 'a, '_> {
+    /// Numbers the columns of all inputs; returns how many there are, if the file says it, and the
+    /// inputs' names if each has one column.
+    fn inputs(&mut self, inputs: &[Port<'a>]) -> Result<(Option<usize>, Vec<String>)> {
+        let inputs: Vec<&Port<'a>> =
+            inputs.iter().filter(|port| !self.values.contains_key(port.name)).collect();
+        let (mut start, mut names) = (0usize, Vec::new());
+        for port in &inputs {
+            let count = match port.shape.as_slice() {
+                [_, Some(count)] => usize::try_from(*count).ok(),
+                [_, None] | [] if inputs.len() == 1 => None,
+                _ => {
+                    let message =
+                        format!("input \"{}\" is no table of fixed width", shown(port.name));
+                    return Err(port.place.error(ErrorKind::Parameter, message));
+                }
+            };
+            let end = start.saturating_add(count.unwrap_or(0));
+            check_limit(end, self.limits.features, "features")?;
+            if count == Some(1) {
+                names.push(port.name.to_owned());
+            }
+            let table = Table::input(start, count, port.element.unwrap_or(0));
+            self.values.insert(port.name, GraphValue::Columns(Rc::new(table)));
+            start = end;
+        }
+        // One input of one column has the name of a table.
+        let names = if inputs.len() > 1 && names.len() == start { names } else { Vec::new() };
+        Ok(((start > 0).then_some(start), names))
+    }
+
+    /// What the outputs of a node are.
+    fn node(&mut self, node: &Node<'a>) -> Result<Vec<GraphValue<'a>>> {
+        let mut inputs = Vec::new();
+        for name in &node.inputs {
+            inputs.push(self.values.get(name).cloned().ok_or_else(|| {
+                let message = format!("a node {} lacks an input", shown(node.operator));
+                node.place.error(ErrorKind::MissingKey, message)
+            })?);
+        }
+        let ml = node.domain == "ai.onnx.ml";
+        if ml || same_domain(node.domain, "") {
+            if let ("TreeEnsembleRegressor" | "TreeEnsembleClassifier" | "TreeEnsemble", true) =
+                (node.operator, ml)
+                && let [GraphValue::Columns(table)] = inputs.as_slice()
+            {
+                return self.ensemble(node, table);
+            }
+            if let Some(meaning) = self.meaning(node, &inputs)? {
+                return Ok(vec![meaning]);
+            }
+        }
+        Err(unsupported(&format!("a node {}", shown(node.operator)), NODES).at(node.place.place()))
+    }
+
+    /// What the output of a node is that is no ensemble; nothing if that is not known.
+    fn meaning(
+        &mut self,
+        node: &Node<'a>,
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<GraphValue<'a>>> {
+        if let ("Identity", [meaning]) = (node.operator, inputs) {
+            return Ok(Some(meaning.clone()));
+        }
+        if inputs.iter().any(|input| matches!(input, GraphValue::Columns(_))) {
+            let table = self.preprocessed(node, inputs)?;
+            return Ok(table.map(|table| GraphValue::Columns(Rc::new(table))));
+        }
+        if inputs.iter().any(|input| matches!(input, GraphValue::Leaves(_))) {
+            if node.operator == "Sum" && self.found.is_none() {
+                self.found = leaves::summed(&mut self.single, inputs);
+                return Ok(self.found.is_some().then_some(GraphValue::Scores));
+            }
+            let leaves = Leaves::computed(&mut self.attributes(node), inputs)?;
+            let count = leaves.as_ref().map_or(0, |leaves| leaves.values.len());
+            self.cells = self.cells.saturating_add(count);
+            check_limit(self.cells, self.limits.nodes, "numbers of leaves")?;
+            return Ok(leaves.map(GraphValue::Leaves));
+        }
+        if let Some(meaning) = self.postprocessed(node, inputs)? {
+            return Ok(Some(meaning));
+        }
+        let target = if node.operator == "Cast" { self.target(node)? } else { None };
+        let found = self.found.as_mut().filter(|_| same_domain(node.domain, ""));
+        Ok(found.and_then(|found| postprocess::isolation_tail(node, target, inputs, found)))
+    }
+
+    fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<GraphValue<'a>>> {
+        let table = match table.element {
+            element::FLOAT | element::DOUBLE => Rc::clone(table),
+            // They are compared as floats.
+            element::INT64 | element::INT32 => Rc::new(
+                table.then(table.element, &[vec![Step::Round]])?.unwrap_or(table.as_ref().clone()),
+            ),
+            _ => {
+                let what = "an input that is no table of float, double or integers";
+                return Err(unsupported(what, NODES).at(node.place.place()));
+            }
+        };
+        if self.found.is_some() {
+            return Err(unsupported("a second tree ensemble", NODES).at(node.place.place()));
+        }
+        let mut attributes = self.attributes(node);
+        let (found, outputs) = match node.operator {
+            "TreeEnsembleRegressor" => {
+                (ensemble::regressor(&mut attributes, &table)?, vec![GraphValue::Scores])
+            }
+            "TreeEnsembleClassifier" => {
+                let outputs = vec![GraphValue::Classes, GraphValue::Scores];
+                (ensemble::classifier(&mut attributes, &table)?, outputs)
+            }
+            _ => (ensemble5::read(&mut attributes, &table)?, vec![GraphValue::Scores]),
+        };
+        if found.trees.is_empty() {
+            return Err(node.place.error(ErrorKind::Length, "the ensemble has no trees"));
+        }
+        if self.by_leaves && node.operator == "TreeEnsembleRegressor" {
+            let Some(leaves) = Leaves::of(self.single.len(), &found) else {
+                let what = "an isolation forest of trees that do not give one float each";
+                return Err(unsupported(what, NODES).at(node.place.place()));
+            };
+            check_limit(self.single.len() + 1, self.limits.trees, "trees")?;
+            self.single.push(found);
+            return Ok(vec![GraphValue::Leaves(leaves)]);
+        }
+        self.found = Some(found);
+        Ok(outputs)
+    }
+}
+
+/// What a value of the graph is.
+#[derive(Clone)]
+pub(super) enum GraphValue<'a> {
+    /// Columns, as far as the trees.
+    Columns(Rc<Table>),
+    Constant(Rc<Tensor<'a>>),
+    /// A number per leaf of one of many trees.
+    Leaves(Leaves),
+    /// What the ensemble and later nodes give: numbers, or those by class names.
+    Scores,
+    /// What comes of the scores of an isolation forest.
+    Tail(Stage),
+    /// Classes of rows, as names once they are named.
+    Classes,
+}
+
+/// One number for each leaf of a tree, in the order of its nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Leaves {
+    /// The index of the tree among those of which this is known.
+    pub tree: usize,
+    /// FLOAT, INT64 or BOOL; whole numbers are as they are in f32.
+    pub element: i64,
+    pub values: Rc<Vec<f32>>,
+}
+
+/// How far the tail has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The depth, with the other sign.
+    Negated,
+    /// 2 to that power.
+    Power,
+    /// scikit-learn's `score_samples`.
+    Score,
+    /// Its `decision_function`.
+    Decision,
+    /// Whether that is below 0; as a number; times -2.
+    Outlier,
+    OutlierNumber,
+    MinusTwo,
+}

@@ -1,0 +1,105 @@
+//! ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
+//!
+//! `wire` and `proto` read the protocol buffer, `graph` finds what its nodes mean, `ensemble` and `ensemble5`
+//! read the trees, `splits` makes them test the model's input and not what nodes before them made of it.
+//! Numbers are those of ONNX Runtime with one thread
+//! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): an ensemble of floats, or of whole numbers,
+//! compares and adds in f32, one of doubles in f64, tree after tree from 0; an average divides the sum; base
+//! values are added last. With several threads ONNX Runtime adds in another order.
+//!
+//! Errors tell the byte, or the tree and node.
+
+mod cells;
+mod columns;
+mod ensemble;
+mod ensemble5;
+mod graph;
+mod leaves;
+mod postprocess;
+mod preprocess;
+mod proto;
+mod splits;
+mod trees;
+mod wire;
+
+use crate::ensemble::{Builder, Ensemble, EnsembleParts, Node, Scaling, Task};
+use crate::format::onnx::ensemble::RawEnsemble;
+use crate::format::onnx::proto::File;
+use crate::format::onnx::wire::Bytes;
+use crate::format::reader::CancelChecks;
+use crate::{Cancel, Limits, Result};
+
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
+    let file = proto::read(Bytes { bytes, start: 0 }, &mut CancelChecks::new(cancel))?;
+    let graph = graph::read(&file, limits, CancelChecks::new(cancel))?;
+    let graph::Graph { ensemble, columns, names } = graph;
+    let num_features = columns.unwrap_or_else(|| used(&ensemble));
+    let RawEnsemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
+    let mut checks = CancelChecks::new(cancel);
+    let splits::Lowered { trees, value_precision, ranks } =
+        splits::lowered(trees, num_features, limits, &mut checks)?;
+    let base_score = base.iter().map(|value| *value as f32).chain(std::iter::repeat(0.0));
+    let class_labels = match objective.task {
+        Task::Binary | Task::Multiclass => labels,
+        Task::Regression | Task::Ranking => Vec::new(),
+    };
+    let parts = EnsembleParts {
+        format: "onnx",
+        version: version(file.producer_version),
+        objective,
+        value_precision,
+        sum_precision: precision,
+        base_score: base_score.take(outputs).collect(),
+        base_margin: vec![0.0; outputs],
+        scaling: Scaling { divisor, bias: base, in_margin: true, ..Scaling::default() },
+        num_features,
+        feature_names: names,
+        feature_types: Vec::new(),
+        categories: Vec::new(),
+        ranks,
+        class_labels,
+        attributes: attributes(&file),
+    };
+    let rounds = (0..=trees.len()).map(|tree| tree as u32).collect();
+    let mut builder = Builder::new(parts, limits)?;
+    for tree in trees {
+        builder.add_tree(tree, cancel)?;
+    }
+    builder.finish(rounds)
+}
+
+/// How many columns of the input are used: ONNX files need not say how wide rows are.
+fn used(ensemble: &RawEnsemble) -> usize {
+    let tested = ensemble.trees.iter().map(|tree| {
+        let features = tree.parts.nodes.iter().filter_map(|node| match node {
+            Node::Split(split) => {
+                tree.table.column(split.feature as usize).map(|(source, _)| source + 1)
+            }
+            _ => None,
+        });
+        features.max().unwrap_or(1).max(tree.table.sources())
+    });
+    tested.max().unwrap_or(1)
+}
+
+/// The converter's release: the numbers that its version begins with.
+fn version(text: &str) -> [u32; 3] {
+    let mut version = [0; 3];
+    for (number, part) in version.iter_mut().zip(text.split('.')) {
+        let Ok(found) = part.parse() else { break };
+        *number = found;
+    }
+    version
+}
+
+fn attributes(file: &File<'_>) -> Vec<(String, String)> {
+    let opsets = file.opsets.iter().filter(|(domain, _)| *domain == "ai.onnx.ml");
+    let mut attributes: Vec<(String, String)> = opsets
+        .take(1)
+        .map(|(domain, version)| ((*domain).to_owned(), version.to_string()))
+        .collect();
+    if !file.producer.is_empty() {
+        attributes.push(("producer".to_owned(), file.producer.to_owned()));
+    }
+    attributes
+}

@@ -1,0 +1,196 @@
+//! Nodes after the trees: those that shift or divide the sum, or choose and name a class.
+
+use crate::Result;
+use crate::ensemble::{ClassBy, Precision, Task, Transform};
+use crate::format::onnx::ensemble::RawEnsemble;
+use crate::format::onnx::graph::{GraphValue, Reader, Stage};
+use crate::format::onnx::proto::{Node, Tensor, element};
+
+impl<'a> Reader<'_, 'a, '_> {
+    /// What a node makes of scores or classes; nothing if it is not known.
+    pub(super) fn postprocessed(
+        &mut self,
+        node: &Node<'a>,
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<GraphValue<'a>>> {
+        use GraphValue::{Classes, Constant, Scores};
+        let ml = node.domain == "ai.onnx.ml";
+        Ok(Some(match (node.operator, ml, inputs) {
+            // A number is rounded to real in the end.
+            ("Cast", false, [Scores]) => match self.target(node)? {
+                Some(element::FLOAT | element::DOUBLE) => Scores,
+                _ => return Ok(None),
+            },
+            ("Cast", false, [Classes]) => match self.target(node)? {
+                Some(element::INT64 | element::STRING | element::INT32) => Classes,
+                _ => return Ok(None),
+            },
+            ("ZipMap", true, [Scores]) => Scores,
+            ("Flatten", false, [Scores]) => Scores,
+            ("Reshape", false, [Scores, Constant(_)]) if self.outputs() == 1 => Scores,
+            ("Reshape", false, [Classes, Constant(_)]) => Classes,
+            ("Mul", false, [Scores, Constant(factor)]) if factor.numbers == [1.0] => Scores,
+            ("Div", false, [Scores, Constant(divisor)]) if self.divide(divisor) => Scores,
+            ("Add", false, [Scores, Constant(base)]) if self.add(base) => Scores,
+            ("ArgMax", false, [Scores]) if self.choose(node)? => Classes,
+            ("ArrayFeatureExtractor", true, [Constant(names), Classes]) if self.name(names) => {
+                Classes
+            }
+            ("LabelEncoder", true, [Classes]) if self.encode(node)? => Classes,
+            _ => return Ok(None),
+        }))
+    }
+
+    fn outputs(&self) -> usize {
+        self.found.as_ref().map_or(0, |ensemble| ensemble.outputs)
+    }
+
+    /// The ensemble, while its scores are sums of f32: what is done to them can then be done last. Of sums of
+    /// f64 it would have to be known where they are rounded.
+    fn sums(&mut self) -> Option<&mut RawEnsemble> {
+        let ensemble = self.found.as_mut()?;
+        let plain = ensemble.objective.transform == Transform::Identity
+            && ensemble.objective.task == Task::Regression
+            && ensemble.precision == Precision::Single
+            && ensemble.base.is_empty();
+        plain.then_some(ensemble)
+    }
+
+    fn divide(&mut self, divisor: &Tensor<'a>) -> bool {
+        let float = divisor.element == element::FLOAT;
+        match (self.sums(), divisor.numbers.as_slice()) {
+            (Some(ensemble), [divisor]) if float && ensemble.divisor == 1.0 && *divisor != 0.0 => {
+                ensemble.divisor = *divisor;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn add(&mut self, base: &Tensor<'a>) -> bool {
+        match self.sums().filter(|_| base.element == element::FLOAT) {
+            Some(ensemble) if base.numbers.len() == ensemble.outputs => {
+                ensemble.base.clone_from(&base.numbers);
+                true
+            }
+            Some(ensemble) if base.numbers.len() == 1 => {
+                ensemble.base = vec![base.numbers.iter().copied().sum(); ensemble.outputs];
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Lets the largest of several scores choose the class.
+    fn choose(&mut self, node: &Node<'a>) -> Result<bool> {
+        let mut attributes = self.attributes(node);
+        let axis = attributes.integer("axis")?.unwrap_or(0);
+        let last = attributes.integer("select_last_index")?.unwrap_or(0);
+        let Some(ensemble) = &mut self.found else { return Ok(false) };
+        let task = ensemble.objective.task;
+        // Probabilities that are equal may come of margins that are not.
+        let fits = matches!(axis, 1 | -1)
+            && last == 0
+            && ensemble.outputs > 1
+            && ensemble.precision == Precision::Single;
+        let plain = ensemble.objective.transform == Transform::Identity && task == Task::Regression;
+        if fits && plain {
+            ensemble.objective.task = Task::Multiclass;
+        }
+        Ok(fits && plain)
+    }
+
+    /// Names the classes by a list.
+    fn name(&mut self, names: &Tensor<'a>) -> bool {
+        let whole = names.numbers.iter().map(|number| format!("{number}"));
+        match names.element {
+            element::STRING => {
+                self.label(names.texts.iter().map(|text| (*text).to_owned()).collect())
+            }
+            element::INT64 | element::INT32 => self.label(whole.collect()),
+            _ => false,
+        }
+    }
+
+    /// Names the classes by a map from their numbers.
+    fn encode(&mut self, node: &Node<'a>) -> Result<bool> {
+        let mut attributes = self.attributes(node);
+        let keys = attributes.integers("keys_int64s")?;
+        let mut names: Vec<String> =
+            attributes.texts("values_strings")?.into_iter().map(str::to_owned).collect();
+        names.extend(attributes.integers("values_int64s")?.iter().map(i64::to_string));
+        attributes.check_length("keys_int64s", &keys, names.len())?;
+        let name = |class: i64| {
+            let place = keys.iter().position(|key| *key == class)?;
+            names.get(place).cloned()
+        };
+        let named: Option<Vec<String>> = (0..keys.len() as i64).map(name).collect();
+        Ok(named.is_some_and(|names| self.label(names)))
+    }
+
+    fn label(&mut self, labels: Vec<String>) -> bool {
+        let Some(ensemble) = &mut self.found else { return false };
+        let fits = labels.len() == ensemble.outputs && ensemble.labels.is_empty();
+        if fits {
+            ensemble.labels = labels;
+        }
+        fits
+    }
+}
+
+/// Of [`Stage::Decision`], above which the class is 1: any number of f32 that is not below 0.
+const NOT_BELOW_ZERO: f64 = -1e-46;
+
+/// What a node makes of the scores of a plain ensemble; nothing if it is no part of such a tail.
+pub(super) fn isolation_tail<'a>(
+    node: &Node<'a>,
+    target: Option<i64>,
+    inputs: &[GraphValue<'a>],
+    ensemble: &mut RawEnsemble,
+) -> Option<GraphValue<'a>> {
+    use GraphValue::{Classes, Constant, Scores, Tail};
+    let is = |constant: &Tensor<'_>, element: i64, number: f64| {
+        constant.row(element).is_some_and(|numbers| numbers == [number])
+    };
+    let float = element::FLOAT;
+    Some(match (node.operator, inputs) {
+        ("Neg", [Scores]) => {
+            let plain = ensemble.objective.transform == Transform::Identity
+                && ensemble.objective.task == Task::Regression
+                && ensemble.precision == Precision::Single
+                && ensemble.outputs == 1;
+            plain.then_some(Tail(Stage::Negated))?
+        }
+        ("Pow", [Constant(two), Tail(Stage::Negated)]) if is(two, float, 2.0) => Tail(Stage::Power),
+        ("Neg", [Tail(Stage::Power)]) => Tail(Stage::Score),
+        ("Add", [Tail(Stage::Score), Constant(offset)]) => {
+            let [offset] = offset.row(float)? else { return None };
+            // The tail occurs once.
+            if ensemble.objective.transform == Transform::Isolation {
+                return None;
+            }
+            ensemble.objective.transform = Transform::Isolation;
+            ensemble.objective.slope = *offset;
+            Tail(Stage::Decision)
+        }
+        ("Less", [Tail(Stage::Decision), Constant(zero)]) if is(zero, float, 0.0) => {
+            Tail(Stage::Outlier)
+        }
+        ("Cast", [Tail(Stage::Outlier)]) if target == Some(element::INT64) => {
+            Tail(Stage::OutlierNumber)
+        }
+        ("Mul", [Tail(Stage::OutlierNumber), Constant(factor)])
+            if is(factor, element::INT64, -2.0) =>
+        {
+            Tail(Stage::MinusTwo)
+        }
+        ("Add", [Tail(Stage::MinusTwo), Constant(one)]) if is(one, element::INT64, 1.0) => {
+            ensemble.objective.task = Task::Binary;
+            ensemble.objective.class_by = ClassBy::Value;
+            ensemble.objective.class_threshold = NOT_BELOW_ZERO;
+            ensemble.labels = vec!["-1".to_owned(), "1".to_owned()];
+            Classes
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,175 @@
+//! Nodes before the trees: those that pick columns, or change each value of a column alone.
+//!
+//! What they compute is written in onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. A node that
+//! makes a value of several columns, as Normalizer does, cannot be taken into the splits, which test one.
+
+use crate::ensemble::{Precision, check_limit};
+use crate::format::onnx::columns::{Operation, Step, Table};
+use crate::format::onnx::graph::{GraphValue, NODES, Reader};
+use crate::format::onnx::proto::{Attributes, Node, element};
+use crate::format::sniff::unsupported;
+use crate::{Error, ErrorKind, Result};
+
+const ROWS: &str = "A split would depend on all columns of a row. Normalize the columns in SQL, and convert the \
+                    trees alone.";
+
+impl<'a, 'b> Reader<'_, 'a, 'b> {
+    /// The columns that a node makes of columns; nothing if it is not known.
+    pub(super) fn preprocessed(
+        &mut self,
+        node: &Node<'a>,
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<Table>> {
+        use GraphValue::{Columns, Constant};
+        use Operation::{Add, Divide, Multiply, Subtract};
+        let ml = node.domain == "ai.onnx.ml";
+        let made = match (node.operator, ml, inputs) {
+            ("Normalizer", true, [Columns(_)]) => {
+                return Err(
+                    unsupported("a node Normalizer before the trees", ROWS).at(node.place.place())
+                );
+            }
+            ("Cast", false, [Columns(table)]) => match (self.target(node)?, table.element) {
+                (Some(element::FLOAT), element::FLOAT) => Some((**table).clone()),
+                (Some(element::FLOAT), _) => table.then(element::FLOAT, &[vec![Step::Round]])?,
+                // Whole numbers become doubles as they are.
+                (Some(element::DOUBLE), _) => table.then(element::DOUBLE, &[Vec::new()])?,
+                _ => None,
+            },
+            ("Concat", false, all) => {
+                let tables = all.iter().map(|meaning| match meaning {
+                    Columns(table) => Some(&**table),
+                    _ => None,
+                });
+                let tables: Option<Vec<&Table>> = tables.collect();
+                let axis = self.attributes(node).integer("axis")?;
+                match tables {
+                    Some(tables) if matches!(axis, Some(1 | -1)) => {
+                        Table::joined(&tables, self.limits)?
+                    }
+                    _ => None,
+                }
+            }
+            ("ArrayFeatureExtractor", true, [Columns(table), Constant(indices)])
+                if indices.element == element::INT64 =>
+            {
+                table.picked(&indices.numbers, self.limits)?
+            }
+            ("Gather", false, [Columns(table), Constant(indices)])
+                if matches!(self.attributes(node).integer("axis")?, Some(1 | -1))
+                    && matches!(indices.element, element::INT64 | element::INT32)
+                    && indices.shape.len() == 1 =>
+            {
+                table.picked(&indices.numbers, self.limits)?
+            }
+            ("Scaler", true, [Columns(table)]) => self.scaled(node, table)?,
+            ("Imputer", true, [Columns(table)]) => self.imputed(node, table)?,
+            (
+                "Add",
+                false,
+                [Columns(table), Constant(number)] | [Constant(number), Columns(table)],
+            ) => computed(table, Add, number.row(table.element))?,
+            (
+                "Mul",
+                false,
+                [Columns(table), Constant(number)] | [Constant(number), Columns(table)],
+            ) => computed(table, Multiply, number.row(table.element))?,
+            ("Sub", false, [Columns(table), Constant(number)]) => {
+                computed(table, Subtract, number.row(table.element))?
+            }
+            ("Div", false, [Columns(table), Constant(number)]) => {
+                computed(table, Divide, number.row(table.element))?
+            }
+            _ => None,
+        };
+        // A file of a few bytes could ask for many wide tables.
+        self.cells = self.cells.saturating_add(made.as_ref().and_then(Table::width).unwrap_or(0));
+        check_limit(self.cells, self.limits.nodes, "columns of its steps")?;
+        Ok(made)
+    }
+
+    /// Scaler: less the offset, times the scale, as a float.
+    fn scaled(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+        let mut attributes = self.attributes(node);
+        let (offset, scale) = (attributes.floats("offset")?, attributes.floats("scale")?);
+        attributes.check_length("offset", &offset, scale.len())?;
+        let precision = table.precision();
+        let step = |(offset, scale): (&f64, &f64)| {
+            let mut steps = Vec::new();
+            if table.element != element::DOUBLE && table.element != element::FLOAT {
+                steps.push(Step::Round);
+            }
+            steps.push(Step::arithmetic(Operation::Subtract, *offset, precision)?);
+            steps.push(Step::arithmetic(Operation::Multiply, *scale, precision)?);
+            if precision == Precision::Double {
+                steps.push(Step::Round);
+            }
+            Some(steps)
+        };
+        let lists: Option<Vec<Vec<Step>>> = offset.iter().zip(&scale).map(step).collect();
+        let lists = lists.ok_or_else(|| degenerate(node))?;
+        fits(node, "scale", table.then(element::FLOAT, &lists)?)
+    }
+
+    /// Imputer: one value takes the place of another, of NaN for one.
+    fn imputed(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+        let mut attributes = self.attributes(node);
+        let (name, by, replaced) = match table.element {
+            element::FLOAT => {
+                let by = attributes.floats("imputed_value_floats")?;
+                ("imputed_value_floats", by, attributes.float("replaced_value_float")?)
+            }
+            element::INT64 => {
+                let by = attributes.integers("imputed_value_int64s")?;
+                let by = by.iter().map(|value| *value as f64).collect();
+                let replaced = attributes.integer("replaced_value_int64")?;
+                ("imputed_value_int64s", by, replaced.map(|value| value as f64))
+            }
+            // ONNX Runtime has it of these two alone.
+            _ => return Ok(None),
+        };
+        let replaced = replaced.ok_or_else(|| {
+            let message = "an Imputer does not say what it replaces";
+            attributes.error(ErrorKind::MissingKey, message)
+        })?;
+        if by.iter().any(|value| value.is_nan()) {
+            return Err(degenerate(node));
+        }
+        let lists: Vec<Vec<Step>> =
+            by.iter().map(|by| vec![Step::Impute { replaced, by: *by }]).collect();
+        fits(node, name, table.then(table.element, &lists)?)
+    }
+
+    pub(super) fn attributes<'n>(&'n mut self, node: &'n Node<'a>) -> Attributes<'n, 'a, 'n, 'b> {
+        Attributes { node, limits: self.limits, checks: &mut self.checks }
+    }
+
+    /// What a Cast makes.
+    pub(super) fn target(&mut self, node: &Node<'a>) -> Result<Option<i64>> {
+        self.attributes(node).integer("to")
+    }
+}
+
+/// Arithmetic with a number per column, or with one.
+fn computed(table: &Table, operation: Operation, numbers: Option<&[f64]>) -> Result<Option<Table>> {
+    let precision = match table.element {
+        element::FLOAT | element::DOUBLE => table.precision(),
+        _ => return Ok(None),
+    };
+    let step = |number: &f64| Some(vec![Step::arithmetic(operation, *number, precision)?]);
+    let lists: Option<Vec<Vec<Step>>> = numbers.unwrap_or_default().iter().map(step).collect();
+    match lists {
+        Some(lists) if !lists.is_empty() => table.then(table.element, &lists),
+        _ => Ok(None),
+    }
+}
+
+fn degenerate(node: &Node<'_>) -> Error {
+    let message = "a step before the trees makes NaN of numbers, or has a scale of 0";
+    unsupported(message, NODES).at(node.place.place())
+}
+
+fn fits(node: &Node<'_>, name: &str, table: Option<Table>) -> Result<Option<Table>> {
+    let message = || format!("\"{name}\" has neither one value nor one per column");
+    table.map(Some).ok_or_else(|| node.place.error(ErrorKind::Length, message()))
+}

@@ -1,0 +1,217 @@
+//! The fields of a protocol buffer's message, one after another, without a copy of them.
+//!
+//! Numbers and keys are decoded by `prost`; what fields mean is in `proto`. A message within another is
+//! a field of bytes, which its reader reads in turn, so nothing recurses. Groups, which ONNX does not
+//! have, are refused. Every value knows where in the file it stands.
+
+use prost::encoding::{WireType, decode_key, decode_varint};
+
+use crate::ensemble::out_of_memory;
+use crate::format::reader::CancelChecks;
+use crate::{Error, ErrorKind, Place, Result};
+
+/// Bytes of the file: a message, a text, or packed numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'a> {
+    pub bytes: &'a [u8],
+    /// Where they begin in the file.
+    pub start: usize,
+}
+
+impl<'a> Bytes<'a> {
+    pub fn place(&self) -> Place {
+        Place::Byte(self.start)
+    }
+
+    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, message).at(Place::Byte(self.start))
+    }
+
+    pub fn text(&self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes)
+            .map_err(|_| self.error(ErrorKind::Encoding, "a text is not valid UTF-8"))
+    }
+
+    pub fn fields(self) -> Fields<'a> {
+        Fields { rest: self.bytes, end: self.start + self.bytes.len() }
+    }
+}
+
+/// A field's number and value.
+pub(super) struct Field<'a> {
+    pub number: u32,
+    pub value: Value<'a>,
+    pub position: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    Varint(u64),
+    Four([u8; 4]),
+    Eight([u8; 8]),
+    Bytes(Bytes<'a>),
+}
+
+impl<'a> Field<'a> {
+    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, message).at(Place::Byte(self.position))
+    }
+
+    fn wrong_type(&self) -> Error {
+        let message = format!("field {} has another type than ONNX gives it", self.number);
+        self.error(ErrorKind::WrongType, message)
+    }
+
+    pub fn bytes(&self) -> Result<Bytes<'a>> {
+        match self.value {
+            Value::Bytes(bytes) => Ok(bytes),
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    pub fn text(&self) -> Result<&'a str> {
+        self.bytes()?.text()
+    }
+
+    pub fn integer(&self) -> Result<i64> {
+        match self.value {
+            Value::Varint(number) => Ok(number.cast_signed()),
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    /// Adds the integers of a repeated field, packed or one by one.
+    pub fn integers(&self, list: &mut List<'_, '_, i64>) -> Result<()> {
+        match self.value {
+            Value::Varint(number) => list.push(number.cast_signed()),
+            Value::Bytes(packed) => {
+                let mut fields = packed.fields();
+                while !fields.rest.is_empty() {
+                    let number = fields.varint()?;
+                    list.push(number.cast_signed())?;
+                }
+                Ok(())
+            }
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    /// Adds the numbers of a repeated field of f32, packed or one by one.
+    pub fn floats(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
+        let mut push = |four| list.push(f64::from(f32::from_le_bytes(four)));
+        match self.value {
+            Value::Four(four) => push(four),
+            Value::Bytes(packed) => {
+                let (fours, rest) = packed.bytes.as_chunks::<4>();
+                if !rest.is_empty() {
+                    return Err(self.wrong_type());
+                }
+                fours.iter().copied().try_for_each(push)
+            }
+            _ => Err(self.wrong_type()),
+        }
+    }
+
+    /// Adds the numbers of a repeated field of f64, packed or one by one.
+    pub fn doubles(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
+        let mut push = |eight| list.push(f64::from_le_bytes(eight));
+        match self.value {
+            Value::Eight(eight) => push(eight),
+            Value::Bytes(packed) => {
+                let (eights, rest) = packed.bytes.as_chunks::<8>();
+                if !rest.is_empty() {
+                    return Err(self.wrong_type());
+                }
+                eights.iter().copied().try_for_each(push)
+            }
+            _ => Err(self.wrong_type()),
+        }
+    }
+}
+
+/// A list that a file makes longer, up to a limit.
+pub(super) struct List<'l, 'i, T> {
+    pub values: Vec<T>,
+    pub limit: usize,
+    pub checks: &'l mut CancelChecks<'i>,
+}
+
+impl<T> List<'_, '_, T> {
+    pub fn push(&mut self, value: T) -> Result<()> {
+        if self.values.len() == self.limit {
+            let message = format!("a list has more values than the limit of {}", self.limit);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        self.checks.count()?;
+        self.values.try_reserve(1).map_err(|_| out_of_memory())?;
+        self.values.push(value);
+        Ok(())
+    }
+}
+
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+    end: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn position(&self) -> usize {
+        self.end - self.rest.len()
+    }
+
+    /// A number that ends too late, or a message's end in it.
+    fn broken(&self) -> Error {
+        let cut = self.rest.len() < 10 && self.rest.iter().all(|byte| *byte >= 0x80);
+        let (kind, message) = if cut {
+            (ErrorKind::Truncated, "a message ends within a number")
+        } else {
+            (ErrorKind::Syntax, "this is no field of a protocol buffer")
+        };
+        Error::new(kind, message).at(Place::Byte(self.position()))
+    }
+
+    fn varint(&mut self) -> Result<u64> {
+        decode_varint(&mut self.rest).map_err(|_| self.broken())
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+        let split = usize::try_from(length).ok().and_then(|at| self.rest.split_at_checked(at));
+        let Some((taken, rest)) = split else {
+            return Err(Error::new(ErrorKind::Truncated, "a field ends after its message")
+                .at(Place::Byte(self.position())));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N as u64)?);
+        Ok(array)
+    }
+
+    pub fn next(&mut self, checks: &mut CancelChecks<'_>) -> Result<Option<Field<'a>>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        checks.count()?;
+        let position = self.position();
+        let (number, wire_type) = decode_key(&mut self.rest).map_err(|_| self.broken())?;
+        let value = match wire_type {
+            WireType::Varint => Value::Varint(self.varint()?),
+            WireType::ThirtyTwoBit => Value::Four(self.array()?),
+            WireType::SixtyFourBit => Value::Eight(self.array()?),
+            WireType::LengthDelimited => {
+                let length = self.varint()?;
+                let start = self.position();
+                Value::Bytes(Bytes { bytes: self.take(length)?, start })
+            }
+            WireType::StartGroup | WireType::EndGroup => {
+                return Err(
+                    Error::new(ErrorKind::Syntax, "ONNX has no groups").at(Place::Byte(position))
+                );
+            }
+        };
+        Ok(Some(Field { number, value, position }))
+    }
+}

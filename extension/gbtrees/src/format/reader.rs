@@ -1,0 +1,256 @@
+//! What JSON and UBJSON have in common, as one interface to pull values from.
+//!
+//! The reader of the schema asks for the value that it expects and gets it in the type that it
+//! needs, so an array of numbers goes straight into a vector and no tree of values is built. Keys
+//! that the schema does not know are skipped. A key that occurs twice in an object that is read is
+//! an error: two readers that disagree on which one counts would see two different models.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::{Cancel, Error, ErrorKind, Place, Result};
+
+/// How deep objects and arrays may nest. A model needs 8.
+pub(super) const MAX_NESTING: usize = 64;
+
+/// Asks for a cancel after every 4096 members of objects and arrays.
+pub(super) struct CancelChecks<'b> {
+    members_left: u32,
+    cancel: Cancel<'b>,
+    stops: bool,
+}
+
+impl<'b> CancelChecks<'b> {
+    const INTERVAL: u32 = 4096;
+
+    pub(super) fn new(cancel: Cancel<'b>) -> Self {
+        CancelChecks { members_left: Self::INTERVAL, cancel, stops: false }
+    }
+
+    /// Counts a member.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`].
+    #[inline(always)]
+    pub(super) fn count(&mut self) -> Result<()> {
+        self.members_left -= 1;
+        if self.members_left == 0 {
+            self.members_left = Self::INTERVAL;
+            return self.check();
+        }
+        Ok(())
+    }
+
+    /// Counts a member where nothing can fail: the next [`CancelChecks::check`] fails instead.
+    #[inline(always)]
+    pub(super) fn note(&mut self) {
+        // It remembers what it finds.
+        let _ = self.count();
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], now and whenever this is called again.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let found = self.cancel.check();
+        self.stops |= found.is_err();
+        if self.stops { Err(Cancel::error()) } else { Ok(()) }
+    }
+
+    pub(super) fn cancel(&self) -> Cancel<'b> {
+        self.cancel
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl ValueKind {
+    fn name(self) -> &'static str {
+        match self {
+            ValueKind::Object => "an object",
+            ValueKind::Array => "an array",
+            ValueKind::String => "a string",
+            ValueKind::Number => "a number",
+            ValueKind::Bool => "a boolean",
+            ValueKind::Null => "null",
+        }
+    }
+}
+
+/// A number whose type the file decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i64),
+    Float(f64),
+}
+
+/// A document that is read from its start to its end, value by value.
+///
+/// Every method that returns a value reads it; a value of another kind is [`ErrorKind::WrongType`].
+pub(super) trait Reader<'a> {
+    /// What has to be remembered of an object or array that is open.
+    type Container;
+
+    /// Bytes read so far.
+    fn offset(&self) -> usize;
+
+    /// Calls the hook for interrupts, for work between two values.
+    fn cancel(&self) -> Cancel<'_>;
+
+    /// The kind of the value at hand, which is not read by this.
+    fn kind(&mut self) -> Result<ValueKind>;
+
+    fn open_object(&mut self) -> Result<Self::Container>;
+
+    /// The next key of the innermost open object; at its end leaves it and returns nothing.
+    fn next_key(&mut self, container: &mut Self::Container) -> Result<Option<Cow<'a, str>>>;
+
+    fn open_array(&mut self) -> Result<Self::Container>;
+
+    /// Whether the innermost open array has another element; at its end leaves it.
+    fn next_element(&mut self, container: &mut Self::Container) -> Result<bool>;
+
+    /// How many elements an array has, if it says so at its start; never more than the bytes left.
+    fn declared_elements(&self, container: &Self::Container) -> Option<usize>;
+
+    fn string(&mut self) -> Result<Cow<'a, str>>;
+    /// A number, rounded once to f32.
+    fn float(&mut self) -> Result<f32>;
+    fn integer(&mut self) -> Result<i64>;
+    /// A number of either type.
+    fn number(&mut self) -> Result<Number>;
+    fn boolean(&mut self) -> Result<bool>;
+
+    /// Reads a value that is no object or array, and forgets it.
+    fn skip_scalar(&mut self) -> Result<()>;
+
+    /// Passes over what is left of an array, which may be done at once.
+    fn skip_elements(&mut self, mut container: Self::Container) -> Result<()> {
+        while self.next_element(&mut container)? {
+            self.skip()?;
+        }
+        Ok(())
+    }
+
+    /// Reads a value of any kind and forgets it.
+    fn skip(&mut self) -> Result<()> {
+        match self.kind()? {
+            ValueKind::Object => {
+                let mut container = self.open_object()?;
+                while self.next_key(&mut container)?.is_some() {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+            ValueKind::Array => {
+                let container = self.open_array()?;
+                self.skip_elements(container)
+            }
+            _ => self.skip_scalar(),
+        }
+    }
+
+    /// Checks that nothing follows the reader.
+    fn finish(&mut self) -> Result<()>;
+
+    fn too_deep(&self) -> Error {
+        let message = format!("objects and arrays nest deeper than {MAX_NESTING}");
+        self.error(ErrorKind::Syntax, message)
+    }
+
+    /// An error at the byte that is read next.
+    fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, message).at(Place::Byte(self.offset()))
+    }
+
+    /// The error for a value of another kind than `wanted`.
+    fn unexpected(&mut self, wanted: ValueKind) -> Error {
+        match self.kind() {
+            Ok(found) => self.error(
+                ErrorKind::WrongType,
+                format!("found {} where {} belongs", found.name(), wanted.name()),
+            ),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Reads an object: `member` is given each key and must read or skip its value.
+pub(super) fn object<'a, R: Reader<'a>>(
+    reader: &mut R,
+    mut member: impl FnMut(&mut R, &str) -> Result<()>,
+) -> Result<()> {
+    let mut container = reader.open_object()?;
+    let mut seen = Keys::default();
+    while let Some(key) = reader.next_key(&mut container)? {
+        if seen.contains(&key) {
+            return Err(reader.error(ErrorKind::DuplicateKey, "a key occurs twice in one object"));
+        }
+        member(reader, &key)?;
+        seen.add(key);
+    }
+    Ok(())
+}
+
+/// The keys of one object: compared one by one while they are few, by hash once they are many.
+#[derive(Default)]
+struct Keys<'a> {
+    few: Vec<Cow<'a, str>>,
+    many: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    const FEW: usize = 32;
+
+    fn contains(&self, key: &str) -> bool {
+        self.few.iter().any(|seen| seen == key) || self.many.contains(key)
+    }
+
+    fn add(&mut self, key: Cow<'a, str>) {
+        if self.few.len() < Keys::FEW {
+            self.few.push(key);
+        } else {
+            self.many.insert(key);
+        }
+    }
+}
+
+/// Reads an array of at most `max` elements; more are an error that names `what` there are too
+/// many of.
+pub(super) fn array<'a, R: Reader<'a>, T>(
+    reader: &mut R,
+    max: usize,
+    what: &str,
+    mut element: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut container = reader.open_array()?;
+    let mut values = Vec::new();
+    if let Some(declared) = reader.declared_elements(&container) {
+        reserve(reader, &mut values, declared.min(max))?;
+    }
+    while reader.next_element(&mut container)? {
+        if values.len() >= max {
+            return Err(reader.error(ErrorKind::Limit, format!("model has more than {max} {what}")));
+        }
+        if values.len() == values.capacity() {
+            let more = values.len().max(16);
+            reserve(reader, &mut values, more)?;
+        }
+        values.push(element(reader)?);
+    }
+    Ok(values)
+}
+
+/// Takes memory without aborting the process when there is none.
+fn reserve<'a, R: Reader<'a>, T>(reader: &R, values: &mut Vec<T>, more: usize) -> Result<()> {
+    values
+        .try_reserve(more)
+        .map_err(|_| reader.error(ErrorKind::OutOfMemory, "out of memory while the model was read"))
+}

@@ -1,0 +1,153 @@
+//! What a file is, told by how it begins.
+//!
+//! Files that are known and not read are refused by name, so that the user learns what to do.
+
+use crate::format::json;
+use crate::format::reader::Reader;
+use crate::{Cancel, Error, ErrorKind, Place, Result};
+
+pub(super) enum Format {
+    CatboostJson,
+    CatboostCbm,
+    XgboostBinary,
+    XgboostJson,
+    XgboostUbjson,
+    LightgbmText,
+    Onnx,
+}
+
+/// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
+pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
+    if let Some(refusal) = refusal(bytes) {
+        return Err(refusal);
+    }
+    if bytes.starts_with(b"CBM1") {
+        return Ok(Format::CatboostCbm);
+    }
+    if bytes.starts_with(b"binf") || bytes.starts_with(SNAPSHOT) || is_binary(bytes) {
+        return Ok(Format::XgboostBinary);
+    }
+    if is_onnx(bytes) {
+        return Ok(Format::Onnx);
+    }
+    let start = bytes.iter().position(|byte| !json::is_space(*byte)).unwrap_or(bytes.len());
+    match bytes.get(start..).unwrap_or_default() {
+        [b'{', b'L' | b'l' | b'I' | b'i' | b'U' | b'#' | b'$', ..] if start == 0 => {
+            Ok(Format::XgboostUbjson)
+        }
+        [b'{', ..] => library_of_json(&mut json::Json::new(bytes, cancel)),
+        [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
+        _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
+        _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")
+            .at(Place::Byte(start))
+            .with_hint(SAVE)),
+    }
+}
+
+/// Whose JSON it is, by the first key that only one library writes; mostly that is the first of all.
+fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
+    let mut object = reader.open_object()?;
+    while let Some(key) = reader.next_key(&mut object)? {
+        match key.as_ref() {
+            "ctr_data" | "features_info" | "model_info" | "oblivious_trees" | "scale_and_bias"
+            | "trees" => return Ok(Format::CatboostJson),
+            "learner" | "Model" => break,
+            _ => reader.skip()?,
+        }
+    }
+    Ok(Format::XgboostJson)
+}
+
+/// Before a binary model of XGBoost in a memory snapshot of its releases up to 1.2; eight bytes with the
+/// model's length follow.
+pub(super) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
+
+const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
+                    (LightGBM) or model.cbm (CatBoost).";
+const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
+                      save_model(\"model.ubj\").";
+const UNPACK: &str = "Unpack the file first.";
+const DUMP: &str = "A dump lacks the base score and the objective; save the model with \
+                    save_model(\"model.ubj\") instead.";
+
+/// Leading bytes, what a file that has them is, and what to do about it.
+const BEGINNINGS: &[(&[u8], &str, &str)] = &[
+    (b"bs64", "an XGBoost model in base64", RESAVE),
+    (b"booster[", "a text dump of an XGBoost model", DUMP),
+    (b"0:[", "a text dump of an XGBoost model", DUMP),
+    (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
+    (b"\x1f\x8b", "a gzip archive", UNPACK),
+    (b"PK\x03\x04", "a zip archive", UNPACK),
+    (b"BZh", "a bzip2 archive", UNPACK),
+    (b"\xfd7zXZ\0", "an xz archive", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive", UNPACK),
+    (b"\x89HDF\r\n", "an HDF5 file", SAVE),
+    (b"<?xml", "an XML file, PMML perhaps", SAVE),
+    (b"<PMML", "a PMML file", SAVE),
+];
+
+/// The error for a file that is known and not read; nothing for all others.
+fn refusal(bytes: &[u8]) -> Option<Error> {
+    let (what, hint) = BEGINNINGS
+        .iter()
+        .find(|(beginning, ..)| bytes.starts_with(beginning))
+        .map(|(_, what, hint)| (*what, *hint))
+        .or_else(|| is_pickle(bytes).then_some(("a Python pickle", SAVE)))
+        .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
+    Some(unsupported(what, hint).at(Place::Byte(0)))
+}
+
+/// The error for what is known and not scored.
+pub(super) fn unsupported(what: &str, hint: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
+}
+
+/// A name from a file as it may be shown: only if it is short and made of harmless characters.
+pub(super) fn shown(name: &str) -> &str {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '.');
+    if name.len() <= 64 && name.chars().all(harmless) { name } else { "(unprintable)" }
+}
+
+/// The first line of a text model, or a part of it.
+fn is_lightgbm(bytes: &[u8]) -> bool {
+    let begins = |line: &[u8]| bytes.starts_with(line) || line.starts_with(bytes);
+    begins(b"tree\n") || begins(b"tree\r\n")
+}
+
+/// A protocol from 2 to 5, then either a frame or the first of the opcodes that can follow.
+fn is_pickle(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x80, 2..=5, ..])
+}
+
+/// XGBoost's binary format has 136 bytes of parameters, then the objective's name, its length before it.
+fn is_binary(bytes: &[u8]) -> bool {
+    let Some(length) = bytes.get(136..).and_then(|rest| rest.first_chunk::<8>()) else {
+        return false;
+    };
+    let Ok(length @ 3..=64) = usize::try_from(u64::from_le_bytes(*length)) else {
+        return false;
+    };
+    bytes.get(144..144 + length).is_some_and(|name| {
+        name.contains(&b':') && name.iter().all(|byte| matches!(byte, b'a'..=b'z' | b':' | b'_'))
+    })
+}
+
+/// An array of trees, the first of which begins with its root.
+fn is_json_dump(bytes: &[u8]) -> bool {
+    let head = bytes.get(..256).unwrap_or(bytes);
+    head.trim_ascii_start().first() == Some(&b'[') && contains(head, b"\"nodeid\"")
+}
+
+/// A protocol buffer whose first field is a small version, by one of the known converters.
+fn is_onnx(bytes: &[u8]) -> bool {
+    let head = bytes.get(..4096).unwrap_or(bytes);
+    let named = || {
+        let names: [&[u8]; 3] = [b"onnx", b"OnnxML", b"TreeEnsemble"];
+        names.iter().any(|name| contains(head, name))
+    };
+    matches!(head, [0x08, 1..=32, ..]) && named()
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,166 @@
+//! The gradient booster, and the boosters that are known and not scored.
+//!
+//! DART multiplies every tree by a weight and has been written in three layouts: a booster of its
+//! own name around a gbtree up to 3.2, weights beside the model in 3.3, weights inside the model
+//! since 3.4 (src/gbm/gbtree.cc and src/gbm/gbtree_model.cc, `SaveModel`). The last two call
+//! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
+
+use crate::ensemble::{Categories, in_tree};
+use crate::format::reader::{Reader, array, object};
+use crate::format::sniff::unsupported;
+use crate::format::xgboost::nodes::RawTree;
+use crate::format::xgboost::parameters;
+use crate::format::xgboost::{categories, nodes, required, shown, tree};
+use crate::{Error, ErrorKind, Limits, Result};
+
+pub(super) struct Booster {
+    pub num_trees: i64,
+    pub num_parallel_tree: i64,
+    pub trees: Vec<RawTree>,
+    pub tree_info: Vec<i64>,
+    pub iteration_indptr: Option<Vec<i64>>,
+    pub weights: Option<Vec<f32>>,
+    pub categories: Vec<Option<Categories>>,
+}
+
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Booster> {
+    let (mut name, mut booster, mut weights) = (None, None, None);
+    object(reader, |reader, key| {
+        match key {
+            "name" => name = Some(reader.string()?),
+            "model" => booster = Some(read_model(reader, limits)?),
+            // The booster inside that of DART, of which the model is all that counts.
+            "gbtree" => booster = Some(Ok(read(reader, limits)?)),
+            "weight_drop" => weights = Some(read_weights(reader, limits)?),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    check_name(&required(name, "name")?)?;
+    let booster = required(booster, "model")??;
+    Ok(Booster { weights: weights.or(booster.weights), ..booster })
+}
+
+/// Refuses a booster that is not scored.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    match name {
+        "gbtree" | "dart" => Ok(()),
+        "gblinear" => Err(unsupported(
+            "booster \"gblinear\"",
+            "A linear model is a sum of products: write it as one in SQL.",
+        )),
+        other => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("booster \"{}\" is not supported", shown(other)),
+        )),
+    }
+}
+
+fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
+    array(reader, limits.trees, "weights of trees", R::float)
+}
+
+/// Reads the model of a booster. What is missing in it is the inner error, which does not count where
+/// the booster turns out to be none of trees.
+fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Result<Booster>> {
+    let (mut sizes, mut trees, mut tree_info) = (None, None, None);
+    let (mut iteration_indptr, mut weights, mut categories) = (None, None, Vec::new());
+    object(reader, |reader, key| {
+        match key {
+            "gbtree_model_param" => sizes = Some(read_sizes(reader)?),
+            "trees" => trees = Some(read_trees(reader, limits)?),
+            "tree_info" => {
+                tree_info = Some(array(reader, limits.trees, "trees", R::integer)?);
+            }
+            "iteration_indptr" => {
+                let max = limits.trees.saturating_add(1);
+                let starts = array(reader, max, "rounds", R::integer)?;
+                iteration_indptr = Some(starts);
+            }
+            "weight_drop" => weights = Some(read_weights(reader, limits)?),
+            "cats" => categories = categories::read(reader, limits)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    let complete = || {
+        let (num_trees, num_parallel_tree) = required(sizes, "gbtree_model_param")?;
+        Ok(Booster {
+            num_trees: required(num_trees, "num_trees")?,
+            num_parallel_tree,
+            trees: required(trees, "trees")?,
+            tree_info: required(tree_info, "tree_info")?,
+            iteration_indptr,
+            weights,
+            categories,
+        })
+    };
+    Ok(complete())
+}
+
+/// The number of trees, and that of the trees that one round grows for one output.
+fn read_sizes<'a, R: Reader<'a>>(reader: &mut R) -> Result<(Option<i64>, i64)> {
+    let mut num_trees = None;
+    // Releases before 1.4 may grow several and do not say how many.
+    let mut num_parallel_tree = 1;
+    object(reader, |reader, key| {
+        match key {
+            "num_trees" => num_trees = Some(parameters::integer(reader, key)?),
+            "num_parallel_tree" => num_parallel_tree = parameters::integer(reader, key)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok((num_trees, num_parallel_tree))
+}
+
+fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<RawTree>> {
+    let mut index = 0;
+    let mut left = tree::Allowance::new(limits);
+    array(reader, limits.trees, "trees", |reader| {
+        let arrays = tree::read(reader, &left)?;
+        let tree = nodes::build(&arrays, index, &mut left, reader.cancel());
+        let tree = tree.map_err(|error| in_tree(error, index))?;
+        index += 1;
+        Ok(tree)
+    })
+}
+
+/// The starts of the rounds, then the number of trees, for a file that does not list them.
+///
+/// Releases before 2.0 leave it to the reader: every round grows the same number of trees for every
+/// output (src/gbm/gbtree_model.cc, `MakeIndptr`). XGBoost refuses a file whose trees do not come
+/// out even, and so does this.
+pub(super) fn derive_rounds(num_parallel_tree: i64, tree_info: &[i64]) -> Result<Vec<u32>> {
+    let last = tree_info.iter().max().and_then(|last| usize::try_from(*last).ok());
+    let outputs = last.map_or(1, |last| last.saturating_add(1));
+    let trees = tree_info.len();
+    let step = usize::try_from(num_parallel_tree)
+        .ok()
+        .filter(|parallel| *parallel > 0)
+        .and_then(|parallel| parallel.checked_mul(outputs))
+        .filter(|step| trees.is_multiple_of(*step))
+        .ok_or_else(|| {
+            let round = format!("{num_parallel_tree} trees for {outputs} outputs");
+            let message = format!("{trees} trees do not make whole rounds of {round}");
+            Error::new(ErrorKind::Parameter, message)
+        })?;
+    Ok((0..=trees).step_by(step).map(|start| start as u32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_derived_from_parallel_trees_and_outputs() {
+        assert_eq!(derive_rounds(1, &[0, 0, 0]).unwrap(), [0, 1, 2, 3]);
+        assert_eq!(derive_rounds(2, &[0, 0, 1, 1, 0, 0, 1, 1]).unwrap(), [0, 4, 8]);
+        assert_eq!(derive_rounds(3, &[]).unwrap(), [0]);
+        for (parallel, outputs) in
+            [(2, [0, 0, 0]), (0, [0, 0, 0]), (-1, [0, 0, 0]), (i64::MAX, [0, 0, 1])]
+        {
+            assert_eq!(derive_rounds(parallel, &outputs).unwrap_err().kind(), ErrorKind::Parameter);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! XGBoost's models, of every release and in each of its formats.
+//!
+//! Keys come in any order, so everything is read into optional places first and what is required is
+//! asked for at the end; a booster that is not scored is refused before anything is missed in it.
+//! `learner`, `booster` and `tree` say what keys mean, `nodes` makes a tree's arrays nodes, `build`
+//! hands all of it to the model's builder. What no other library's files have is checked here:
+//! that a right child follows its left one, marks of parents and of deleted nodes, where trees'
+//! outputs, rounds, weights and categories are listed, and how a base score becomes a margin.
+//!
+//! Files are written by `SaveModel` of src/learner.cc, src/gbm/gbtree.cc, src/gbm/gbtree_model.cc
+//! and src/tree/tree_model.cc. They are scored as the newest release does, whichever wrote them.
+
+mod binary;
+mod booster;
+mod categories;
+mod learner;
+mod nodes;
+mod objective;
+mod parameters;
+mod tree;
+
+pub(super) use crate::format::xgboost::binary::read as read_binary;
+pub use crate::format::xgboost::objective::objectives;
+
+use crate::ensemble::{
+    Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, TreeOutput, TreeParts,
+    check_limit, in_tree,
+};
+use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::sniff::{shown, unsupported};
+use crate::format::xgboost::booster::derive_rounds;
+use crate::format::xgboost::learner::Learner;
+use crate::format::xgboost::nodes::RawTree;
+use crate::format::xgboost::objective::{Link, base_margins, base_scores};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
+
+pub(super) struct File {
+    version: [u32; 3],
+    learner: Learner,
+}
+
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
+    let root = root(reader, limits, true)?;
+    reader.finish()?;
+    required(root, "learner")
+}
+
+/// Reads the outermost object, or the model inside a memory snapshot.
+fn root<'a, R: Reader<'a>>(
+    reader: &mut R,
+    limits: &Limits,
+    outermost: bool,
+) -> Result<Option<File>> {
+    let mut version = [0; 3];
+    let mut learner = None;
+    let mut inner = None;
+    object(reader, |reader, key| {
+        match key {
+            "version" => version = read_version(reader)?,
+            "learner" => learner = Some(learner::read(reader, limits)?),
+            "Model" if outermost => inner = root(reader, limits, false)?,
+            "name" if reader.kind()? == ValueKind::String => {
+                if reader.string()? == "tree" {
+                    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
+                    return Err(unsupported("a JSON dump of a LightGBM model", hint));
+                }
+            }
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(learner.map(|learner| File { version, learner }).or(inner))
+}
+
+fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
+    let parts = array(reader, 3, "parts of a version", |reader| {
+        let part = reader.integer()?;
+        u32::try_from(part)
+            .map_err(|_| reader.error(ErrorKind::Number, "a part of the version is no u32"))
+    })?;
+    <[u32; 3]>::try_from(parts)
+        .map_err(|_| reader.error(ErrorKind::Length, "the version does not have three parts"))
+}
+
+/// What stands at a key that every model has.
+fn required<T>(value: Option<T>, key: &str) -> Result<T> {
+    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model lacks the key \"{key}\"")))
+}
+
+pub(in crate::format) fn build(
+    file: File,
+    format: &'static str,
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<Ensemble> {
+    let File { version, learner } = file;
+    let (parameters, booster) = (learner.parameters, learner.booster);
+    let num_features = size(parameters.num_feature, 1, "features")?;
+    let classes = size(parameters.num_class, 0, "classes")?;
+    let targets = size(parameters.num_target, 1, "targets")?;
+    let num_outputs = num_outputs(classes, targets, &learner.objective, limits)?;
+    let num_trees = booster.trees.len();
+    same_number("trees", usize::try_from(booster.num_trees).unwrap_or(usize::MAX), num_trees)?;
+    same_number("outputs of trees", booster.tree_info.len(), num_trees)?;
+    let weights = booster.weights.unwrap_or_else(|| vec![1.0; num_trees]);
+    same_number("weights of trees", weights.len(), num_trees)?;
+    let rounds = match booster.iteration_indptr {
+        // What is no index is not in order either.
+        Some(stated) => {
+            stated.iter().map(|start| u32::try_from(*start).unwrap_or(u32::MAX)).collect()
+        }
+        None => derive_rounds(booster.num_parallel_tree, &booster.tree_info)?,
+    };
+    let scores = base_scores(&parameters.base_score, num_outputs)?;
+    // XGBoost predicts the bare base score for a model that has never been boosted.
+    let link = if num_trees == 0 { Link::Identity } else { learner.link };
+    let parts = EnsembleParts {
+        format,
+        version,
+        objective: learner.objective,
+        value_precision: Precision::Single,
+        sum_precision: Precision::Single,
+        scaling: Scaling::default(),
+        base_margin: base_margins(link, &scores)?,
+        base_score: scores,
+        num_features,
+        feature_names: learner.feature_names,
+        feature_types: learner.feature_types,
+        categories: categories::drop_miscut_categories(version, booster.categories),
+        ranks: Vec::new(),
+        class_labels: Vec::new(),
+        attributes: learner.attributes,
+    };
+    let mut builder = Builder::new(parts, limits)?;
+    let listed = booster.tree_info.into_iter().zip(weights);
+    for (index, (tree, (output, weight))) in booster.trees.into_iter().zip(listed).enumerate() {
+        let RawTree { parts, leaf_size } = tree;
+        let output = match parts.output {
+            TreeOutput::All if usize::try_from(leaf_size) != Ok(num_outputs) => {
+                let message =
+                    format!("leaves have {leaf_size} values in a model of {num_outputs} outputs");
+                return Err(in_tree(Error::new(ErrorKind::Length, message), index));
+            }
+            TreeOutput::All => TreeOutput::All,
+            TreeOutput::One(_) => TreeOutput::One(u32::try_from(output).unwrap_or(u32::MAX)),
+        };
+        builder.add_tree(TreeParts { output, weight, ..parts }, cancel)?;
+    }
+    builder.finish(rounds)
+}
+
+/// The number of classes or of targets, whichever there are several of.
+fn num_outputs(
+    classes: usize,
+    targets: usize,
+    objective: &Objective,
+    limits: &Limits,
+) -> Result<usize> {
+    check_limit(classes, limits.outputs, "classes")?;
+    check_limit(targets, limits.outputs, "targets")?;
+    if classes > 1 && targets > 1 {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("a model of {classes} classes and {targets} targets is not supported"),
+        ));
+    }
+    if objective.task == Task::Multiclass && classes == 0 {
+        let message = format!("a model with objective \"{}\" has no classes", objective.name);
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    Ok(classes.max(targets))
+}
+
+fn size(value: i64, min: usize, what: &str) -> Result<usize> {
+    usize::try_from(value).ok().filter(|size| *size >= min).ok_or_else(|| {
+        Error::new(ErrorKind::Parameter, format!("a model cannot have {value} {what}"))
+    })
+}
+
+fn same_number(what: &str, stated: usize, num_trees: usize) -> Result<()> {
+    if stated == num_trees {
+        return Ok(());
+    }
+    let message = format!("model has {num_trees} trees, but says {stated} {what}");
+    Err(Error::new(ErrorKind::Length, message))
+}

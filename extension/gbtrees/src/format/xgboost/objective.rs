@@ -1,0 +1,191 @@
+//! XGBoost's objectives: for each how margins become values and how a base score becomes a margin.
+//!
+//! The transforms are `PredTransform`, the links `ProbToMargin`, of the classes in src/objective:
+//! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu
+//! and expectile_obj.cc.
+
+use crate::ensemble::{ClassBy, Objective, Task, Transform};
+use crate::{Error, ErrorKind, Result};
+
+/// How a base score becomes the margin that the sum of leaves starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// It is the margin already.
+    Identity,
+    /// Minus the logarithm of `1 / p - 1`, for a probability p.
+    Logit,
+    Logarithm,
+    /// The inverse of [`Transform::Expectile`].
+    Expectile,
+}
+
+/// Names that XGBoost still reads and no longer writes.
+const OLD_NAMES: &[(&str, &str)] = &[("reg:linear", "reg:squarederror")];
+
+const TABLE: &[(&str, Transform, Link, Task)] = &[
+    ("reg:squarederror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:squaredlogerror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:absoluteerror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:pseudohubererror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:quantileerror", Transform::Ascending, Link::Identity, Task::Regression),
+    ("reg:expectileerror", Transform::Expectile, Link::Expectile, Task::Regression),
+    ("reg:logistic", Transform::Logistic, Link::Logit, Task::Regression),
+    ("reg:gamma", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("reg:tweedie", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("count:poisson", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("survival:cox", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("survival:aft", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("binary:logistic", Transform::Logistic, Link::Logit, Task::Binary),
+    ("binary:logitraw", Transform::Identity, Link::Identity, Task::Binary),
+    ("binary:hinge", Transform::Hinge, Link::Identity, Task::Binary),
+    ("multi:softmax", Transform::ArgMax, Link::Identity, Task::Multiclass),
+    ("multi:softprob", Transform::Softmax, Link::Identity, Task::Multiclass),
+    ("rank:pairwise", Transform::Identity, Link::Identity, Task::Ranking),
+    ("rank:ndcg", Transform::Identity, Link::Identity, Task::Ranking),
+    ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
+];
+
+/// XGBoost's objectives that are scored, in a fixed order: their names, and what they are for.
+pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
+    TABLE.iter().map(|&(name, _, _, task)| (name, task))
+}
+
+/// The objective of this name and its link, if it is one of XGBoost's; old names are known.
+pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
+    let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
+    TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
+        let (class_by, class_threshold) = match transform {
+            Transform::Logistic => (ClassBy::Value, 0.5),
+            Transform::Softmax => (ClassBy::Value, 0.0),
+            _ => (ClassBy::Margin, 0.0),
+        };
+        let name = name.to_owned();
+        (Objective { name, transform, slope: 1.0, task, class_by, class_threshold }, link)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, (name, _)) in objectives().enumerate() {
+            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
+            assert_eq!(named(name).unwrap().0.name(), name);
+        }
+    }
+
+    #[test]
+    fn old_names_are_read_and_unknown_ones_are_not() {
+        assert_eq!(named("reg:linear").unwrap().0.name(), "reg:squarederror");
+        assert_eq!(named("reg:nonsense"), None);
+        assert_eq!(named(""), None);
+    }
+}
+
+/// XGBoost keeps probabilities and distances of expectiles at least this far from 0 (`kRtEps` in
+/// include/xgboost/base.h).
+const EPSILON: f32 = 1e-6;
+
+/// One base score per output; a single one holds for all outputs.
+pub(super) fn base_scores(stated: &[f32], num_outputs: usize) -> Result<Vec<f32>> {
+    if stated.iter().any(|score| !score.is_finite()) {
+        return Err(Error::new(ErrorKind::NotFinite, "the base score is not a finite number"));
+    }
+    match stated {
+        [score] => Ok(vec![*score; num_outputs]),
+        scores if scores.len() == num_outputs => Ok(scores.to_vec()),
+        scores => Err(Error::new(
+            ErrorKind::Length,
+            format!("model has {num_outputs} outputs, but {} base scores", scores.len()),
+        )),
+    }
+}
+
+/// The margin of each output before any tree.
+pub(super) fn base_margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
+    match link {
+        Link::Identity => Ok(scores.to_vec()),
+        Link::Logit => scores.iter().map(|score| logit(*score)).collect(),
+        Link::Logarithm => scores.iter().map(|score| logarithm(*score)).collect(),
+        Link::Expectile => Ok(expectile(scores)),
+    }
+}
+
+/// Releases up to 3.0 refuse 0 and 1 here, 3.4 takes them for the nearest probability in between.
+fn logit(score: f32) -> Result<f32> {
+    if !(0.0..=1.0).contains(&score) {
+        let message = format!("base score {score} is not a probability, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    let probability = score.clamp(EPSILON, 1.0 - EPSILON);
+    Ok(-(1.0 / probability - 1.0).ln())
+}
+
+fn logarithm(score: f32) -> Result<f32> {
+    if score <= 0.0 {
+        let message = format!("base score {score} is not positive, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    Ok(score.ln())
+}
+
+/// Each expectile but the first as the inverse softplus of its distance from the one before it.
+fn expectile(scores: &[f32]) -> Vec<f32> {
+    let distances = scores.iter().zip(scores.iter().skip(1)).map(|(lower, upper)| {
+        let distance = (upper - lower - EPSILON).max(EPSILON);
+        distance + (-(-distance).exp_m1()).ln()
+    });
+    scores.iter().take(1).copied().chain(distances).collect()
+}
+
+#[cfg(test)]
+mod base_score_tests {
+    use super::super::objective;
+    use super::*;
+
+    /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a model of one leaf of value 0.
+    #[test]
+    fn margins_are_those_of_xgboost() {
+        let cases: [(&str, &[f32], &[u32]); 13] = [
+            ("binary:logistic", &[0.5], &[0]),
+            ("binary:logistic", &[0.0], &[3244100692]),
+            ("binary:logistic", &[1e-7], &[3244100692]),
+            ("reg:logistic", &[0.3], &[3210274947]),
+            ("reg:logistic", &[1.0], &[1096543277]),
+            ("binary:logistic", &[0.9999999], &[1096543277]),
+            ("binary:logitraw", &[0.3], &[1050253722]),
+            ("count:poisson", &[0.3], &[3214547912]),
+            ("reg:gamma", &[1e-7], &[3246453212]),
+            ("survival:aft", &[2.0], &[1060205080]),
+            ("reg:expectileerror", &[1.0, 20.0, 60.0], &[1065353216, 1100480511, 1109393408]),
+            ("reg:expectileerror", &[0.0, 0.1, 0.3], &[0, 3222283187, 3217096409]),
+            ("reg:expectileerror", &[3.0, 2.0, 1.0], &[1077936128, 3244100692, 3244100692]),
+        ];
+        for (objective, scores, expected) in cases {
+            let margins = base_margins(objective::named(objective).unwrap().1, scores).unwrap();
+            let bits: Vec<u32> = margins.iter().map(|margin| (margin + 0.0).to_bits()).collect();
+            assert_eq!(bits, expected, "{objective} {scores:?}");
+        }
+    }
+
+    #[test]
+    fn base_scores_that_the_link_cannot_take_are_refused() {
+        let refused = |objective, scores: &[f32]| {
+            base_margins(objective::named(objective).unwrap().1, scores).unwrap_err().kind()
+        };
+        assert_eq!(refused("binary:logistic", &[-0.1]), ErrorKind::Parameter);
+        assert_eq!(refused("binary:logistic", &[1.1]), ErrorKind::Parameter);
+        assert_eq!(refused("count:poisson", &[0.0]), ErrorKind::Parameter);
+    }
+
+    #[test]
+    fn one_base_score_holds_for_all_outputs() {
+        assert_eq!(base_scores(&[2.0], 3).unwrap(), [2.0; 3]);
+        assert_eq!(base_scores(&[1.0, 2.0], 2).unwrap(), [1.0, 2.0]);
+        assert_eq!(base_scores(&[1.0, 2.0], 3).unwrap_err().kind(), ErrorKind::Length);
+        assert_eq!(base_scores(&[], 1).unwrap_err().kind(), ErrorKind::Length);
+        assert_eq!(base_scores(&[f32::NAN], 1).unwrap_err().kind(), ErrorKind::NotFinite);
+    }
+}

@@ -1,0 +1,133 @@
+//! One tree: arrays with an entry per node, and the category sets of its categorical splits.
+
+use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::xgboost::parameters;
+use crate::{ErrorKind, Limits, Result};
+
+/// What the trees that are still to be read may take.
+pub(super) struct Allowance {
+    pub nodes: usize,
+    pub set_words: usize,
+    codes: usize,
+}
+
+impl Allowance {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Allowance { nodes: limits.nodes, set_words: limits.set_words(), codes: limits.bytes }
+    }
+}
+
+/// The arrays as they are found; `nodes` decides which of them must be there, and how long.
+#[derive(Default)]
+pub(super) struct Arrays {
+    pub parameters: Option<Parameters>,
+    pub id: Option<i64>,
+    pub left_children: Option<Vec<i32>>,
+    pub right_children: Option<Vec<i32>>,
+    pub parents: Option<Vec<i32>>,
+    pub split_indices: Option<Vec<i32>>,
+    /// Thresholds of splits, values of leaves.
+    pub split_conditions: Option<Vec<f32>>,
+    /// Leaf vectors one after another, since 3.2.
+    pub leaf_weights: Option<Vec<f32>>,
+    pub default_left: Option<Vec<bool>>,
+    pub loss_changes: Option<Vec<f32>>,
+    pub sum_hessian: Option<Vec<f32>>,
+    /// Whether a split is categorical; absent in files of releases that have none.
+    pub split_type: Option<Vec<bool>>,
+    /// The codes of all category sets, one set after the other.
+    pub categories: Vec<i32>,
+    /// The categorical nodes, in ascending order.
+    pub categories_nodes: Vec<i32>,
+    /// Where the codes of each of them begin.
+    pub categories_segments: Vec<i64>,
+    /// How many they are.
+    pub categories_sizes: Vec<i64>,
+}
+
+#[derive(Default)]
+pub(super) struct Parameters {
+    pub num_nodes: Option<i64>,
+    /// Absent in files of the first releases.
+    pub num_deleted: Option<i64>,
+    pub size_leaf_vector: i64,
+}
+
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &Allowance) -> Result<Arrays> {
+    let mut arrays = Arrays::default();
+    object(reader, |reader, key| arrays.read(reader, key, left))?;
+    Ok(arrays)
+}
+
+impl Arrays {
+    fn read<'a, R: Reader<'a>>(
+        &mut self,
+        reader: &mut R,
+        key: &str,
+        left: &Allowance,
+    ) -> Result<()> {
+        let max = left.nodes;
+        match key {
+            "tree_param" => self.parameters = Some(read_parameters(reader)?),
+            "id" => self.id = Some(reader.integer()?),
+            "left_children" => self.left_children = Some(indices(reader, max)?),
+            "right_children" => self.right_children = Some(indices(reader, max)?),
+            "parents" => self.parents = Some(indices(reader, max)?),
+            "split_indices" => self.split_indices = Some(indices(reader, max)?),
+            "split_conditions" => self.split_conditions = Some(floats(reader, max)?),
+            "leaf_weights" => self.leaf_weights = Some(floats(reader, max)?),
+            "loss_changes" => self.loss_changes = Some(floats(reader, max)?),
+            "sum_hessian" => self.sum_hessian = Some(floats(reader, max)?),
+            "default_left" => self.default_left = Some(array(reader, max, "nodes", switch)?),
+            "split_type" => self.split_type = Some(array(reader, max, "nodes", switch)?),
+            "categories" => self.categories = indices(reader, left.codes)?,
+            "categories_nodes" => self.categories_nodes = indices(reader, max)?,
+            "categories_segments" => self.categories_segments = integers(reader, max)?,
+            "categories_sizes" => self.categories_sizes = integers(reader, max)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    }
+}
+
+fn read_parameters<'a, R: Reader<'a>>(reader: &mut R) -> Result<Parameters> {
+    let mut parameters = Parameters::default();
+    object(reader, |reader, key| {
+        match key {
+            "num_nodes" => parameters.num_nodes = Some(parameters::integer(reader, key)?),
+            "num_deleted" => parameters.num_deleted = Some(parameters::integer(reader, key)?),
+            "size_leaf_vector" => parameters.size_leaf_vector = parameters::integer(reader, key)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(parameters)
+}
+
+fn indices<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i32>> {
+    array(reader, max, "nodes", |reader| {
+        let index = reader.integer()?;
+        i32::try_from(index)
+            .map_err(|_| reader.error(ErrorKind::Number, "an index is too large for i32"))
+    })
+}
+
+fn integers<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i64>> {
+    array(reader, max, "categories", R::integer)
+}
+
+fn floats<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<f32>> {
+    array(reader, max, "nodes", R::float)
+}
+
+/// A boolean, as releases up to 1.5 write it, or 0 or 1.
+fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
+    if reader.kind()? == ValueKind::Bool {
+        return reader.boolean();
+    }
+    match reader.integer()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
+    }
+}

@@ -1,0 +1,81 @@
+//! Gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated with the bits of their own
+//! libraries: no C++, no threads, no I/O, and no input that makes it panic.
+//!
+//! ```
+//! use gbtrees::Model;
+//!
+//! # fn main() -> Result<(), gbtrees::Error> {
+//! # let file = include_bytes!("../examples/model.ubj");
+//! let model = Model::load(file)?;
+//! let rows = vec![0.5f32; 2 * model.num_features()];
+//! let values = model.predict(&rows, [2, model.num_features()])?;
+//! assert_eq!(values.len(), 2);
+//! let contributions = model.contributions(&rows, [2, model.num_features()])?;
+//! assert_eq!(contributions.len(), 2 * (model.num_features() + 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Model`] is a file of any library, ready to predict. It is `Send + Sync`.
+//! - [`Predictor`] has the buffers of one thread: values, margins, classes, leaves, SHAP values, interactions.
+//! - [`Rows`] are f32 or f64, dense with any strides or sparse in CSR; NaN is a missing value.
+//! - [`LoadOptions`] have limits for untrusted files, a [`Cancel`], rounds and names.
+//!
+//! # Formats
+//!
+//! Each is a feature of the crate, all of them on: `xgboost` (JSON, UBJSON and the binary format of 0.90 to
+//! 3.0), `lightgbm` (text), `catboost` (cbm and JSON), `onnx` (`ai.onnx.ml` tree ensembles).
+//!
+//! # How it works
+//!
+//! Untrusted bytes go through four stages, each with a type of its own, so that no stage can be skipped: a
+//! reader makes a checked ensemble of trees, which is lowered to one relocatable, checksummed run of bytes,
+//! which is verified, and then evaluated by kernels for the processor's instructions: bit slicing over
+//! blocks of 512 rows, or many trees of one row at a time. An oracle walks the checked ensemble instead, and
+//! every other way of evaluation is compared with it, bit for bit. SHAP values are TreeSHAP's, computed by
+//! Gauss-Legendre quadrature. [`internals`] has the stages one by one.
+//!
+//! `unsafe` is confined to the reader of compiled models and to the kernels.
+
+#![deny(missing_docs)]
+#![cfg_attr(
+    not(all(feature = "catboost", feature = "lightgbm", feature = "onnx", feature = "xgboost")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "readers share code, and a build may leave some out"
+    )
+)]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
+)]
+
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!(
+    "files and compiled models are read and checked on 64-bit little-endian machines alone"
+);
+
+mod api;
+mod cancel;
+mod compiled;
+mod ensemble;
+mod error;
+mod eval;
+mod explain;
+mod format;
+pub mod internals;
+mod limits;
+mod lower;
+mod prefetch;
+mod quadrature;
+#[cfg(test)]
+mod random;
+mod transform;
+mod verified;
+
+pub use api::{LoadOptions, Model, Number, Output, Predictor, Rows};
+pub use cancel::Cancel;
+pub use error::{Error, ErrorKind, Place, Result};
+pub use explain::ImportanceKind;
+pub use limits::Limits;

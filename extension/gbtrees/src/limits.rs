@@ -1,0 +1,107 @@
+//! How large a model may be.
+//!
+//! A model is untrusted until it has been checked, so every size that it declares is compared with
+//! these limits before memory is taken for it. The defaults are far above what XGBoost users train
+//! and far below what would hurt a server.
+
+use crate::{Error, ErrorKind, Result};
+
+/// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Size of the model file in bytes.
+    pub bytes: usize,
+    /// Number of trees.
+    pub trees: usize,
+    /// Number of nodes of all trees together.
+    pub nodes: usize,
+    /// Depth of a tree: the number of splits on the longest path from root to leaf.
+    pub depth: usize,
+    /// Number of features.
+    pub features: usize,
+    /// Number of outputs: classes, targets or quantiles.
+    pub outputs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 256 << 20,
+            trees: 100_000,
+            nodes: 16 << 20,
+            depth: 512,
+            features: 65_536,
+            outputs: 4_096,
+        }
+    }
+}
+
+impl Limits {
+    /// The same with at most so many bytes of a file.
+    #[must_use]
+    pub fn with_bytes(self, bytes: usize) -> Self {
+        Limits { bytes, ..self }
+    }
+
+    /// The same with at most so many trees.
+    #[must_use]
+    pub fn with_trees(self, trees: usize) -> Self {
+        Limits { trees, ..self }
+    }
+
+    /// The same with at most so many nodes of all trees.
+    #[must_use]
+    pub fn with_nodes(self, nodes: usize) -> Self {
+        Limits { nodes, ..self }
+    }
+
+    /// The same with at most so many splits on a path.
+    #[must_use]
+    pub fn with_depth(self, depth: usize) -> Self {
+        Limits { depth, ..self }
+    }
+
+    /// The same with at most so many features.
+    #[must_use]
+    pub fn with_features(self, features: usize) -> Self {
+        Limits { features, ..self }
+    }
+
+    /// The same with at most so many outputs.
+    #[must_use]
+    pub fn with_outputs(self, outputs: usize) -> Self {
+        Limits { outputs, ..self }
+    }
+
+    /// Whether a file of that size is read, which a caller may ask before it has the file in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn check_bytes(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let message = format!("model has {bytes} bytes, more than the limit of {}", self.bytes);
+        Err(Error::new(ErrorKind::Limit, message))
+    }
+
+    /// Words of 32 bits that all category sets may have. A set takes memory up to its largest code,
+    /// whatever the number of its codes, so all together may take as many bytes as the file.
+    pub(crate) fn set_words(&self) -> usize {
+        self.bytes / size_of::<u32>()
+    }
+}
+
+/// Makes room for more values, or says that there is none.
+pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
+}
+
+/// A count or index as it stands in a compiled model.
+pub(crate) fn to_u32(number: usize) -> Result<u32> {
+    u32::try_from(number)
+        .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for a compiled model"))
+}

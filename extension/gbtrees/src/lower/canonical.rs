@@ -1,0 +1,218 @@
+//! A model's trees in the one form that kernels walk.
+//!
+//! There, a row goes left where its value as f32 is below a threshold of f32, right where its code
+//! is in a set, and to the default child where it is NaN; each leaf adds one number to one output.
+//! Every rule that an [`Ensemble`] can have is turned into that, exactly for every value that `cuts`
+//! makes an f32 of:
+//!
+//! | rule | becomes |
+//! |---|---|
+//! | `x < t`, t of f64 | `x < u`, u the smallest f32 that is not below t, or a rank |
+//! | `x <= t` | `x < u`, u the smallest f32 above t, or a rank |
+//! | `x <= inf` | a code in the empty set, which nothing is |
+//! | codes in the set go left | children swapped |
+//! | nothing is missing | the default child is the one that 0 goes to |
+//! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
+//! | a leaf vector | one tree per output, of which `source` is the tree of the model |
+//! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
+
+use crate::ensemble::{CategorySet, Ensemble, MissingRule, NODES_PER_CHECK, Precision, TreeOutput};
+use crate::limits::reserve;
+use crate::lower::cuts::Cuts;
+use crate::{Cancel, Result, ensemble, verified};
+
+/// The trees, in the order of summation.
+pub(crate) struct Forest<'m> {
+    num_features: usize,
+    sum_precision: Precision,
+    /// For each feature 1 if its zeros are missing; nothing if no feature's are.
+    zero_missing: Vec<u8>,
+    trees: Vec<Tree<'m>>,
+}
+
+/// One tree; its node ids are the model's.
+pub(crate) struct Tree<'m> {
+    pub(crate) nodes: Vec<Node>,
+    /// The words of each set, lowest codes first.
+    pub(crate) sets: Vec<&'m [u32]>,
+    pub(crate) depth: u32,
+    /// The output that it adds to.
+    pub(crate) output: u32,
+    /// The index of the model's tree that it comes from.
+    pub(crate) source: u32,
+    pub(crate) first_leaf: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Node {
+    Leaf { value: f64, cover: f32 },
+    Split(Split),
+    Deleted,
+}
+
+/// A split as kernels know it; a missing value is NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Split {
+    pub(crate) feature: u32,
+    pub(crate) condition: SplitCondition,
+    pub(crate) default_left: bool,
+    pub(crate) left: u32,
+    pub(crate) right: u32,
+    pub(crate) cover: f32,
+}
+
+/// The condition of a split.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SplitCondition {
+    /// Goes left below a threshold.
+    Below(f32),
+    /// Goes right if the code is in a set of the tree.
+    InSet(u32),
+}
+
+impl Node {
+    /// The split that the node is, if it is one.
+    pub(crate) fn split(&self) -> Option<&Split> {
+        match self {
+            Node::Split(split) => Some(split),
+            Node::Leaf { .. } | Node::Deleted => None,
+        }
+    }
+
+    /// How many training rows came to it, by their hessians; 0 for what is not in use.
+    pub(crate) fn cover(&self) -> f32 {
+        match *self {
+            Node::Leaf { cover, .. } | Node::Split(Split { cover, .. }) => cover,
+            Node::Deleted => 0.0,
+        }
+    }
+}
+
+impl<'m> Forest<'m> {
+    pub(crate) fn of(model: &'m Ensemble, cuts: &Cuts, cancel: Cancel<'_>) -> Result<Self> {
+        let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
+        reserve(&mut trees, model.trees().len())?;
+        for (source, tree) in (0..).zip(model.trees()) {
+            let outputs = match tree.output() {
+                TreeOutput::One(output) => output..output + 1,
+                TreeOutput::All => 0..model.num_outputs() as u32,
+            };
+            for output in outputs {
+                trees.push(Tree::of(model, cuts, tree, output, source, cancel)?);
+                mark_zero_missing(tree, cuts, model.num_features(), &mut zero_missing);
+                cancel.check()?;
+            }
+        }
+        let (num_features, sum_precision) = (model.num_features(), model.sum_precision());
+        Ok(Forest { num_features, sum_precision, zero_missing, trees })
+    }
+
+    pub(crate) fn num_features(&self) -> usize {
+        self.num_features
+    }
+
+    /// Of sums; if they are of f32, so are the leaves.
+    pub(crate) fn sum_precision(&self) -> Precision {
+        self.sum_precision
+    }
+
+    pub(crate) fn zero_missing(&self) -> &[u8] {
+        &self.zero_missing
+    }
+
+    pub(crate) fn trees(&self) -> &[Tree<'m>] {
+        &self.trees
+    }
+}
+
+impl<'m> Tree<'m> {
+    fn of(
+        model: &Ensemble,
+        cuts: &Cuts,
+        tree: &'m ensemble::Tree,
+        output: u32,
+        source: u32,
+        cancel: Cancel<'_>,
+    ) -> Result<Self> {
+        let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
+        let mut nodes = Vec::new();
+        reserve(&mut nodes, tree.nodes().len())?;
+        for (id, node) in tree.nodes().iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            nodes.push(match *node {
+                ensemble::Node::Deleted => Node::Deleted,
+                ensemble::Node::Leaf { cover, .. } | ensemble::Node::LeafVector { cover, .. } => {
+                    let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
+                    let mut values = tree.leaf_values(id as u32, model.num_outputs());
+                    let value = values.nth(of_tree as usize);
+                    let value = verified::known(value, "a leaf has a value for its output")?;
+                    let value = match model.sum_precision() {
+                        Precision::Single => f64::from(value as f32),
+                        Precision::Double => value,
+                    };
+                    Node::Leaf { value, cover }
+                }
+                ensemble::Node::Split(split) => Node::Split(split_of(split, cuts, &mut sets)),
+            });
+        }
+        let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
+        Ok(Tree { nodes, sets, depth, output, source, first_leaf })
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Number of splits on the longest path from the root to a leaf.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+fn mark_zero_missing(
+    tree: &ensemble::Tree,
+    cuts: &Cuts,
+    num_features: usize,
+    zero_missing: &mut Vec<u8>,
+) {
+    for node in tree.nodes() {
+        if let ensemble::Node::Split(ensemble::Split { feature, condition, .. }) = node
+            && let ensemble::SplitCondition::Compare { missing: MissingRule::Zero, .. } = condition
+            && !cuts.hides_zero(*feature as usize)
+        {
+            zero_missing.resize(num_features, 0);
+            zero_missing[*feature as usize] = 1;
+        }
+    }
+}
+
+fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Split {
+    let ensemble::Split { feature, condition, default_left, left, right, cover, .. } = split;
+    match condition {
+        ensemble::SplitCondition::Compare { comparison, threshold, missing } => {
+            let default_left = match missing {
+                MissingRule::None => comparison.holds(0.0, threshold),
+                MissingRule::Nan | MissingRule::Zero => default_left,
+            };
+            let condition = match cuts.below(feature, comparison, threshold) {
+                Some(threshold) => SplitCondition::Below(threshold),
+                None => {
+                    sets.push(&[]);
+                    SplitCondition::InSet(sets.len() as u32 - 1)
+                }
+            };
+            Split { feature, condition, default_left, left, right, cover }
+        }
+        ensemble::SplitCondition::InSet { set, members_left } => {
+            let (left, right, default_left) = if members_left {
+                (right, left, !default_left)
+            } else {
+                (left, right, default_left)
+            };
+            let condition = SplitCondition::InSet(set);
+            Split { feature, condition, default_left, left, right, cover }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Cuts: from numbers of f64 to the f32 that kernels compare, without changing one decision.
+//!
+//! A split of a model that compares in f64 asks whether a value is below its *cut*, a number of f64:
+//! `x <= t` is `x < t.next_up()`. All that the splits of a feature can see of a value is its rank, the
+//! number of cuts that it is not below. Kernels compare with the smallest f32 that is not below the
+//! cut, so a value that is an f32 has its rank there too. Any other value becomes an f32 of the same
+//! rank: the nearest, or, where a cut lies between the two, the one beside that cut. If the cuts of a
+//! feature have not as many f32 of their own, because they lie too close together, kernels compare
+//! ranks, and every value of the feature is turned into its rank.
+//!
+//! Ranks are also what the categorical splits of a feature test that has a list of them in the model.
+//! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
+//! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
+
+use crate::compiled::cuts::{CutKind, CutSpan, not_below, rank};
+use crate::ensemble::{
+    Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, SplitCondition,
+};
+use crate::limits::{reserve, to_u32};
+use crate::{Cancel, Result};
+
+/// The cuts of a model's features; none if it rounds values to f32 before it compares them.
+#[derive(Debug, Default)]
+pub(crate) struct Cuts {
+    pub(crate) spans: Vec<CutSpan>,
+    pub(crate) numbers: Vec<f64>,
+}
+
+impl Cuts {
+    pub(crate) fn of(model: &Ensemble, cancel: Cancel<'_>) -> Result<Self> {
+        let mut cuts = Cuts::default();
+        if model.value_precision() == Precision::Single {
+            return Ok(cuts);
+        }
+        let mut features = vec![Feature::default(); model.num_features()];
+        for (index, feature) in (0..).zip(&mut features) {
+            feature.cuts.extend(model.ranks_of(index));
+            feature.ranked = !feature.cuts.is_empty();
+        }
+        for tree in model.trees() {
+            for (id, node) in tree.nodes().iter().enumerate() {
+                if id.is_multiple_of(NODES_PER_CHECK) {
+                    cancel.check()?;
+                }
+                let Some(split) = node.split() else { continue };
+                features[split.feature as usize].add(split.condition, cancel)?;
+            }
+            cancel.check()?;
+        }
+        for feature in &mut features {
+            cuts.add(feature, cancel)?;
+            cancel.check()?;
+        }
+        Ok(cuts)
+    }
+
+    fn add(&mut self, feature: &mut Feature, cancel: Cancel<'_>) -> Result<()> {
+        feature.sort(cancel)?;
+        let start = to_u32(self.numbers.len())?;
+        let count = to_u32(feature.cuts.len())?;
+        let ends = feature.cuts.iter().map(|cut| not_below(*cut));
+        let kind = match (feature.codes, ends.clone().zip(ends.skip(1)).all(|(a, b)| a < b)) {
+            _ if feature.ranked => CutKind::Ranks,
+            (true, _) => CutKind::Codes,
+            (false, true) => CutKind::Beside,
+            (false, false) if feature.zero_missing => CutKind::RanksWithoutZero,
+            (false, false) => CutKind::Ranks,
+        };
+        reserve(&mut self.numbers, feature.cuts.len())?;
+        self.numbers.extend(&feature.cuts);
+        self.spans.push(CutSpan { kind, start, count });
+        Ok(())
+    }
+
+    /// The f32 that kernels compare with in place of a threshold: what goes left is below it. Nothing
+    /// if all goes left.
+    pub(crate) fn below(
+        &self,
+        feature: u32,
+        comparison: Comparison,
+        threshold: f64,
+    ) -> Option<f32> {
+        let cut = cut(comparison, threshold)?;
+        match self.spans.get(feature as usize) {
+            Some(span) if matches!(span.kind, CutKind::Ranks | CutKind::RanksWithoutZero) => {
+                Some(rank(span.of(&self.numbers), cut) as f32)
+            }
+            _ => Some(not_below(cut)),
+        }
+    }
+
+    /// Whether kernels must take the zeros of a feature as missing: they do not see those of ranks.
+    pub(crate) fn hides_zero(&self, feature: usize) -> bool {
+        self.spans.get(feature).is_some_and(|span| span.kind == CutKind::RanksWithoutZero)
+    }
+}
+
+/// The cuts of the largest models take half a second to sort.
+const COMPARISONS_PER_CHECK: usize = 1 << 20;
+
+#[derive(Clone, Default)]
+struct Feature {
+    cuts: Vec<f64>,
+    /// The number of cuts at which repetitions are taken out next.
+    dense: usize,
+    zero_missing: bool,
+    codes: bool,
+    /// Categorical splits test ranks, so values become those.
+    ranked: bool,
+}
+
+impl Feature {
+    fn add(&mut self, condition: SplitCondition, cancel: Cancel<'_>) -> Result<()> {
+        let SplitCondition::Compare { comparison, threshold, missing } = condition else {
+            self.codes = true;
+            return Ok(());
+        };
+        if missing == MissingRule::Zero && !self.zero_missing {
+            self.zero_missing = true;
+            let zero = f64::from(MissingRule::ZERO);
+            self.cuts.extend([-zero, zero.next_up()]);
+        }
+        reserve(&mut self.cuts, 1)?;
+        self.cuts.extend(cut(comparison, threshold));
+        if self.cuts.len() >= self.dense.max(1024) {
+            self.sort(cancel)?;
+            self.dense = 2 * self.cuts.len();
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self, cancel: Cancel<'_>) -> Result<()> {
+        let (mut compared, mut goes_on) = (0usize, Ok(()));
+        self.cuts.sort_unstable_by(|a, b| {
+            compared += 1;
+            if compared.is_multiple_of(COMPARISONS_PER_CHECK) {
+                goes_on = goes_on.clone().and_then(|()| cancel.check());
+            }
+            a.total_cmp(b)
+        });
+        self.cuts.dedup();
+        goes_on
+    }
+}
+
+/// The number that exactly the values which go left are below; nothing if all go left.
+fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
+    // Adding zero makes one of the two zeros.
+    match comparison {
+        Comparison::Less => Some(threshold + 0.0),
+        Comparison::LessOrEqual if threshold == f64::INFINITY => None,
+        Comparison::LessOrEqual => Some(threshold.next_up() + 0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::random::Random;
+
+    fn cuts_of(splits: &[SplitCondition]) -> Cuts {
+        let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
+        splits.iter().for_each(|split| feature.add(*split, Cancel::never()).unwrap());
+        cuts.add(&mut feature, Cancel::never()).unwrap();
+        cuts
+    }
+
+    /// What a kernel decides of a value, nothing if it is missing.
+    fn decided(cuts: &Cuts, value: f64, comparison: Comparison, threshold: f64) -> Option<bool> {
+        let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
+        let below = cuts.below(0, comparison, threshold);
+        (!narrow.is_nan()).then(|| below.is_none_or(|below| narrow < below))
+    }
+
+    /// Thresholds at, around and between a few f32, and at the ends of all numbers.
+    fn threshold(random: &mut Random, step: f64) -> f64 {
+        let ends = [f64::INFINITY, f64::MAX, f64::from(f32::MAX), 1e300, 0.0, -0.0, 5e-324, 1e-60];
+        let near = [1.0, -1.0, 16_777_216.0, 1e9, 0.1, 1e-35, 1e-45];
+        let single = f64::from(near[random.below(near.len())] as f32);
+        match random.below(12) {
+            0 => ends[random.below(ends.len())],
+            1 => -ends[random.below(ends.len())],
+            _ => single + step * single * random.below(9) as f64,
+        }
+    }
+
+    #[test]
+    fn every_double_stays_on_its_side_of_every_threshold() {
+        let mut random = Random(7);
+        let mut kinds = [0; 4];
+        for _ in 0..4000 {
+            // Steps of a quarter of what lies between two f32, of several of them, of one f64.
+            let step = [2f64.powi(-26), 2f64.powi(-20), f64::EPSILON][random.below(3)];
+            let missing = [MissingRule::Nan, MissingRule::Zero][random.below(2)];
+            let count = 1 + random.below(12);
+            let thresholds: Vec<f64> = (0..count).map(|_| threshold(&mut random, step)).collect();
+            let comparison = [Comparison::Less, Comparison::LessOrEqual][random.below(2)];
+            let split =
+                |one: &f64| SplitCondition::Compare { comparison, threshold: *one, missing };
+            let splits: Vec<SplitCondition> = thresholds.iter().map(split).collect();
+            let cuts = cuts_of(&splits);
+            kinds[cuts.spans[0].kind as usize] += 1;
+            let zero = f64::from(MissingRule::ZERO);
+            let around = thresholds.iter().copied().chain([zero, -zero, 0.3, f64::NAN]);
+            let around = around.chain((0..20).map(|_| threshold(&mut random, step)));
+            for value in around.flat_map(|x| [x, x.next_up(), x.next_down(), f64::from(x as f32)]) {
+                let present = missing.present(value);
+                for threshold in &thresholds {
+                    let expected = present.map(|value| comparison.holds(value, *threshold));
+                    let mut found = decided(&cuts, value, comparison, *threshold);
+                    let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
+                    // What evaluation does where ranks do not hide zeros.
+                    if missing == MissingRule::Zero && !cuts.hides_zero(0) {
+                        found = found.filter(|_| narrow.abs() > MissingRule::ZERO);
+                    }
+                    assert_eq!(found, expected, "{value:e} and {threshold:e} of {cuts:?}");
+                }
+            }
+        }
+        assert!(kinds[..3].iter().all(|count| *count > 100), "{kinds:?}");
+    }
+
+    #[test]
+    fn a_cancel_is_looked_for_while_cuts_are_sorted() {
+        let mut random = Random(3);
+        let cuts = (0..1 << 18).map(|_| random.next() as f64).collect();
+        let looks = Cell::new(0);
+        Feature { cuts, ..Feature::default() }
+            .sort(Cancel::unwinding(&|| looks.set(looks.get() + 1)))
+            .unwrap();
+        assert!(looks.get() >= 3, "{}", looks.get());
+    }
+
+    #[test]
+    fn codes_are_cut_off_and_not_rounded() {
+        let split = SplitCondition::InSet { set: 0, members_left: true };
+        let cuts = cuts_of(&[split]);
+        let narrow = |value| cuts.spans[0].narrow(&cuts.numbers, value);
+        assert_eq!([2.999_999_999, -0.5, -1.5].map(narrow), [2.0, 0.0, -1.0]);
+        assert_eq!(narrow(16_777_215.9), 16_777_215.0);
+        assert!(narrow(f64::NAN).is_nan() && narrow(1e300) >= 16_777_216.0);
+    }
+}

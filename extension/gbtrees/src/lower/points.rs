@@ -1,0 +1,327 @@
+//! What explanations know of each tree before: the mean of its leaves, and how many points of quadrature
+//! they need.
+//!
+//! Contributions are integrals over polynomials of one degree less than a path has features, so half as
+//! many points as a path can have features are exact. Beyond [`EXACT`] features, fewer points are as good
+//! to an f32, if shares are those of a training: the leading coefficients are products of shares, which
+//! are at least one row's. That is checked for each such path: for a row that takes all of its splits, for
+//! one that takes none, and for the row whose polynomial has the largest leading coefficient. A tree that
+//! fails has two points more, or as many as are exact.
+
+use crate::compiled::records::TreeSummary;
+use crate::ensemble::NODES_PER_CHECK;
+use crate::lower::canonical::{Forest, Node, Split, Tree};
+use crate::quadrature::{Rule, exact_points};
+use crate::{Cancel, Result};
+
+/// Most features of a path for which the points are exact in any case.
+const EXACT: usize = 12;
+/// Points where a path has more features.
+const FEW: usize = EXACT / 2;
+/// And where these are not enough.
+pub(crate) const MANY: usize = 8;
+/// How far integrals over products may be from their values.
+const WITHIN: f64 = 1e-7;
+/// The least product of shares.
+const LEAST: f64 = 1e-30;
+
+/// What summaries are computed with.
+pub(crate) struct Summaries {
+    /// By feature the product of its shares on the path; nothing if it is not on it.
+    on_path: Vec<Option<f64>>,
+    open: Vec<Step>,
+}
+
+enum Step {
+    /// A child of a split so many levels below the root.
+    Edge {
+        child: u32,
+        level: usize,
+        feature: u32,
+        share: f64,
+        weight: f64,
+    },
+    Restore {
+        feature: u32,
+        share: Option<f64>,
+    },
+}
+
+/// What a walk has come to.
+enum Event {
+    /// A child of a split at that level: the product of a feature's shares before it, and after.
+    Edge {
+        level: usize,
+        before: Option<f64>,
+        after: f64,
+    },
+    Leaf {
+        level: usize,
+        features: usize,
+        value: f64,
+        weight: f64,
+    },
+}
+
+impl Summaries {
+    pub(crate) fn new(num_features: usize) -> Self {
+        Summaries { on_path: vec![None; num_features], open: Vec::new() }
+    }
+
+    pub(crate) fn of(&mut self, tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
+        let (mut mean, mut leaves, mut most) = (0.0, 0u32, 0);
+        self.walk(tree, cancel, &mut |event| {
+            if let Event::Leaf { features, value, weight, .. } = event {
+                mean += weight * value;
+                leaves += 1;
+                most = most.max(features);
+            }
+        })?;
+        let points = if most <= EXACT {
+            exact_points(most)
+        } else {
+            self.checked_points(tree, most, cancel)?
+        };
+        let splits = leaves.saturating_sub(1);
+        Ok(TreeSummary { mean, points: points as u32, splits, ..TreeSummary::default() })
+    }
+
+    /// How many points are enough where a path has so many features.
+    fn checked_points(
+        &mut self,
+        tree: &Tree<'_>,
+        most: usize,
+        cancel: Cancel<'_>,
+    ) -> Result<usize> {
+        // A product of all of a path's polynomials has one degree more.
+        let exact = exact_points(most + 1);
+        let rules = [FEW, MANY, exact].map(Rule::of);
+        let points: Vec<f64> = rules.iter().flat_map(|rule| rule.points.clone()).collect();
+        let start: Vec<f64> = rules.iter().flat_map(|rule| rule.weights.clone()).collect();
+        // By level the products of each row's polynomials, weighted.
+        let row = points.len();
+        let mut products: Vec<f64> = start.repeat(ROWS.len());
+        let level_size = products.len();
+        let mut farthest = [0.0f64; 2];
+        self.walk(tree, cancel, &mut |event| match event {
+            Event::Edge { level, before, after } => {
+                let end = (level + 2) * level_size;
+                if products.len() < end {
+                    products.resize(end, 0.0);
+                }
+                let (above, own) = products.split_at_mut((level + 1) * level_size);
+                let above = &above[level * level_size..];
+                let rows = above.chunks_exact(row).zip(own.chunks_exact_mut(row)).zip(ROWS);
+                for ((above, own), kind) in rows {
+                    for ((above, own), q) in above.iter().zip(own).zip(&points) {
+                        let before = before.map_or(1.0, |share| kind(share, *q));
+                        *own = above * kind(after, *q) / before;
+                    }
+                }
+            }
+            Event::Leaf { level, features, .. } if features > EXACT => {
+                let own = &products[level * level_size..];
+                for own in own.chunks_exact(row).take(ROWS.len()) {
+                    let (few, others) = own.split_at(FEW);
+                    let (many, exact) = others.split_at(MANY);
+                    let exact: f64 = exact.iter().sum();
+                    for (farthest, sum) in farthest.iter_mut().zip([few, many]) {
+                        *farthest = farthest.max((sum.iter().sum::<f64>() - exact).abs());
+                    }
+                }
+            }
+            Event::Leaf { .. } => {}
+        })?;
+        Ok(match farthest {
+            [few, _] if few <= WITHIN => FEW,
+            [_, many] if many <= WITHIN => MANY,
+            _ => exact_points(most),
+        })
+    }
+
+    /// Meets every edge and every leaf, depth first.
+    fn walk(
+        &mut self,
+        tree: &Tree<'_>,
+        cancel: Cancel<'_>,
+        meet: &mut dyn FnMut(Event),
+    ) -> Result<()> {
+        let (mut features, mut met) = (0, 0usize);
+        self.open.clear();
+        self.arrive(tree, 0, (0, 1.0, 0), meet);
+        while let Some(step) = self.open.pop() {
+            match step {
+                Step::Restore { feature, share } => {
+                    let own = &mut self.on_path[feature as usize];
+                    features -= usize::from(share.is_none() && own.is_some());
+                    *own = share;
+                }
+                Step::Edge { child, level, feature, share, weight } => {
+                    met += 1;
+                    if met.is_multiple_of(NODES_PER_CHECK) {
+                        cancel.check()?;
+                    }
+                    let own = &mut self.on_path[feature as usize];
+                    let before = *own;
+                    let after = (before.unwrap_or(1.0) * share).max(LEAST);
+                    *own = Some(after);
+                    features += usize::from(before.is_none());
+                    self.open.push(Step::Restore { feature, share: before });
+                    meet(Event::Edge { level, before, after });
+                    self.arrive(tree, child, (level + 1, weight * share, features), meet);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// At a node of that level, weight and number of features on the path.
+    fn arrive(
+        &mut self,
+        tree: &Tree<'_>,
+        id: u32,
+        (level, weight, features): (usize, f64, usize),
+        meet: &mut dyn FnMut(Event),
+    ) {
+        match tree.nodes()[id as usize] {
+            Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
+            Node::Split(Split { feature, left, right, cover, .. }) => {
+                let share = left_share(tree, cover, [left, right]);
+                let sides = [(right, 1.0 - share), (left, share)];
+                self.open.extend(sides.map(|(child, share)| Step::Edge {
+                    child,
+                    level,
+                    feature,
+                    share,
+                    weight,
+                }));
+            }
+            Node::Deleted => {}
+        }
+    }
+}
+
+/// A feature's polynomial at a point, of a product of shares: for the rows that are checked.
+type Polynomial = fn(f64, f64) -> f64;
+
+const ROWS: [Polynomial; 3] =
+    [taken, not_taken, |share, q| if share < 0.5 { taken(share, q) } else { not_taken(share, q) }];
+
+/// Of a row that takes all splits on the feature.
+fn taken(share: f64, q: f64) -> f64 {
+    share + q * (1.0 - share)
+}
+
+/// Of one that does not.
+fn not_taken(share: f64, q: f64) -> f64 {
+    share * (1.0 - q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower::canonical::SplitCondition;
+
+    fn summary(nodes: Vec<Node>, num_features: u32) -> TreeSummary {
+        let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
+        let tree = Tree { nodes, sets, depth, output, source, first_leaf };
+        Summaries::new(num_features as usize).of(&tree, Cancel::never()).unwrap()
+    }
+
+    /// Points of a chain: each split is on another feature and sends such a share to its left, a leaf.
+    fn points_of_chain(features: u32, share: f32) -> u32 {
+        let mut nodes = Vec::new();
+        let mut cover = 1.0f32;
+        for feature in 0..features {
+            let (left, right) = (2 * feature + 1, 2 * feature + 2);
+            let (condition, default_left) = (SplitCondition::Below(0.0), true);
+            let split = Split { feature, condition, default_left, left, right, cover };
+            let split = Node::Split(split);
+            let leaf = Node::Leaf { value: 1.0, cover: cover * share };
+            cover *= 1.0 - share;
+            nodes.pop();
+            nodes.extend([split, leaf, Node::Leaf { value: -1.0, cover }]);
+        }
+        let summary = summary(nodes, features);
+        assert_eq!(summary.splits, features);
+        summary.points
+    }
+
+    #[test]
+    fn up_to_twelve_features_points_are_exact() {
+        for features in 1..=12 {
+            assert_eq!(points_of_chain(features, 0.3), features.div_ceil(2));
+        }
+    }
+
+    #[test]
+    fn more_features_have_six_points_where_these_are_enough() {
+        assert_eq!(points_of_chain(16, 0.5), 6);
+        assert_eq!(points_of_chain(20, 0.3), 6);
+        assert_eq!(points_of_chain(20, 0.5), 8);
+    }
+
+    #[test]
+    fn shares_that_no_training_has_need_more() {
+        // A row that takes all splits, and one that takes none.
+        assert_eq!(points_of_chain(18, 0.99), 8);
+        assert_eq!(points_of_chain(18, 0.01), 8);
+        assert_eq!(points_of_chain(90, 0.99), 45);
+    }
+
+    #[test]
+    fn a_mean_weighs_leaves_by_their_shares() {
+        let leaf = |value, cover| Node::Leaf { value, cover };
+        let split = Node::Split(Split {
+            feature: 0,
+            condition: SplitCondition::Below(0.0),
+            default_left: true,
+            left: 1,
+            right: 2,
+            cover: 4.0,
+        });
+        assert_eq!(summary(vec![split, leaf(1.0, 1.0), leaf(2.0, 3.0)], 1).mean, 1.75);
+        let summary = summary(vec![leaf(3.0, 0.0)], 1);
+        assert_eq!((summary.mean, summary.points, summary.splits), (3.0, 1, 0));
+    }
+}
+
+/// Whether a number can be a cover: a sum of hessians, of rows or of weights.
+fn is_cover(cover: f32) -> bool {
+    cover.is_finite() && cover >= 0.0
+}
+
+/// Whether all nodes have covers. Zeros alone are none, unless there is no split that they would weigh.
+pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool> {
+    let (mut has_splits, mut has_weight) = (false, false);
+    for tree in forest.trees() {
+        for nodes in tree.nodes().chunks(NODES_PER_CHECK) {
+            cancel.check()?;
+            for node in nodes {
+                if let Some(split) = node.split() {
+                    has_splits = true;
+                    has_weight |= split.cover > 0.0;
+                }
+                if !is_cover(node.cover()) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(has_weight || !has_splits)
+}
+
+/// The share of a split's rows that went to a child.
+///
+/// XGBoost 3.4.1 takes a half where the parent has no cover, and never less than 1e-12
+/// (src/predictor/interpretability/shap.cc): no share is 0, and no weight is lost.
+pub(crate) fn share(child: f32, parent: f32) -> f64 {
+    if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
+}
+
+/// The share of the left child of a split with these children. The two shares add up to 1, whatever the
+/// file says.
+pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
+    let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
+    left / (left + right)
+}

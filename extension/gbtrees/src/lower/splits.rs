@@ -1,0 +1,228 @@
+//! The splits of each tree as explanations walk them.
+//!
+//! A split comes before those below it, the left ones first, and knows the split above it on the same
+//! feature. They lie at the end of a compiled model, away from what predictions read; where the model's file
+//! has no covers, a compiled model has none.
+
+use crate::compiled::records::{
+    CATEGORICAL, GroupKind, Leaves, SplitRecord, TreeSummary, WideNode,
+};
+use crate::ensemble::NODES_PER_CHECK;
+use crate::limits::{reserve, to_u32};
+use crate::lower::canonical::Forest;
+use crate::lower::outcomes::Outcomes;
+use crate::lower::points::{Summaries, has_covers};
+use crate::lower::trees::Trees;
+use crate::{Cancel, Result};
+
+/// The least product of shares.
+const LEAST: f32 = 1e-30;
+
+#[derive(Default)]
+pub(crate) struct Splits {
+    pub(crate) splits: Vec<SplitRecord>,
+    /// The features of each tree's splits.
+    pub(crate) features: Vec<u32>,
+    pub(crate) summaries: Vec<TreeSummary>,
+}
+
+impl Splits {
+    pub(crate) fn collect(
+        forest: &Forest<'_>,
+        trees: &Trees,
+        outcomes: &Outcomes,
+        cancel: Cancel<'_>,
+    ) -> Result<Self> {
+        let mut all = Splits::default();
+        if !has_covers(forest, cancel)? {
+            return Ok(all);
+        }
+        let mut summaries = Summaries::new(forest.num_features());
+        let mut paths = Paths::new(forest.num_features());
+        reserve(&mut all.summaries, forest.trees().len())?;
+        for (index, tree) in forest.trees().iter().enumerate() {
+            let summary = TreeSummary {
+                first_split: to_u32(all.splits.len())?,
+                first_feature: to_u32(all.features.len())?,
+                ..summaries.of(tree, cancel)?
+            };
+            let nodes = Nodes { trees, outcomes, kind: trees.kind_of(index), mean: summary.mean };
+            reserve(&mut all.splits, summary.splits as usize)?;
+            paths.add(&nodes, trees.roots[index], &mut all.splits, cancel)?;
+            all.summaries.push(TreeSummary { features: to_u32(paths.features.len())?, ..summary });
+            paths.end(&mut all.features)?;
+            cancel.check()?;
+        }
+        Ok(all)
+    }
+}
+
+/// The nodes of a tree, by their index among those of their kind.
+struct Nodes<'a> {
+    trees: &'a Trees,
+    outcomes: &'a Outcomes,
+    kind: GroupKind,
+    mean: f64,
+}
+
+impl Nodes<'_> {
+    fn wide(&self, node: u32) -> WideNode {
+        if self.kind != GroupKind::Compact {
+            return self.trees.wide_nodes[node as usize];
+        }
+        let node = self.trees.compact_nodes[node as usize];
+        let (slot, right_offset) = (node.slot.into(), node.right_offset.into());
+        WideNode { key: node.key, slot, right_offset, kind: 0 }
+    }
+
+    fn share(&self, node: u32) -> f32 {
+        let shares = match self.kind {
+            GroupKind::Compact => &self.trees.compact_shares,
+            GroupKind::Wide | GroupKind::Categorical => &self.trees.wide_shares,
+        };
+        shares[node as usize]
+    }
+
+    /// A leaf's value beyond the mean of the tree; nothing for a split.
+    fn value(&self, node: u32) -> Option<f64> {
+        let WideNode { key, right_offset, .. } = self.wide(node);
+        let value = match &self.trees.leaf_values[..] {
+            [] => f64::from(f32::from_bits(key)),
+            _ if right_offset != 0 => 0.0,
+            values => values[key as usize],
+        };
+        (right_offset == 0).then_some(value - self.mean)
+    }
+
+    /// A split without its place among others.
+    fn split(&self, node: u32) -> SplitRecord {
+        let WideNode { key, slot, kind, .. } = self.wide(node);
+        let is_categorical = self.kind == GroupKind::Categorical;
+        if is_categorical && let Some(node) = self.outcomes.nodes.get(node as usize) {
+            return SplitRecord::new(node.key, node.slot, node.factor);
+        }
+        let split = SplitRecord::new(key, slot, 1);
+        if is_categorical && kind == CATEGORICAL { split.of_set() } else { split }
+    }
+}
+
+/// What a walk knows of each feature.
+struct Paths {
+    /// By feature its place among those of the tree.
+    places: Vec<Option<u32>>,
+    /// Those of the tree.
+    features: Vec<u32>,
+    /// By place.
+    on_path: Vec<OnPath>,
+    open: Vec<Step>,
+}
+
+#[derive(Clone, Copy)]
+struct OnPath {
+    /// The product of the shares of its splits.
+    product: f32,
+    /// The last of them, and the side: see [`SplitRecord::above`].
+    above: u32,
+}
+
+enum Step {
+    /// A node, and the split that it is the right child of, if it is one.
+    Arrive {
+        node: u32,
+        right_of: Option<usize>,
+    },
+    Set {
+        place: usize,
+        to: OnPath,
+    },
+}
+
+impl Paths {
+    fn new(num_features: usize) -> Self {
+        let (features, on_path, open) = (Vec::new(), Vec::new(), Vec::new());
+        Paths { places: vec![None; num_features], features, on_path, open }
+    }
+
+    /// Adds the splits of a tree, by their index in it.
+    fn add(
+        &mut self,
+        nodes: &Nodes<'_>,
+        root: u32,
+        splits: &mut Vec<SplitRecord>,
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        let first = splits.len();
+        if nodes.wide(root).right_offset != 0 {
+            self.open.push(Step::Arrive { node: root, right_of: None });
+        }
+        while let Some(step) = self.open.pop() {
+            let (node, right_of) = match step {
+                Step::Arrive { node, right_of } => (node, right_of),
+                Step::Set { place, to } => {
+                    self.on_path[place] = to;
+                    continue;
+                }
+            };
+            let at = splits.len() - first;
+            if at.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            if let Some(parent) = right_of {
+                splits[first + parent].other = at as u32;
+            }
+            splits.push(self.split(nodes, node, at));
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, nodes: &Nodes<'_>, node: u32, at: usize) -> SplitRecord {
+        let WideNode { slot, right_offset, .. } = nodes.wide(node);
+        let [left, right] = [node + right_offset + 1, node + right_offset];
+        let (share, place) = (nodes.share(node), self.place_of(slot / 2));
+        let before = self.on_path[place];
+        // In turn: the left side, the right side, and what was.
+        self.open.push(Step::Set { place, to: before });
+        let children = [(right, 1.0 - share, Some(at)), (left, share, None)];
+        for (side, (node, share, right_of)) in (1u32..).zip(children) {
+            if nodes.value(node).is_none() {
+                let product = (before.product * share).max(LEAST);
+                // The left side is 1, the right one 2.
+                let above = 2 * at as u32 + 3 - side;
+                self.open.push(Step::Arrive { node, right_of });
+                self.open.push(Step::Set { place, to: OnPath { product, above } });
+            }
+        }
+        let (leaves, value, other) = match (nodes.value(left), nodes.value(right)) {
+            (None, None) => (Leaves::None, 0.0, 0),
+            (Some(value), None) => (Leaves::Left, value, 0),
+            (None, Some(value)) => (Leaves::Right, value, 0),
+            (Some(left), Some(right)) => {
+                let mean = right + f64::from(share) * (left - right);
+                (Leaves::Both, left - right, (mean as f32).to_bits())
+            }
+        };
+        let (above, product, value) = (before.above, before.product, value as f32);
+        let split = nodes.split(node).on(place as u32, leaves);
+        SplitRecord { other, above, share, product, value, ..split }
+    }
+
+    fn place_of(&mut self, feature: u32) -> usize {
+        let place = &mut self.places[feature as usize];
+        *place.get_or_insert_with(|| {
+            self.features.push(feature);
+            self.on_path.push(OnPath { product: 1.0, above: 0 });
+            self.features.len() as u32 - 1
+        }) as usize
+    }
+
+    /// Adds the tree's features to those of all trees.
+    fn end(&mut self, features: &mut Vec<u32>) -> Result<()> {
+        reserve(features, self.features.len())?;
+        features.extend_from_slice(&self.features);
+        for feature in self.features.drain(..) {
+            self.places[feature as usize] = None;
+        }
+        self.on_path.clear();
+        Ok(())
+    }
+}

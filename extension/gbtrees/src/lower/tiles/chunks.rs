@@ -1,0 +1,135 @@
+//! The tiles once more, as one row is evaluated through them: 64 trees at a time.
+//!
+//! A compiled model has these sections only where it gains by them.
+
+use crate::compiled::tiles::{
+    CHUNK_COLUMNS, CHUNK_TREES, Chunk, NodeBlock, TILE_LEVELS, TOP_LEVELS, TileGroup, TopNode,
+    node_index,
+};
+use crate::limits::{reserve, to_u32};
+use crate::lower::canonical::{Forest, Tree};
+use crate::lower::tiles::conditions::{Columns, Sets};
+use crate::lower::tiles::fill::fill;
+use crate::{Cancel, Result};
+
+const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
+const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
+
+#[derive(Default)]
+pub(crate) struct Chunks {
+    pub(crate) records: Vec<Chunk>,
+    pub(crate) groups: Vec<TileGroup>,
+    pub(crate) top_nodes: Vec<TopNode>,
+    pub(crate) node_blocks: Vec<NodeBlock>,
+}
+
+impl Chunks {
+    /// Whether a model can have chunks and gains by them: not if it has codes, or deep trees, or more columns
+    /// than bytes can name, or interleaved traversal takes less time.
+    pub(crate) fn fit(forest: &Forest<'_>, columns: &Columns) -> bool {
+        columns.records.len() <= CHUNK_COLUMNS
+            && columns.records.iter().all(|column| column.kind.is_ranked())
+            && forest.trees().iter().all(|tree| tree.depth() <= TILE_LEVELS)
+            && pays(forest, columns)
+    }
+
+    /// The chunks of groups whose tiles lie as trees do.
+    pub(crate) fn of(
+        forest: &Forest<'_>,
+        groups: Vec<TileGroup>,
+        columns: &Columns,
+        sets: &Sets<'_>,
+        cancel: Cancel<'_>,
+    ) -> Result<Self> {
+        let mut chunks = Chunks { groups, ..Chunks::default() };
+        for (index, group) in chunks.groups.iter().enumerate() {
+            match chunks.records.last_mut() {
+                Some(chunk) if chunk.trees + group.count <= CHUNK_TREES as u32 => {
+                    chunk.trees += group.count;
+                    chunk.groups += 1;
+                    chunk.levels = chunk.levels.max(group.levels);
+                }
+                _ => chunks.records.push(Chunk {
+                    first_group: to_u32(index)?,
+                    groups: 1,
+                    levels: group.levels,
+                    top_nodes: 0,
+                    blocks: 0,
+                    trees: group.count,
+                    reserved: [0; 2],
+                }),
+            }
+        }
+        let mut trees = forest.trees().iter();
+        for index in 0..chunks.records.len() {
+            chunks.place(index)?;
+            let chunk = chunks.records[index];
+            for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
+                chunks.put(&chunk, lane, tree, columns, sets);
+                cancel.check()?;
+            }
+        }
+        Ok(chunks)
+    }
+
+    fn place(&mut self, index: usize) -> Result<()> {
+        let chunk = &mut self.records[index];
+        chunk.top_nodes = to_u32(self.top_nodes.len())?;
+        chunk.blocks = to_u32(self.node_blocks.len())?;
+        let top = 1 << Chunk::top_levels(chunk.levels);
+        // As if the chunk were full: whoever reads four trees at a time stays among blocks.
+        let blocks = CHUNK_TREES * Chunk::tree_blocks(chunk.levels);
+        reserve(&mut self.top_nodes, top)?;
+        reserve(&mut self.node_blocks, blocks)?;
+        self.top_nodes.resize(self.top_nodes.len() + top, NO_TOP_NODE);
+        self.node_blocks.resize(self.node_blocks.len() + blocks, NO_BLOCK);
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        chunk: &Chunk,
+        lane: usize,
+        tree: &Tree<'_>,
+        columns: &Columns,
+        sets: &Sets<'_>,
+    ) {
+        let mut compared = vec![(0u8, 0u8)];
+        let tile = fill(tree, chunk.levels, sets, |condition| {
+            let (column, rank) = columns.find(condition);
+            compared.push((column as u8, rank));
+            (compared.len() - 1) as u16
+        });
+        let compared = |level, path| {
+            let node = tile.nodes[node_index(chunk.levels, level, path)];
+            compared[usize::from(node)]
+        };
+        let top = Chunk::top_levels(chunk.levels);
+        for level in 0..top {
+            for path in 0..1usize << level {
+                let node = chunk.top_nodes as usize + (1 << level) + path;
+                let node = &mut self.top_nodes[node];
+                (node.columns[lane], node.ranks[lane]) = compared(level, path);
+            }
+        }
+        for level in top..chunk.levels.min(TILE_LEVELS) {
+            let below = level - TOP_LEVELS;
+            for path in 0..1usize << level {
+                let block = chunk.blocks as usize + (lane << TOP_LEVELS) + (path >> below);
+                let block = &mut self.node_blocks[block];
+                let node = (1 << below) - 1 + (path & ((1 << below) - 1));
+                (block.columns[node], block.ranks[node]) = compared(level, path);
+            }
+        }
+    }
+}
+
+/// Whether chunks take less time than interleaved traversal, by rough costs in picoseconds: of ranks, which
+/// are found by comparing with all of a search tree, and of trees.
+fn pays(forest: &Forest<'_>, columns: &Columns) -> bool {
+    let trees = forest.trees().len();
+    let steps: u64 = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
+    let ranks = 1000 * columns.records.len() + 20 * columns.search_trees.len();
+    let chunks = ranks + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
+    450 * steps > chunks as u64
+}

@@ -1,0 +1,128 @@
+//! Fills the tile of one tree.
+
+use crate::Cancel;
+use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
+use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::order::children;
+use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
+use crate::{Result, verified};
+
+/// What is written of a tree into a tile of a given number of levels.
+pub(crate) struct Filled {
+    /// The index of each node's condition.
+    pub(crate) nodes: Vec<u16>,
+    /// The id of the node at the end of each path: a leaf, or in a deeper tree any.
+    pub(crate) ends: Vec<u32>,
+}
+
+/// Fills a tile of a tree; `index_of` returns the index of a condition.
+pub(crate) fn fill(
+    tree: &Tree<'_>,
+    levels: u32,
+    sets: &Sets<'_>,
+    mut index_of: impl FnMut(Condition) -> u16,
+) -> Filled {
+    let mut tile = Filled { nodes: vec![0; tile_nodes(levels)], ends: vec![0; 1 << levels] };
+    let mut open = vec![(0u32, 0u32, 0usize)];
+    while let Some((id, level, path)) = open.pop() {
+        let condition = if level < levels { condition_of(tree, id, sets) } else { None };
+        let (Some(condition), Some([right, left])) = (condition, children(tree, id)) else {
+            // All paths from here on end here.
+            let below = levels - level;
+            tile.ends[path << below..(path + 1) << below].fill(id);
+            continue;
+        };
+        tile.nodes[node_index(levels, level, path)] = index_of(condition);
+        open.push((left, level + 1, 2 * path));
+        open.push((right, level + 1, 2 * path + 1));
+    }
+    tile
+}
+
+/// The leaves of a tile that holds all of its tree.
+pub(crate) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
+    leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
+}
+
+/// The values of leaves by their ids, and zeros up to a length.
+pub(crate) fn leaf_values(
+    tree: &Tree<'_>,
+    ids: impl Iterator<Item = u32>,
+    length: usize,
+) -> Result<Vec<f64>> {
+    let mut leaves = vec![0.0; length];
+    for (leaf, id) in leaves.iter_mut().zip(ids) {
+        let value = match tree.nodes()[id as usize] {
+            Node::Leaf { value, .. } => Some(value),
+            _ => None,
+        };
+        *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
+    }
+    Ok(leaves)
+}
+
+/// Whether all trees are symmetric, and not only because they are too small to be anything else.
+pub(crate) fn all_symmetric(
+    forest: &Forest<'_>,
+    sets: &Sets<'_>,
+    cancel: Cancel<'_>,
+) -> Result<bool> {
+    let trees = forest.trees();
+    let any = trees.iter().any(|tree| tree.depth() > 1);
+    Ok(any && cancel.all(trees.iter(), |tree| is_symmetric(tree, sets))?)
+}
+
+/// Whether a tree has all leaves at its last level, and one condition per other level.
+fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
+    if tree.depth() > MAX_LEVELS {
+        return false;
+    }
+    let mut level = vec![0u32];
+    for _ in 0..tree.depth() {
+        let mut conditions = level.iter().map(|id| condition_of(tree, *id, sets));
+        let first = conditions.next().flatten();
+        if first.is_none() || conditions.any(|condition| condition != first) {
+            return false;
+        }
+        level = below(tree, &level);
+    }
+    true
+}
+
+/// The nodes below those of a level, from left to right.
+fn below(tree: &Tree<'_>, level: &[u32]) -> Vec<u32> {
+    let children = level.iter().filter_map(|id| children(tree, *id));
+    children.flat_map(|[right, left]| [left, right]).collect()
+}
+
+/// The conditions of the levels of a symmetric tree.
+pub(crate) fn symmetric_conditions<'a>(
+    tree: &'a Tree<'_>,
+    sets: &'a Sets<'_>,
+) -> impl Iterator<Item = Condition> + 'a {
+    let left = |id: &u32| children(tree, *id).map(|[_, left]| left);
+    std::iter::successors(Some(0), left).map_while(|id| condition_of(tree, id, sets))
+}
+
+/// Fills a tile of so many levels, at least the tree's, and a number of `nodes` that has room for them.
+/// `index_of` returns the index of a condition.
+pub(crate) fn fill_symmetric(
+    tree: &Tree<'_>,
+    levels: u32,
+    nodes: usize,
+    sets: &Sets<'_>,
+    index_of: impl Fn(Condition) -> u16,
+) -> Filled {
+    let mut tile = Filled { nodes: vec![0; nodes], ends: Vec::new() };
+    for (node, condition) in tile.nodes.iter_mut().zip(symmetric_conditions(tree, sets)) {
+        *node = index_of(condition);
+    }
+    let mut leaves = vec![0u32];
+    for _ in 0..tree.depth() {
+        leaves = below(tree, &leaves);
+    }
+    // Levels that the tree does not have are the last, whatever they ask.
+    let same = 1usize << levels.saturating_sub(tree.depth());
+    tile.ends.extend(leaves.into_iter().flat_map(|leaf| std::iter::repeat_n(leaf, same)));
+    tile
+}

@@ -1,0 +1,347 @@
+//! The sections that the tiles of a model become.
+
+pub(crate) mod chunks;
+mod coded;
+pub(crate) mod codes;
+pub(crate) mod conditions;
+pub(crate) mod fill;
+pub(crate) mod forms;
+
+use std::collections::HashSet;
+
+use crate::compiled::records::{GroupKind, LANES};
+use crate::compiled::tiles::{
+    CodeTable, Coding, ColumnKind, CompoundRun, ConditionColumn, ConditionRun, GROUP_COMPOUNDS,
+    MAX_CONDITIONS, Segment, TILE_LEVELS, TileForm, TileGroup,
+};
+use crate::ensemble::{NODES_PER_CHECK, Precision};
+use crate::limits::{reserve, to_u32};
+use crate::lower::canonical::{Forest, Tree};
+use crate::lower::order;
+use crate::lower::order::Position;
+use crate::lower::tiles::chunks::Chunks;
+use crate::lower::tiles::conditions::{Columns, Condition, Sets, conditions_of};
+use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
+use crate::lower::tiles::forms::{Form, forms};
+use crate::lower::trees::Trees;
+use crate::verified::sure;
+use crate::{Cancel, Result};
+
+/// The sections of all tiles; empty if the model has none.
+#[derive(Default)]
+pub(crate) struct Tiles {
+    pub(crate) columns: Vec<ConditionColumn>,
+    pub(crate) search_trees: Vec<f32>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) runs: Vec<ConditionRun>,
+    pub(crate) ranks: Vec<u8>,
+    pub(crate) code_tables: Vec<CodeTable>,
+    pub(crate) large_sets: Vec<u32>,
+    pub(crate) groups: Vec<TileGroup>,
+    pub(crate) nodes: Vec<u16>,
+    pub(crate) leaves: Vec<f32>,
+    pub(crate) leaves_double: Vec<f64>,
+    pub(crate) exits: Vec<u32>,
+    /// One per group, or none if no group is recoded.
+    pub(crate) codings: Vec<Coding>,
+    pub(crate) compound_runs: Vec<CompoundRun>,
+    pub(crate) compound_words: Vec<u16>,
+    pub(crate) chunks: Chunks,
+}
+
+impl Tiles {
+    /// The tiles of a forest, or none if it has more columns than kernels are made for.
+    pub(crate) fn collect(forest: &Forest<'_>, trees: &Trees, cancel: Cancel<'_>) -> Result<Self> {
+        let sets = Sets::of(forest, cancel)?;
+        let mut forms = forms(forest, &sets, cancel)?;
+        let mut columns = Columns::of(forest, &forms, &sets, cancel)?;
+        if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
+            // Codes need the conditions of all levels, which may be too many.
+            forms.fill_with(|| Form::Plain);
+            columns = Columns::of(forest, &forms, &sets, cancel)?;
+        }
+        let Some(columns) = columns else { return Ok(Tiles::default()) };
+        let tiles = Tiles::default();
+        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, cancel };
+        writer.write()?;
+        let chunk_groups = match Chunks::fit(forest, &writer.columns) {
+            true => writer.plain_groups()?,
+            false => Vec::new(),
+        };
+        let Writer { sets, columns, mut tiles, cancel, .. } = writer;
+        tiles.chunks = Chunks::of(forest, chunk_groups, &columns, &sets, cancel)?;
+        tiles.columns = columns.records;
+        tiles.search_trees = columns.search_trees;
+        Ok(tiles)
+    }
+}
+
+struct Writer<'a> {
+    forest: &'a Forest<'a>,
+    trees: &'a Trees,
+    /// By tree.
+    forms: Vec<Form>,
+    sets: Sets<'a>,
+    columns: Columns,
+    tiles: Tiles,
+    cancel: Cancel<'a>,
+}
+
+impl Writer<'_> {
+    fn write(&mut self) -> Result<()> {
+        let groups = self.groups()?;
+        let mut first = 0;
+        let mut conditions = HashSet::new();
+        for (index, group) in groups.iter().enumerate() {
+            let more = self.conditions_of(group)?;
+            self.cancel.check()?;
+            let new = more.iter().filter(|condition| !conditions.contains(*condition)).count();
+            if conditions.len() + new > MAX_CONDITIONS {
+                self.segment(&groups[first..index], &conditions)?;
+                conditions.clear();
+                first = index;
+            }
+            conditions.extend(more);
+        }
+        self.segment(&groups[first..], &conditions)?;
+        if self.tiles.groups.iter().all(|group| group.form != TileForm::Coded) {
+            self.tiles.codings.clear();
+        }
+        Ok(())
+    }
+
+    /// Successive trees in groups, still without indices of nodes and leaves.
+    fn groups(&mut self) -> Result<Vec<TileGroup>> {
+        let mut groups: Vec<TileGroup> = Vec::new();
+        let mut compounds = 0;
+        // Of the last group, if its trees are wide: a segment has room for those of one group at least.
+        let mut in_group = HashSet::new();
+        for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
+            let kind = self.trees.kind_of(index);
+            let depth = tree.depth();
+            let (form, levels, below, own) = match form {
+                Form::Plain => {
+                    let below = depth.saturating_sub(TILE_LEVELS);
+                    (TileForm::Plain, depth.min(TILE_LEVELS), below, 0)
+                }
+                Form::Symmetric => (TileForm::Symmetric, depth, 0, 0),
+                Form::Coded(code) => (TileForm::Coded, code.levels, 0, code.compounds),
+            };
+            let mut wide = Vec::new();
+            if form == TileForm::Coded && levels > TILE_LEVELS {
+                conditions_of(tree, &self.forms[index], &self.sets, &mut wide)?;
+                self.cancel.check()?;
+            }
+            let wide: HashSet<Condition> = wide.into_iter().collect();
+            let fits = wide.union(&in_group).count() <= MAX_CONDITIONS;
+            let joins = |group: &TileGroup| {
+                group.count < LANES as u32
+                    && group.form == form
+                    && match form {
+                        TileForm::Plain => joins(group, below, kind),
+                        TileForm::Symmetric => {
+                            group.levels == levels || group.levels.max(levels) <= TILE_LEVELS
+                        }
+                        TileForm::Coded => {
+                            group.levels == levels
+                                && compounds + own <= GROUP_COMPOUNDS as u32
+                                && fits
+                        }
+                    }
+            };
+            match groups.last_mut() {
+                Some(group) if joins(group) => {
+                    group.count += 1;
+                    group.below = group.below.max(below);
+                    group.levels = group.levels.max(levels);
+                    group.kind = kind;
+                    in_group.extend(wide);
+                }
+                _ => {
+                    in_group = wide;
+                    groups.push(TileGroup {
+                        first: to_u32(index)?,
+                        count: 1,
+                        levels,
+                        below,
+                        kind,
+                        nodes: 0,
+                        leaves: 0,
+                        form,
+                    });
+                    compounds = 0;
+                }
+            }
+            compounds += own;
+        }
+        Ok(groups)
+    }
+
+    fn conditions_of(&self, group: &TileGroup) -> Result<HashSet<Condition>> {
+        let mut conditions = Vec::new();
+        let members = self.forest.trees().iter().zip(&self.forms);
+        for (tree, form) in members.skip(group.first as usize).take(group.count as usize) {
+            conditions_of(tree, form, &self.sets, &mut conditions)?;
+        }
+        Ok(conditions.into_iter().collect())
+    }
+
+    fn segment(&mut self, groups: &[TileGroup], conditions: &HashSet<Condition>) -> Result<()> {
+        let mut conditions: Vec<Condition> = conditions.iter().copied().collect();
+        conditions.sort_unstable();
+        let first_run = self.tiles.runs.len();
+        self.runs(&conditions)?;
+        let first_group = self.tiles.groups.len();
+        for group in groups {
+            self.group(group, &conditions)?;
+        }
+        self.tiles.segments.push(Segment {
+            first_group: to_u32(first_group)?,
+            groups: to_u32(groups.len())?,
+            first_run: to_u32(first_run)?,
+            runs: to_u32(self.tiles.runs.len() - first_run)?,
+            conditions: to_u32(conditions.len())?,
+            reserved: [0; 3],
+        });
+        Ok(())
+    }
+
+    fn runs(&mut self, conditions: &[Condition]) -> Result<()> {
+        let mut last = None;
+        for (index, condition) in conditions.iter().enumerate() {
+            let (column, rank) = self.columns.find(*condition);
+            let operand = match self.columns.records[column].kind {
+                ColumnKind::Codes => {
+                    push(&mut self.tiles.code_tables, self.sets.table(*condition))?
+                }
+                ColumnKind::LargeCodes => {
+                    push(&mut self.tiles.large_sets, self.sets.large(*condition))?
+                }
+                ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
+                    push(&mut self.tiles.ranks, rank)?
+                }
+            };
+            match self.tiles.runs.last_mut() {
+                Some(run) if last == Some(column) => run.count += 1,
+                _ => self.tiles.runs.push(ConditionRun {
+                    column: to_u32(column)?,
+                    first_condition: to_u32(index)?,
+                    count: 1,
+                    operands: to_u32(operand)?,
+                }),
+            }
+            last = Some(column);
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, group: &TileGroup, conditions: &[Condition]) -> Result<()> {
+        let ends = match self.forest.sum_precision() {
+            _ if group.below > 0 => self.tiles.exits.len(),
+            Precision::Single => self.tiles.leaves.len(),
+            Precision::Double => self.tiles.leaves_double.len(),
+        };
+        let placed =
+            TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
+        let count = group.count as usize;
+        reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
+        let index_of = |condition| {
+            let index = conditions.binary_search(&condition).ok();
+            sure(index, "a segment has the conditions of its tiles") as u16
+        };
+        if group.form == TileForm::Coded {
+            self.coded_group(group, index_of)?;
+            self.tiles.groups.push(placed);
+            return Ok(());
+        }
+        self.tiles.codings.push(Coding::default());
+        for index in group.first as usize..group.first as usize + count {
+            let forest = self.forest;
+            let tree = &forest.trees()[index];
+            let tile = match group.form {
+                TileForm::Symmetric => {
+                    let nodes = group.tile_nodes();
+                    fill_symmetric(tree, group.levels, nodes, &self.sets, index_of)
+                }
+                TileForm::Plain | TileForm::Coded => fill(tree, group.levels, &self.sets, index_of),
+            };
+            self.tiles.nodes.extend_from_slice(&tile.nodes);
+            if group.below == 0 {
+                self.leaves(&leaves(tree, group.levels, &tile)?)?;
+            } else {
+                self.exits(index, tree, &tile)?;
+            }
+            self.cancel.check()?;
+        }
+        self.tiles.groups.push(placed);
+        Ok(())
+    }
+
+    /// The groups, those of recoded trees with other leaves: in the order of trees, not of codes.
+    fn plain_groups(&mut self) -> Result<Vec<TileGroup>> {
+        let mut groups = self.tiles.groups.clone();
+        for group in groups.iter_mut().filter(|group| group.form == TileForm::Coded) {
+            let first = group.first as usize;
+            let trees = &self.forest.trees()[first..first + group.count as usize];
+            let levels = sure(trees.iter().map(Tree::depth).max(), "a group has trees");
+            let leaves_before = match self.forest.sum_precision() {
+                Precision::Single => self.tiles.leaves.len(),
+                Precision::Double => self.tiles.leaves_double.len(),
+            };
+            for tree in trees {
+                let tile = fill(tree, levels, &self.sets, |_| 0);
+                self.leaves(&leaves(tree, levels, &tile)?)?;
+                self.cancel.check()?;
+            }
+            let leaves = to_u32(leaves_before)?;
+            *group = TileGroup { form: TileForm::Plain, levels, leaves, nodes: 0, ..*group };
+        }
+        Ok(groups)
+    }
+
+    fn leaves(&mut self, leaves: &[f64]) -> Result<()> {
+        let tiles = &mut self.tiles;
+        match self.forest.sum_precision() {
+            Precision::Single => {
+                reserve(&mut tiles.leaves, leaves.len())?;
+                tiles.leaves.extend(leaves.iter().map(|leaf| *leaf as f32));
+            }
+            Precision::Double => {
+                reserve(&mut tiles.leaves_double, leaves.len())?;
+                tiles.leaves_double.extend(leaves);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a tree goes on below its tile: indices among the nodes of its kind.
+    fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
+        let mut index_of = vec![0usize; tree.nodes().len()];
+        for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                self.cancel.check()?;
+            }
+            if let Position::Node { id, .. } = position {
+                index_of[id as usize] = index;
+            }
+        }
+        let root = self.trees.roots[index] as usize;
+        reserve(&mut self.tiles.exits, tile.ends.len())?;
+        for id in &tile.ends {
+            self.tiles.exits.push(to_u32(root + index_of[*id as usize])?);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a tree can join a group: what goes on below the tiles does so over nodes of one kind.
+fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
+    (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind)
+}
+
+/// Appends a value and returns its index, or says that there is no memory for it.
+fn push<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
+    reserve(values, 1)?;
+    values.push(value);
+    Ok(values.len() - 1)
+}

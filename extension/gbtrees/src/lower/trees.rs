@@ -1,0 +1,218 @@
+//! Compiles the trees: from nodes by file id to nodes in the order in which they are walked.
+//!
+//! Trees that `kinds` has walked as categorical have wide nodes, others compact nodes where those can
+//! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
+
+use crate::compiled::key::{default_slot, leaf_slot, monotone_key};
+use crate::compiled::records::{
+    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
+};
+use crate::ensemble::{NODES_PER_CHECK, Precision};
+use crate::limits::{reserve, to_u32};
+use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
+use crate::lower::order;
+use crate::lower::order::Position;
+use crate::lower::points::left_share;
+use crate::{Cancel, Error, ErrorKind, Result, error};
+
+#[derive(Default)]
+pub(crate) struct Trees {
+    pub(crate) roots: Vec<u32>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) compact_nodes: Vec<CompactNode>,
+    pub(crate) compact_ids: Vec<u32>,
+    /// Of the rows of a split, the part that went left; one per compact node.
+    pub(crate) compact_shares: Vec<f32>,
+    pub(crate) wide_nodes: Vec<WideNode>,
+    pub(crate) wide_ids: Vec<u32>,
+    pub(crate) wide_shares: Vec<f32>,
+    /// The leaves' values, if sums are of f64.
+    pub(crate) leaf_values: Vec<f64>,
+    pub(crate) sets: Vec<SetSpan>,
+    pub(crate) set_words: Vec<u32>,
+}
+
+impl Trees {
+    pub(crate) fn kind_of(&self, tree: usize) -> GroupKind {
+        let after = self.groups.partition_point(|group| group.first as usize <= tree);
+        self.groups[after - 1].kind
+    }
+
+    /// The words of a set.
+    pub(crate) fn words(&self, set: u32) -> &[u32] {
+        words_of(&self.sets, &self.set_words, set)
+    }
+
+    pub(crate) fn collect(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Self> {
+        let mut all = Trees::default();
+        let categorical = walked_as_categorical(forest, cancel)?;
+        for (index, (tree, categorical)) in forest.trees().iter().zip(categorical).enumerate() {
+            all.add(tree, categorical, forest, cancel)
+                .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
+            cancel.check()?;
+        }
+        Ok(all)
+    }
+
+    fn add(
+        &mut self,
+        tree: &Tree<'_>,
+        categorical: bool,
+        forest: &Forest<'_>,
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        let nodes = self.compile(tree, forest, cancel)?;
+        let first = self.roots.len();
+        let kind =
+            if categorical { GroupKind::Categorical } else { numerical_kind(&nodes, cancel)? };
+        if kind == GroupKind::Compact {
+            self.roots.push(to_u32(self.compact_nodes.len())?);
+            reserve(&mut self.compact_nodes, nodes.len())?;
+            reserve(&mut self.compact_ids, nodes.len())?;
+            reserve(&mut self.compact_shares, nodes.len())?;
+            for part in nodes.chunks(NODES_PER_CHECK) {
+                cancel.check()?;
+                self.compact_nodes.extend(part.iter().map(|Compiled { node, .. }| CompactNode {
+                    key: node.key,
+                    slot: node.slot as u16,
+                    right_offset: node.right_offset as u16,
+                }));
+                self.compact_ids.extend(part.iter().map(|compiled| compiled.id));
+                self.compact_shares.extend(part.iter().map(|compiled| compiled.share));
+            }
+        } else {
+            self.roots.push(to_u32(self.wide_nodes.len())?);
+            reserve(&mut self.wide_nodes, nodes.len())?;
+            reserve(&mut self.wide_ids, nodes.len())?;
+            reserve(&mut self.wide_shares, nodes.len())?;
+            for part in nodes.chunks(NODES_PER_CHECK) {
+                cancel.check()?;
+                self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
+                self.wide_ids.extend(part.iter().map(|compiled| compiled.id));
+                self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
+            }
+        }
+        self.join_group(to_u32(first)?, tree.depth(), kind);
+        Ok(())
+    }
+
+    /// Puts a tree into the last group, if that is of its kind and has room, else into a new one.
+    fn join_group(&mut self, tree: u32, depth: u32, kind: GroupKind) {
+        match self.groups.last_mut() {
+            Some(group) if group.kind == kind && group.count < LANES as u32 => {
+                group.count += 1;
+                group.depth = group.depth.max(depth);
+            }
+            _ => self.groups.push(Group { first: tree, count: 1, depth, kind }),
+        }
+    }
+
+    /// A leaf's key: its value's bits, or where there are too many bits the index of its value.
+    fn leaf_key(&mut self, value: f64, sums: Precision) -> Result<u32> {
+        if sums == Precision::Single {
+            return Ok((value as f32).to_bits());
+        }
+        reserve(&mut self.leaf_values, 1)?;
+        self.leaf_values.push(value);
+        to_u32(self.leaf_values.len() - 1)
+    }
+
+    /// A tree's nodes, in the order in which they lie.
+    fn compile(
+        &mut self,
+        tree: &Tree<'_>,
+        forest: &Forest<'_>,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<Compiled>> {
+        let first_set = to_u32(self.sets.len())?;
+        reserve(&mut self.sets, tree.sets.len())?;
+        for (index, words) in tree.sets.iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) || words.len() >= NODES_PER_CHECK {
+                cancel.check()?;
+            }
+            let start = to_u32(self.set_words.len())?;
+            self.sets.push(SetSpan { start, count: to_u32(words.len())? });
+            reserve(&mut self.set_words, words.len())?;
+            self.set_words.extend_from_slice(words);
+        }
+        let positions = order::positions(tree, cancel)?;
+        let mut compiled: Vec<Compiled> = Vec::new();
+        reserve(&mut compiled, positions.len())?;
+        let slot = to_u32(leaf_slot(forest.num_features()))?;
+        let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
+        for (at, position) in positions.into_iter().enumerate() {
+            if at.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            let Position::Node { id, right } = position else {
+                compiled.push(Compiled { node: filler, id: 0, share: 0.0 });
+                continue;
+            };
+            let right_offset = right.saturating_sub(to_u32(at)?);
+            let (node, share) = match tree.nodes()[id as usize] {
+                Node::Leaf { value, .. } => {
+                    let key = self.leaf_key(value, forest.sum_precision())?;
+                    let node = WideNode { key, ..filler };
+                    compiled.push(Compiled { node, id: id - tree.first_leaf, share: 0.0 });
+                    continue;
+                }
+                Node::Split(Split { feature, condition, default_left, left, right, cover }) => {
+                    let slot = to_u32(default_slot(feature as usize, default_left))?;
+                    let share = left_share(tree, cover, [left, right]) as f32;
+                    let (key, kind) = match condition {
+                        SplitCondition::Below(threshold) => (monotone_key(threshold), 0),
+                        SplitCondition::InSet(set) => (first_set + set, CATEGORICAL),
+                    };
+                    (WideNode { key, slot, right_offset, kind }, share)
+                }
+                Node::Deleted => {
+                    return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
+                }
+            };
+            compiled.push(Compiled { node, id, share });
+        }
+        Ok(compiled)
+    }
+}
+
+/// A node where it lies.
+struct Compiled {
+    node: WideNode,
+    /// Its id in the file.
+    id: u32,
+    /// Of its rows that went left, if it is a split.
+    share: f32,
+}
+
+/// The kind of a tree of numerical splits alone.
+fn numerical_kind(nodes: &[Compiled], cancel: Cancel<'_>) -> Result<GroupKind> {
+    let fits = |number: u32| u16::try_from(number).is_ok();
+    let compact = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
+        part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset))
+    })?;
+    Ok(if compact { GroupKind::Compact } else { GroupKind::Wide })
+}
+
+/// For each tree whether it is walked as trees with categorical splits are.
+pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Vec<bool>> {
+    let trees = forest.trees().iter();
+    let mut categorical =
+        trees.map(|tree| has_categorical_split(tree, cancel)).collect::<Result<Vec<bool>>>()?;
+    if categorical.contains(&true) {
+        for run in categorical.chunk_by_mut(|a, b| a == b) {
+            if run.len() < LANES {
+                run.fill(true);
+            }
+        }
+    }
+    Ok(categorical)
+}
+
+fn has_categorical_split(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<bool> {
+    let numerical = cancel.all(tree.nodes().chunks(NODES_PER_CHECK), |part| {
+        !part.iter().any(|node| {
+            matches!(node, Node::Split(Split { condition: SplitCondition::InSet(_), .. }))
+        })
+    })?;
+    Ok(!numerical)
+}

@@ -1,0 +1,50 @@
+//! A caller stops long work: each stage ends with the one error, wherever it is, and leaves nothing behind.
+
+use std::cell::Cell;
+use std::fs;
+
+use gbtrees::internals::{CompiledModel, ContributionScratch, compile, parse};
+use gbtrees::{Cancel, ErrorKind, Limits, Result};
+
+/// What a model of each library goes through, and how it ends.
+fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
+    let model = parse(file, &Limits::default(), cancel)?;
+    let compiled = CompiledModel::open_checking(compile(&model, &[], cancel)?, cancel)?;
+    let row = vec![0.5; compiled.num_features()];
+    if !compiled.has_covers() {
+        return Ok(None);
+    }
+    let mut out = vec![0.0; compiled.num_outputs() * (row.len() + 1)];
+    compiled.contributions(&mut ContributionScratch::default(), &row, &mut out, cancel)?;
+    Ok(Some(out))
+}
+
+#[test]
+fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
+    for file in [
+        "2.1.4/multi_softprob.json",
+        "3.4.1/binary_logistic.ubj",
+        "2.1.4/count_poisson.bin",
+        "lightgbm/4.0.0/categorical.txt",
+        "catboost/1.2.10/cross_entropy.cbm",
+        "catboost/1.2.10/depthwise.json",
+        "onnx/1.20.0/boosting.onnx",
+    ] {
+        let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
+        let Ok(bytes) = fs::read(&path) else { panic!("no {path}") };
+        let asked = Cell::new(0);
+        let expected = work(&bytes, Cancel::unwinding(&|| asked.set(asked.get() + 1))).unwrap();
+        assert!(asked.get() > 5, "{file}: {} questions", asked.get());
+        for last in 0..asked.get() {
+            let left = Cell::new(last);
+            let stops = || {
+                let now = left.get() == 0;
+                left.set(left.get() - i32::from(!now));
+                now
+            };
+            let error = work(&bytes, Cancel::when(&stops)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{file}, question {last}: {error}");
+        }
+        assert_eq!(work(&bytes, Cancel::when(&|| false)).unwrap(), expected, "{file}");
+    }
+}

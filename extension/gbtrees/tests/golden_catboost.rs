@@ -1,0 +1,269 @@
+//! Compares the engine with CatBoost on the models of every release in `tests/golden/catboost`.
+//!
+//! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
+//! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
+//! the same. `tests/golden/README.md` says how the files were made.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at a surprise"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, ErrorKind, Limits};
+use serde_json::Value;
+
+/// Fewer cases than this mean that files are missing, not that all is well.
+const MIN_CASES: usize = 150;
+const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10"];
+
+/// One file of a model, and what CatBoost makes of its rows.
+struct Case {
+    name: String,
+    model: Ensemble,
+    compiled: CompiledModel<AlignedBytes>,
+    expected: Value,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/catboost")
+}
+
+fn parse(bytes: &[u8]) -> Result<Ensemble, gbtrees::Error> {
+    gbtrees::internals::parse(bytes, &Limits::default(), Cancel::never())
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    list(value).iter().map(|text| text.as_str().unwrap()).collect()
+}
+
+/// The numbers of a row, `width` hex digits each.
+fn hex(row: &str, width: usize) -> Vec<u64> {
+    let digits = row.as_bytes().chunks(width);
+    let digits = digits.map(|digits| std::str::from_utf8(digits).unwrap());
+    digits.map(|digits| u64::from_str_radix(digits, 16).unwrap()).collect()
+}
+
+fn cases() -> Vec<Case> {
+    let mut found = Vec::new();
+    for release in RELEASES {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder().join(release))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.to_str().unwrap().ends_with(".expected.json"))
+            .collect();
+        paths.sort();
+        assert!(paths.len() >= 15, "only {} cases of {release}", paths.len());
+        for path in paths {
+            let base = path.to_str().unwrap().strip_suffix(".expected.json").unwrap().to_owned();
+            for ending in ["cbm", "json"] {
+                let file = format!("{base}.{ending}");
+                let model = parse(&fs::read(&file).unwrap())
+                    .unwrap_or_else(|error| panic!("{file}: {error}"));
+                assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
+                let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap();
+                let compiled = CompiledModel::open(compiled).unwrap();
+                let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
+                found.push(Case { name, model, compiled, expected: json(&path) });
+            }
+        }
+    }
+    assert!(found.len() >= MIN_CASES, "only {} models", found.len());
+    found
+}
+
+impl Case {
+    /// The rows as the extension hands them over: a category becomes its code.
+    fn rows(&self) -> Vec<Vec<f32>> {
+        let rows = texts(&self.expected["rows"]);
+        let mut rows: Vec<Vec<f32>> = rows
+            .iter()
+            .map(|row| hex(row, 8).iter().map(|bits| f32::from_bits(*bits as u32)).collect())
+            .collect();
+        for (feature, values) in self.expected["texts"].as_object().unwrap() {
+            let feature: usize = feature.parse().unwrap();
+            let view = self.compiled.categories(feature).unwrap();
+            for (row, value) in rows.iter_mut().zip(list(values)) {
+                let code = match value {
+                    Value::String(text) => view.code_of_text(text),
+                    value => view.code_of_integer(value.as_i64().unwrap()),
+                };
+                row[feature] = code.expect("every value has a code") as f32;
+            }
+        }
+        rows
+    }
+
+    fn margins(&self) -> Vec<Vec<u64>> {
+        texts(&self.expected["margins"]).iter().map(|row| hex(row, 16)).collect()
+    }
+
+    fn each_row(&self, mut check: impl FnMut(usize, &[f32], &[u64])) {
+        let (rows, margins) = (self.rows(), self.margins());
+        assert!(rows.len() == margins.len() && rows.len() >= 30, "{}", self.name);
+        for (number, (row, margins)) in rows.iter().zip(&margins).enumerate() {
+            check(number, row, margins);
+        }
+    }
+}
+
+fn bits(margins: &[f64]) -> Vec<u64> {
+    margins.iter().map(|margin| margin.to_bits()).collect()
+}
+
+#[test]
+fn margins_have_the_same_bits() {
+    for case in cases() {
+        let outputs = case.compiled.num_outputs();
+        case.each_row(|number, row, expected| {
+            let mut margins = vec![0.0f64; outputs];
+            oracle::margins(&case.model, row, &mut margins);
+            assert_eq!(bits(&margins), expected, "{} row {number}: {margins:?}", case.name);
+            for kernel in Kernel::available() {
+                let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+                case.compiled.margins(&mut scratch, row, &mut margins).unwrap();
+                let kernel = kernel.name();
+                assert_eq!(bits(&margins), expected, "{} row {number}, {kernel}", case.name);
+            }
+        });
+    }
+}
+
+#[test]
+fn batches_have_the_same_bits() {
+    for case in cases() {
+        let (rows, expected) = (case.rows().concat(), case.margins().concat());
+        // As many as fill a block and begin another.
+        let times = 600usize.div_ceil(rows.len() / case.compiled.num_features());
+        let (rows, expected) = (rows.repeat(times), expected.repeat(times));
+        for kernel in Kernel::available() {
+            let mut margins = vec![0.0f64; expected.len()];
+            let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+            case.compiled.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
+            assert_eq!(bits(&margins), expected, "{} with {}", case.name, kernel.name());
+        }
+    }
+}
+
+#[test]
+fn values_are_the_same_as_f32() {
+    let mut compared = 0;
+    for case in cases() {
+        let Some(values) = case.expected.get("values") else { continue };
+        let values: Vec<Vec<u64>> = texts(values).iter().map(|row| hex(row, 8)).collect();
+        case.each_row(|number, _, margins| {
+            let mut found: Vec<f64> = margins.iter().map(|bits| f64::from_bits(*bits)).collect();
+            let count = case.compiled.values(&mut found);
+            let found: Vec<u64> =
+                found[..count].iter().map(|value| u64::from((*value as f32).to_bits())).collect();
+            assert_eq!(found, values[number], "{} row {number}", case.name);
+            compared += 1;
+        });
+    }
+    assert!(compared > 1500, "only {compared} compared");
+}
+
+#[test]
+fn classes_are_the_same() {
+    let mut compared = 0;
+    for case in cases() {
+        let Some(classes) = case.expected.get("classes") else { continue };
+        let classes = texts(classes);
+        case.each_row(|number, _, margins| {
+            let mut margins: Vec<f64> = margins.iter().map(|bits| f64::from_bits(*bits)).collect();
+            let class = case.compiled.class(&mut margins).unwrap() as usize;
+            let named = case.model.class_labels().get(class).cloned();
+            let named = named.unwrap_or_else(|| class.to_string());
+            assert_eq!(named, classes[number], "{} row {number}", case.name);
+            compared += 1;
+        });
+    }
+    assert!(compared > 1000, "only {compared} compared");
+}
+
+#[test]
+fn leaves_are_the_same() {
+    for case in cases() {
+        // JSON has the trees that are not symmetric without their leaves' numbers.
+        let own = case.expected.get("json_leaves").filter(|_| case.name.ends_with(".json"));
+        let leaves = texts(own.unwrap_or(&case.expected["leaves"]));
+        let mut scratch = Scratch::new(&case.compiled);
+        case.each_row(|number, row, _| {
+            let expected: Vec<u32> =
+                leaves[number].split_whitespace().map(|leaf| leaf.parse().unwrap()).collect();
+            let mut found = vec![0; case.compiled.num_trees()];
+            case.compiled.leaves(&mut scratch, row, &mut found).unwrap();
+            assert_eq!(found, expected, "{} row {number}", case.name);
+            oracle::leaves(&case.model, row, &mut found);
+            assert_eq!(found, expected, "{} row {number}, by reference", case.name);
+        });
+    }
+}
+
+#[test]
+fn names_releases_and_objectives_are_the_files() {
+    for case in cases() {
+        let (model, expected) = (&case.model, &case.expected);
+        // JSON of releases before 1.1 has names only if it was written with a pool.
+        let old = ["0.26.1", "1.0.6"]
+            .iter()
+            .any(|release| case.name.starts_with(&format!("/{release}/")));
+        if !old || case.name.ends_with(".cbm") {
+            assert_eq!(model.feature_names(), texts(&expected["feature_names"]), "{}", case.name);
+        }
+        assert_eq!(model.objective().name(), expected["objective"], "{}", case.name);
+        let [major, minor, patch] = model.version();
+        let release = format!("{major}.{minor}.{patch}");
+        let known = release.starts_with(expected["trained_by"].as_str().unwrap());
+        assert!(known || model.version() == [0; 3], "{}: {release}", case.name);
+        for feature in 0..model.num_features() {
+            let categorical = list(&expected["categorical"]).contains(&Value::from(feature));
+            assert_eq!(model.categories()[feature].is_some(), categorical, "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_scored_is_refused_by_name() {
+    let listing = json(&folder().join("refused/list.json"));
+    let listing = listing.as_object().unwrap();
+    assert!(listing.len() >= 8, "only {} files", listing.len());
+    for (file, named) in listing {
+        let error = parse(&fs::read(folder().join("refused").join(file)).unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{file}: {error}");
+        assert!(error.message().contains(named.as_str().unwrap()), "{file}: {error}");
+        assert!(error.hint().is_some(), "{file}");
+    }
+}
+
+#[test]
+fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
+    let hashes = json(&folder().join("hashes.json"));
+    let hashes = hashes.as_object().unwrap();
+    assert!(hashes.len() > 270, "only {} texts", hashes.len());
+    let template = fs::read_to_string(folder().join("hashes.model.json")).unwrap();
+    for (text, hash) in hashes {
+        let signed = (hash.as_u64().unwrap() as u32).cast_signed();
+        let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();
+        let compiled =
+            CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
+                .unwrap();
+        let view = compiled.categories(0).unwrap();
+        assert_eq!(view.code_of_text(text), Some(0), "{text}");
+        assert_eq!(view.code_of_text(&format!("{text} ")), Some(1), "{text}");
+    }
+}

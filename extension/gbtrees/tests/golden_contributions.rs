@@ -1,0 +1,177 @@
+//! Compares contributions with XGBoost's on the golden models of six releases.
+//!
+//! XGBoost computes them in f32 by its own recursion, since 3.4 by quadrature, so they are met within a
+//! part of the largest one. `tests/golden/README.md` says how the files were made.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gbtrees::internals::{CompiledModel, ContributionScratch, oracle};
+use gbtrees::{Cancel, Limits};
+use serde_json::Value;
+
+/// Fewer cases than this mean that files are missing, not that all is well.
+const MIN_CASES: usize = 150;
+/// How far from XGBoost's a contribution may be, as a part of the largest of its row and output.
+const WITHIN: f64 = 1e-5;
+/// How far from the oracle.
+const WITHIN_ORACLE: f64 = 1e-6;
+
+/// One row: eight hex digits a float.
+fn floats(line: &Value) -> Vec<f32> {
+    let digits = line.as_str().unwrap().as_bytes();
+    let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    digits.chunks(8).map(|digits| f32::from_bits(bits(digits))).collect()
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The largest difference, as a part of the largest number.
+fn apart(found: &[f32], expected: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = expected.clone().fold(1e-30f64, |largest, number| largest.max(number.abs()));
+    let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).abs());
+    differences.fold(0.0f64, f64::max) / largest
+}
+
+#[test]
+fn contributions_are_those_of_every_release() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let (mut cases, mut lines, mut farthest) = (0, Vec::new(), 0.0f64);
+    for release in entries(&folder).iter().filter(|path| path.is_dir()) {
+        for path in entries(release) {
+            let Some(base) = path.to_str().unwrap().strip_suffix(".expected.json") else {
+                continue;
+            };
+            let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let Some(contribs) = expected.get("contribs") else { continue };
+            let file = ["json", "ubj", "bin"]
+                .map(|suffix| PathBuf::from(format!("{base}.{suffix}")))
+                .into_iter()
+                .find(|file| file.exists());
+            let bytes = fs::read(file.unwrap()).unwrap();
+            let model =
+                gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
+            let compiled = CompiledModel::open(
+                gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
+            )
+            .unwrap();
+            let mut scratch = ContributionScratch::default();
+            let width = compiled.num_features() + 1;
+            let mut found = vec![0.0; compiled.num_outputs() * width];
+            let numbers = contribs["rows"].as_array().unwrap();
+            for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
+                let number = usize::try_from(number.as_u64().unwrap()).unwrap();
+                let row = floats(&expected["rows"][number]);
+                compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
+                let theirs = floats(line);
+                assert_eq!(found.len(), theirs.len(), "{base}");
+                let oracle = oracle::contributions(&model, &row);
+                let by_output = theirs.chunks(width).zip(oracle.chunks(width));
+                for (found, (theirs, oracle)) in found.chunks(width).zip(by_output) {
+                    let from_them = apart(found, theirs.iter().copied().map(f64::from));
+                    let from_oracle = apart(found, oracle.iter().copied());
+                    farthest = farthest.max(from_them);
+                    if from_them > WITHIN || from_oracle > WITHIN_ORACLE {
+                        lines.push(format!(
+                            "{base} row {number}: {from_them:e}, {from_oracle:e} from the oracle"
+                        ));
+                    }
+                }
+            }
+            cases += 1;
+        }
+    }
+    assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
+    assert!(cases >= MIN_CASES, "only {cases} cases");
+    println!("contributions are up to {farthest:e} of the largest one away");
+}
+
+/// What another library says of its models: `tests/golden/contributions.py` made it.
+fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>, &[f64])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(library);
+    let all: Value =
+        serde_json::from_slice(&fs::read(folder.join("contributions.json")).unwrap()).unwrap();
+    for (name, record) in all.as_object().unwrap() {
+        let file = folder.join(name);
+        let model = gbtrees::internals::parse(
+            &fs::read(&file).unwrap(),
+            &Limits::default(),
+            Cancel::never(),
+        )
+        .unwrap();
+        let expected: Value =
+            serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
+                .unwrap();
+        let values = record["values"].as_array().unwrap();
+        for (number, theirs) in record["rows"].as_array().unwrap().iter().zip(values) {
+            let number = usize::try_from(number.as_u64().unwrap()).unwrap();
+            let row = hex(&expected["rows"][number], digits);
+            check(name, Opened { model: &model, row: &row }, &hex(theirs, 16));
+        }
+    }
+}
+
+struct Opened<'a> {
+    model: &'a gbtrees::internals::Ensemble,
+    row: &'a [f64],
+}
+
+/// Numbers of so many hex digits: of f32, or of f64.
+fn hex(line: &Value, digits: usize) -> Vec<f64> {
+    let text = line.as_str().unwrap().as_bytes().chunks(digits);
+    let bits =
+        text.map(|text| u64::from_str_radix(std::str::from_utf8(text).unwrap(), 16).unwrap());
+    bits.map(|bits| {
+        if digits == 16 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
+    })
+    .collect()
+}
+
+fn found(opened: &Opened<'_>) -> Vec<f32> {
+    let compiled = CompiledModel::open(
+        gbtrees::internals::compile(opened.model, &[], Cancel::never()).unwrap(),
+    )
+    .unwrap();
+    let mut scratch = ContributionScratch::default();
+    let mut row = vec![0.0; compiled.num_features()];
+    compiled.narrow_row(opened.row, &mut row);
+    let mut found = vec![0.0; compiled.num_outputs() * (compiled.num_features() + 1)];
+    compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
+    found
+}
+
+/// Fails with what differs by more than the bound; `least` models must have been compared.
+fn compare(library: &str, digits: usize, least: usize) {
+    let (mut models, mut lines, mut farthest) = (Vec::new(), Vec::new(), 0.0f64);
+    each_of(library, digits, |name, opened, theirs| {
+        let found = found(&opened);
+        assert_eq!(found.len(), theirs.len(), "{name}");
+        let apart = apart(&found, theirs.iter().copied());
+        farthest = farthest.max(apart);
+        if apart > WITHIN {
+            lines.push(format!("{name}: {apart:e}"));
+        }
+        models.push(name.to_owned());
+    });
+    models.dedup();
+    assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
+    assert!(models.len() >= least, "only {} models", models.len());
+    println!("{library}: up to {farthest:e} of the largest one away");
+}
+
+#[test]
+fn contributions_are_lightgbms() {
+    compare("lightgbm", 16, 180);
+}
+
+#[test]
+fn contributions_are_catboosts() {
+    compare("catboost", 8, 100);
+}

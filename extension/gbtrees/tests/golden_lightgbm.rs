@@ -1,0 +1,287 @@
+//! Compares the engine with LightGBM on the models of every release in `tests/golden/lightgbm`.
+//!
+//! Each model is evaluated by the reference walk over the checked model, and through the compiled model by every
+//! kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64; values
+//! may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are found by listing the folders, so a test also requires that there are as many as there
+//! should be. `tests/golden/lightgbm/README.md` says how the files were made.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gbtrees::internals::FeatureType;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::internals::{ImportanceKind, importance};
+use gbtrees::{Cancel, Limits};
+use serde_json::Value;
+
+const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
+/// Fewer cases than this mean that files are missing, not that all is well.
+const MIN_CASES: usize = 188;
+/// How far a value may be from LightGBM's.
+const VALUE_ULPS: u64 = 2;
+
+type Opened = CompiledModel<gbtrees::internals::AlignedBytes>;
+
+struct Case {
+    name: String,
+    expected: Value,
+    model: Ensemble,
+    compiled: Opened,
+}
+
+impl Case {
+    fn rows(&self) -> Vec<Vec<f64>> {
+        rows(&self.expected["rows"])
+    }
+
+    fn margins(&self) -> Vec<Vec<f64>> {
+        rows(&self.expected["margins"])
+    }
+
+    /// The values, which the file leaves out where they are the margins.
+    fn values(&self) -> Vec<Vec<f64>> {
+        self.expected.get("values").map_or_else(|| self.margins(), rows)
+    }
+
+    /// Rows as kernels take them.
+    fn narrowed(&self) -> Vec<f32> {
+        let features = self.compiled.num_features();
+        let mut narrowed = vec![0.0; features];
+        let narrow = |row: &Vec<f64>| {
+            self.compiled.narrow_row(row, &mut narrowed);
+            narrowed.clone()
+        };
+        self.rows().iter().flat_map(narrow).collect()
+    }
+}
+
+/// One row: sixteen hex digits per number.
+fn row(line: &Value) -> Vec<f64> {
+    let digits = line.as_str().unwrap().as_bytes();
+    let bits = |digits| u64::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    digits.chunks(16).map(|digits| f64::from_bits(bits(digits))).collect()
+}
+
+fn rows(value: &Value) -> Vec<Vec<f64>> {
+    value.as_array().unwrap().iter().map(row).collect()
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn paths(release: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lightgbm").join(release);
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn case(release: &str, path: &Path) -> Case {
+    let name = format!("{release}/{}", path.file_stem().unwrap().to_str().unwrap());
+    let expected = fs::read(path.with_extension("expected.json")).unwrap();
+    let expected = serde_json::from_slice(&expected).unwrap();
+    let model =
+        gbtrees::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let compiled =
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    Case { name, expected, model, compiled }
+}
+
+/// Calls `check` with every case; it gives what differs, row by row, and an empty text for what does not.
+fn each(least: usize, check: impl Fn(&Case) -> Vec<String>) {
+    let (mut compared, mut different) = (0, Vec::new());
+    for release in RELEASES {
+        for path in paths(release) {
+            let case = case(release, &path);
+            let found = check(&case);
+            compared += found.len();
+            let lines = found.into_iter().enumerate().filter(|(_, text)| !text.is_empty());
+            different.extend(lines.map(|(row, text)| format!("{} row {row}: {text}", case.name)));
+        }
+    }
+    let report = different[..different.len().min(40)].join("\n");
+    assert!(different.is_empty(), "{} of {compared} differ:\n{report}", different.len());
+    assert!(compared >= least, "only {compared} compared");
+}
+
+/// Nothing, or what was found and what was expected.
+fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> String {
+    if found == expected { String::new() } else { format!("{found:?}, not {expected:?}") }
+}
+
+/// As [`same`], of the bits.
+fn same_bits(found: &[f64], expected: &[f64]) -> String {
+    if bits(found) == bits(expected) {
+        String::new()
+    } else {
+        format!("{found:?}, not {expected:?}")
+    }
+}
+
+#[test]
+fn every_case_is_here() {
+    let counts = RELEASES.map(|release| paths(release).len());
+    assert!(counts.iter().all(|count| *count >= 13), "{counts:?}");
+    assert!(counts.iter().sum::<usize>() >= MIN_CASES, "{counts:?}");
+}
+
+#[test]
+fn reference_margins_have_the_same_bits() {
+    each(MIN_CASES * 40, |case| {
+        let compare = |(row, expected): (Vec<f64>, Vec<f64>)| {
+            let mut margins = vec![0.0f64; case.model.num_outputs()];
+            oracle::margins(&case.model, &row, &mut margins);
+            same_bits(&margins, &expected)
+        };
+        case.rows().into_iter().zip(case.margins()).map(compare).collect()
+    });
+}
+
+#[test]
+fn image_margins_have_the_same_bits_with_every_kernel() {
+    each(MIN_CASES * 40, |case| {
+        let mut found = Vec::new();
+        for kernel in Kernel::available() {
+            let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+            let mut margins = vec![0.0f64; case.compiled.num_outputs()];
+            for (row, expected) in
+                case.narrowed().chunks(case.compiled.num_features()).zip(case.margins())
+            {
+                case.compiled.margins(&mut scratch, row, &mut margins).unwrap();
+                found.push(same_bits(&margins, &expected));
+            }
+        }
+        found
+    });
+}
+
+#[test]
+fn batches_have_the_same_bits_with_every_kernel() {
+    each(MIN_CASES * 2, |case| {
+        let (rows, expected) = (case.narrowed(), case.margins().concat());
+        // As many as fill a block and begin another.
+        let times = 600usize.div_ceil(rows.len() / case.compiled.num_features());
+        let (rows, expected) = (rows.repeat(times), expected.repeat(times));
+        let mut found = Vec::new();
+        for kernel in Kernel::available() {
+            let mut margins = vec![0.0f64; expected.len()];
+            let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+            case.compiled.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
+            let first = bits(&margins).iter().zip(bits(&expected)).position(|(a, b)| *a != b);
+            found.push(first.map_or(String::new(), |place| format!("{}: {place}", kernel.name())));
+        }
+        found
+    });
+}
+
+#[test]
+fn values_are_two_units_away_at_most() {
+    // Numbers in ascending order, over zero too.
+    let place = |value: &f64| {
+        let bits = value.to_bits().cast_signed();
+        if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+    };
+    each(MIN_CASES * 40, |case| {
+        let compare = |(mut margins, expected): (Vec<f64>, Vec<f64>)| {
+            let count = case.compiled.values(&mut margins);
+            margins.truncate(count);
+            let near = |(a, b): (&f64, &f64)| place(a).abs_diff(place(b)) <= VALUE_ULPS;
+            let same_length = margins.len() == expected.len();
+            if same_length && margins.iter().zip(&expected).all(near) {
+                String::new()
+            } else {
+                format!("{margins:?}, not {expected:?}")
+            }
+        };
+        case.margins().into_iter().zip(case.values()).map(compare).collect()
+    });
+}
+
+#[test]
+fn leaves_are_the_same() {
+    each(MIN_CASES * 40, |case| {
+        let mut scratch = Scratch::new(&case.compiled);
+        let lines = case.expected["leaves"].as_array().unwrap();
+        let compare = |(row, line): (&[f32], &Value)| {
+            let expected: Vec<u32> =
+                line.as_str().unwrap().split(' ').map(|leaf| leaf.parse().unwrap()).collect();
+            let mut leaves = vec![0; case.compiled.num_trees()];
+            case.compiled.leaves(&mut scratch, row, &mut leaves).unwrap();
+            same(&leaves, &expected)
+        };
+        case.narrowed().chunks(case.compiled.num_features()).zip(lines).map(compare).collect()
+    });
+}
+
+#[test]
+fn names_types_and_importances_are_the_files() {
+    each(MIN_CASES * 4, |case| {
+        let names: Vec<String> =
+            serde_json::from_value(case.expected["feature_names"].clone()).unwrap();
+        let categorical: Vec<usize> =
+            serde_json::from_value(case.expected["categorical"].clone()).unwrap();
+        let types = case.model.feature_types().iter().enumerate();
+        // A feature with one value is none that the file could tell.
+        let wrong = types.filter(|(feature, kind)| {
+            **kind == FeatureType::Categorical && !categorical.contains(feature)
+        });
+        let counts = importance(&case.model, ImportanceKind::Weight);
+        let gains = importance(&case.model, ImportanceKind::TotalGain);
+        // The file has gains in six digits.
+        let near = |(found, expected): (&f32, f64)| {
+            (f64::from(*found) - expected).abs() <= expected.abs() * 1e-5
+        };
+        let gains_are_near = gains.iter().zip(row(&case.expected["gain"])).all(near);
+        vec![
+            same(&case.model.feature_names().to_vec(), &names),
+            same(&wrong.map(|(feature, _)| feature).collect(), &Vec::new()),
+            same(&counts.iter().copied().map(f64::from).collect(), &row(&case.expected["split"])),
+            if gains_are_near { String::new() } else { format!("{gains:?}") },
+        ]
+    });
+}
+
+#[test]
+fn categories_become_their_codes() {
+    each(200, |case| {
+        let Some(text) = case.expected.get("text") else { return Vec::new() };
+        let mut scratch = Scratch::new(&case.compiled);
+        let lines = text["rows"].as_array().unwrap().iter();
+        let compare = |(line, expected): (&Value, Vec<f64>)| {
+            let given = row(&line["row"]);
+            let mut read = given.clone();
+            for (feature, value) in line["values"].as_object().unwrap() {
+                let feature: usize = feature.parse().unwrap();
+                read[feature] = code(&case.compiled, feature, value).map_or(f64::NAN, f64::from);
+            }
+            let (mut narrowed, mut margins) = (vec![0.0; read.len()], [0.0f64]);
+            case.compiled.narrow_row(&read, &mut narrowed);
+            case.compiled.margins(&mut scratch, &narrowed, &mut margins).unwrap();
+            same_bits(&read, &given) + &same_bits(&margins, &expected)
+        };
+        lines.zip(rows(&text["margins"])).map(compare).collect()
+    });
+}
+
+/// The code of a category.
+fn code(compiled: &Opened, feature: usize, value: &Value) -> Option<u32> {
+    let view = compiled
+        .categories(feature)
+        .unwrap_or_else(|| panic!("feature {feature} has no categories"));
+    match value {
+        Value::String(text) => view.code_of_text(text),
+        Value::Bool(flag) => view.code_of_integer(i64::from(*flag)),
+        Value::Number(number) if number.is_i64() => view.code_of_integer(number.as_i64().unwrap()),
+        Value::Number(number) => view.code_of_float(number.as_f64().unwrap()),
+        _ => None,
+    }
+}

@@ -1,0 +1,156 @@
+//! Compares the engine with ONNX Runtime on the models in `tests/golden/onnx`.
+//!
+//! Each model is evaluated by the reference walk and through the compiled model by every kernel, row by row and in
+//! batches, which must agree to the bit. Values must be ONNX Runtime's within 1 ULP of f32, and classes the
+//! same. `tests/golden/onnx/README.md` says how the files were made.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, Limits};
+use serde_json::Value;
+
+const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
+/// Fewer cases than this mean that files are missing, not that all is well.
+const MIN_CASES: usize = 230;
+
+struct Case {
+    name: String,
+    expected: Value,
+    model: Ensemble,
+    compiled: CompiledModel<AlignedBytes>,
+}
+
+/// The rows of a list of hex digits, `width` to a number.
+fn rows(list: &Value, width: usize) -> Vec<Vec<u64>> {
+    let number =
+        |digits: &[u8]| u64::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    let row = |line: &Value| line.as_str().unwrap().as_bytes().chunks(width).map(number).collect();
+    list.as_array().unwrap().iter().map(row).collect()
+}
+
+impl Case {
+    fn rows(&self) -> Vec<Vec<f64>> {
+        let bits = rows(&self.expected["rows"], 16);
+        bits.into_iter().map(|row| row.into_iter().map(f64::from_bits).collect()).collect()
+    }
+
+    fn values(&self) -> Vec<Vec<f32>> {
+        let bits = rows(&self.expected["values"], 8);
+        let float = |bits: u64| f32::from_bits(bits as u32);
+        bits.into_iter().map(|row| row.into_iter().map(float).collect()).collect()
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/onnx").join(folder);
+        let mut paths: Vec<_> =
+            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
+        paths.sort();
+        for path in paths {
+            let name = format!("{folder}/{}", path.file_stem().unwrap().to_str().unwrap());
+            let expected = fs::read(path.with_extension("expected.json")).unwrap();
+            let expected = serde_json::from_slice(&expected).unwrap();
+            let model = gbtrees::internals::parse(
+                &fs::read(&path).unwrap(),
+                &Limits::default(),
+                Cancel::never(),
+            )
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(model.format(), "onnx", "{name}");
+            let compiled = CompiledModel::open(
+                gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
+            )
+            .unwrap();
+            found.push(Case { name, expected, model, compiled });
+        }
+    }
+    assert!(found.len() >= MIN_CASES, "only {} cases", found.len());
+    found
+}
+
+/// How many numbers of f32 lie from one to the other.
+fn ulps(a: f32, b: f32) -> u32 {
+    let order = |x: f32| {
+        let bits = x.to_bits().cast_signed();
+        if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits }
+    };
+    order(a).abs_diff(order(b))
+}
+
+/// As each kernel and the reference walk have them; all must have the same bits.
+fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
+    let outputs = case.model.num_outputs();
+    let mut expected = vec![0.0f64; outputs];
+    oracle::margins(&case.model, row, &mut expected);
+    let mut narrowed = vec![0.0f32; case.compiled.num_features()];
+    case.compiled.narrow_row(row, &mut narrowed);
+    for kernel in Kernel::available() {
+        let mut found = vec![0.0f64; outputs];
+        let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+        case.compiled.margins(&mut scratch, &narrowed, &mut found).unwrap();
+        assert_eq!(found, expected, "{} {}", case.name, kernel.name());
+        let rows = narrowed.repeat(520);
+        let mut batch = vec![0.0f64; 520 * outputs];
+        let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+        case.compiled.margins_batch(&mut scratch, &rows, &mut batch).unwrap();
+        assert_eq!(batch, expected.repeat(520), "{} {}", case.name, kernel.name());
+    }
+    expected
+}
+
+/// The values of margins, in the width of the model's sums.
+fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
+    if case.model.sum_precision() == gbtrees::internals::Precision::Single {
+        let mut single: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
+        case.compiled.values(&mut single);
+        return single;
+    }
+    let mut double = margins.to_vec();
+    case.compiled.values(&mut double);
+    double.into_iter().map(|value| value as f32).collect()
+}
+
+#[test]
+fn values_are_onnx_runtimes_and_classes_the_same() {
+    let (mut compared, mut differing, mut wrong) = (0, 0, Vec::new());
+    for case in cases() {
+        let classes = case.expected.get("classes").map(|classes| classes.as_array().unwrap());
+        for (index, (row, expected)) in case.rows().iter().zip(case.values()).enumerate() {
+            let margins = margins(&case, row);
+            let found = values(&case, &margins);
+            assert_eq!(found.len(), expected.len(), "{}", case.name);
+            let worst = found.iter().zip(&expected).map(|(a, b)| ulps(*a, *b)).max().unwrap();
+            differing += usize::from(worst > 0);
+            compared += 1;
+            if worst > 1 {
+                wrong.push(format!("{} row {index}: {found:?}, not {expected:?}", case.name));
+            }
+            if let Some(classes) = classes {
+                let class = case.compiled.class(&mut margins.clone()).unwrap();
+                let label = &case.model.class_labels()[class as usize];
+                if classes[index].as_str().unwrap() != label {
+                    wrong.push(format!(
+                        "{} row {index}: {label}, not {}",
+                        case.name, classes[index]
+                    ));
+                }
+            }
+        }
+    }
+    println!("{compared} rows, {differing} differ by 1 ULP");
+    assert!(
+        wrong.is_empty(),
+        "{} of {compared}:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(30)].join("\n")
+    );
+    assert!(compared >= MIN_CASES * 100, "only {compared}");
+}

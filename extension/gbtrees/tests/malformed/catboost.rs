@@ -1,0 +1,220 @@
+//! Damage to CatBoost's files: cut short, changed anywhere, or wrong in one way.
+//!
+//! The files that are damaged byte by byte are golden models; the JSON that is wrong in one way each is
+//! small enough to read here.
+
+use gbtrees::internals::CompiledModel;
+use gbtrees::internals::Ensemble;
+use gbtrees::{Cancel, ErrorKind};
+use serde_json::json;
+
+use crate::damage::{Random, change_every_byte, survives};
+use crate::value::Document;
+use crate::{JSON, parse, run_as};
+
+const SYMMETRIC: &[u8] = include_bytes!("../golden/catboost/1.2.10/one_hot.cbm");
+const OTHER: &[u8] = include_bytes!("../golden/catboost/1.2.10/lossguide_multiclass.cbm");
+const OLD: &[u8] = include_bytes!("../golden/catboost/0.26.1/nan_max.cbm");
+
+/// A symmetric tree of a border and a category, and one of a leaf.
+fn symmetric() -> Document {
+    Document(json!({
+        "features_info": {
+            "categorical_features": [
+                {"feature_index": 0, "flat_feature_index": 1, "feature_id": "c", "values": [7, -9]}
+            ],
+            "float_features": [
+                {"feature_index": 0, "flat_feature_index": 0, "borders": [0.5, 1.5], "has_nans": true,
+                 "nan_value_treatment": "AsTrue", "feature_id": "a"},
+                {"feature_index": 1, "flat_feature_index": 2, "borders": null, "has_nans": false,
+                 "nan_value_treatment": "AsIs", "feature_id": ""}
+            ]
+        },
+        "model_info": {"params": {"loss_function": {"type": "Logloss"}}},
+        "oblivious_trees": [
+            {"leaf_values": [1.0, 2.0, 3.0, 4.0], "leaf_weights": [1, 2, 3, 4], "splits": [
+                {"split_type": "FloatFeature", "float_feature_index": 0, "border": 1.5, "split_index": 1},
+                {"split_type": "OneHotFeature", "cat_feature_index": 0, "value": -9, "split_index": 3}
+            ]},
+            {"leaf_values": [0.25], "splits": null}
+        ],
+        "scale_and_bias": [0.5, [0.125]]
+    }))
+}
+
+/// A tree of two splits and three leaves of two values each.
+fn other() -> Document {
+    let split = |border: f64| {
+        json!({"split_type": "FloatFeature", "float_feature_index": 0, "border": border,
+               "split_index": if border < 1.0 { 0 } else { 1 }})
+    };
+    let leaf = |first: f64| json!({"value": [first, -first], "weight": 1});
+    let Document(mut model) = symmetric();
+    model["trees"] = json!([{
+        "split": split(0.5), "left": leaf(1.0),
+        "right": {"split": split(1.5), "left": leaf(2.0), "right": leaf(3.0)}
+    }]);
+    model["model_info"]["params"]["loss_function"]["type"] = json!("MultiClass");
+    model["scale_and_bias"] = json!([1, [0, 0]]);
+    model.as_object_mut().unwrap().remove("oblivious_trees");
+    Document(model)
+}
+
+fn margins(model: &Ensemble, rows: &[[f32; 3]]) -> Vec<f64> {
+    let compiled =
+        CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    let mut scratch = gbtrees::internals::Scratch::new(&compiled);
+    let mut all = Vec::new();
+    for row in rows {
+        let mut margins = vec![0.0f64; compiled.num_outputs()];
+        compiled.margins(&mut scratch, row, &mut margins).unwrap();
+        all.extend(margins);
+    }
+    all
+}
+
+#[test]
+fn the_models_to_damage_are_valid() {
+    let model = parse(&symmetric().to_json()).unwrap();
+    // Codes follow the hashes: 4294967287 is the only one that a split tests.
+    let rows = [[1.5, 1.0, 0.0], [1.6, 1.0, 0.0], [f32::NAN, 0.0, 0.0], [1.0, 0.0, 0.0]];
+    let expected = [0.75, 1.25, 2.25, 1.75];
+    assert_eq!(margins(&model, &rows), expected);
+    let model = parse(&other().to_json()).unwrap();
+    assert_eq!(margins(&model, &[[0.5, 0.0, 0.0], [2.0, 0.0, 0.0]]), [1.0, -1.0, 3.0, -3.0]);
+}
+
+#[test]
+fn what_is_wrong_with_symmetric_trees_is_refused_for_its_reason() {
+    run_as(
+        &[JSON],
+        symmetric,
+        r#"
+        no trees | oblivious_trees - | MissingKey | model
+        no features | features_info - | MissingKey | model
+        no information | model_info - | MissingKey | model
+        no objective | model_info.params - | MissingKey | model
+        both kinds of trees | trees + [] | Parameter | model
+        an objective of the user's | model_info.params.loss_function.type = "Mine" | Unsupported | model
+        too few leaves | T.leaf_values = [1, 2, 3] | Length | tree 0
+        no leaves | T.leaf_values = [] | Length | tree 0
+        leaves of two values | T.leaf_values = [1, 2, 3, 4, 5, 6, 7, 8] | Length | tree 1
+        no leaf values | T.leaf_values - | MissingKey | tree 0
+        a leaf that is text | T.leaf_values.0 = "1" | WrongType | byte
+        a split of a type to come | S.split_type = "Hyperplane" | Unsupported | tree 0
+        a split of statistics | S.split_type = "OnlineCtr" | Unsupported | tree 0
+        a split without a type | S.split_type - | MissingKey | tree 0
+        a split without a border | S.border - | MissingKey | tree 0
+        another border than the bin's | S.border = 1.25 | Parameter | tree 0
+        a feature that is not there | S.float_feature_index = 5 | FeatureRange | tree 0
+        a bin that is not there | S.split_index = 4 | FeatureRange | tree 0
+        a negative bin | S.split_index = -1 | FeatureRange | tree 0
+        another category than the bin's | C.value = 7 | Parameter | tree 0
+        a hash that is too large | C.value = 4000000000 | Number | byte
+        a categorical feature that is not there | C.cat_feature_index = 1 | FeatureRange | tree 0
+        two features in one column | F.flat_feature_index = 2 | Parameter | model
+        a feature without a column | F.flat_feature_index - | FeatureRange | model
+        a column beyond the limit | F.flat_feature_index = 65536 | Limit | model
+        an unknown treatment of NaN | F.nan_value_treatment = "Drop" | Parameter | byte
+        statistics | features_info.ctrs + [{"elements": [{"cat_feature_index": 0}]}] | Unsupported | model
+        text | features_info.text_features + [{"feature_index": 0, "flat_feature_index": 3}]
+            | Unsupported | model
+        three parts of scale and bias | scale_and_bias = [1, [0], 2] | Limit | byte
+        no bias | scale_and_bias = [1] | Length | byte
+        a threshold that is none | model_info.binclass_probability_threshold + "1.5" | Parameter | model
+    "#,
+    );
+}
+
+#[test]
+fn what_is_wrong_with_other_trees_is_refused_for_its_reason() {
+    run_as(
+        &[JSON],
+        other,
+        r#"
+        an objective of one value | model_info.params.loss_function.type = "RMSE" | Parameter | model
+        biases for other outputs | scale_and_bias = [1, [1, 2, 3]] | Length | model
+        a node without a side | R.left - | TreeShape | tree 0
+        a node that is both | R.value + [1, 2] | TreeShape | tree 0
+        a node that is neither | R.left.value - | TreeShape | tree 0
+        leaves of other lengths | R.left.value = [1] | TreeShape | tree 0
+        a class that is named twice | model_info.class_params + {"class_names": ["a", "a"], "class_to_label": [0, 1]}
+            | Names | model
+    "#,
+    );
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for bytes in [SYMMETRIC, OTHER, OLD] {
+        parse(bytes).unwrap();
+        for length in 4..bytes.len() {
+            let error = parse(&bytes[..length]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Truncated, "{length} bytes: {error}");
+        }
+        let longer = [bytes, b"x"].concat();
+        assert_eq!(parse(&longer).unwrap_err().kind(), ErrorKind::Syntax);
+    }
+    for model in [symmetric(), other()] {
+        let bytes = model.to_json();
+        for length in 0..bytes.len() {
+            let error = parse(&bytes[..length]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Truncated, "{length} bytes: {error}");
+        }
+    }
+}
+
+/// The length and what follows it are made to fit, so that the FlatBuffer itself is cut.
+#[test]
+fn a_flatbuffer_that_is_cut_is_refused() {
+    for bytes in [SYMMETRIC, OTHER] {
+        for length in 8..bytes.len() {
+            let mut cut = bytes[..length].to_vec();
+            cut[4..8].copy_from_slice(&u32::try_from(length - 8).unwrap().to_le_bytes());
+            survives(&cut);
+        }
+    }
+}
+
+fn models() -> Vec<Vec<u8>> {
+    let json = [symmetric(), other()].map(|model| model.to_json());
+    [SYMMETRIC.to_vec(), OTHER.to_vec()].into_iter().chain(json).collect()
+}
+
+#[test]
+fn every_changed_byte_is_refused_or_gives_a_model() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut accepted, mut refused) = (0, 0);
+    for bytes in models() {
+        let counts = change_every_byte(&bytes, &[], &mut random);
+        (refused, accepted) = (refused + counts[0], accepted + counts[1]);
+    }
+    assert!(accepted > 1000 && refused > 4000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn numbers_anywhere_are_refused_or_give_a_model() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut refused = 0;
+    for bytes in models() {
+        for _ in 0..3000 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=random.below(3) {
+                let start = random.below(damaged.len() / 4) * 4;
+                let number = match random.below(5) {
+                    0 => random.next() as u32,
+                    1 => random.below(256) as u32,
+                    2 => random.below(damaged.len()) as u32,
+                    3 => u32::MAX - random.below(64) as u32,
+                    _ => i32::MAX as u32,
+                };
+                if let Some(place) = damaged.get_mut(start..start + 4) {
+                    place.copy_from_slice(&number.to_le_bytes());
+                }
+            }
+            refused += usize::from(!survives(&damaged));
+        }
+    }
+    assert!(refused > 4000, "{refused} refused");
+}

@@ -1,0 +1,178 @@
+//! LightGBM's text models: a small one that other tests damage, what else is accepted, and limits.
+
+mod damage;
+mod wrong;
+
+use crate::parse;
+use gbtrees::internals::{CategorySet, Node};
+use gbtrees::{Cancel, ErrorKind, Limits};
+
+/// A tree with a numerical and a categorical split, whose set has the codes 1 and 33, and a tree of
+/// one leaf. Lines are numbered from 1: the first tree has lines 11 to 28.
+const VALID: &str = "\
+tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=2
+objective=binary sigmoid:1
+feature_names=a b c
+feature_infos=[-1:1.5] 1:33:0 none
+
+Tree=0
+num_leaves=3
+num_cat=1
+split_feature=0 1
+split_gain=8 2
+threshold=0.5 0
+decision_type=10 1
+left_child=1 -1
+right_child=-2 -3
+leaf_value=0.25 -0.5 0.75
+leaf_weight=1 2 3
+leaf_count=10 20 30
+internal_value=0 0
+internal_weight=0 0
+internal_count=60 40
+cat_boundaries=0 2
+cat_threshold=2 2
+is_linear=0
+shrinkage=1
+
+
+Tree=1
+num_leaves=1
+num_cat=0
+split_feature=
+split_gain=
+threshold=
+decision_type=
+left_child=
+right_child=
+leaf_value=0.125
+leaf_weight=
+leaf_count=
+internal_value=
+internal_weight=
+internal_count=
+is_linear=0
+shrinkage=1
+
+
+end of trees
+
+feature_importances:
+a=1
+b=1
+
+parameters:
+[boosting: gbdt]
+[categorical_feature: 1]
+
+end of parameters
+
+pandas_categorical:null
+";
+
+/// A file that LightGBM 4.7.0 wrote: categories of text, numbers and booleans.
+const FRAME: &str = include_str!("../../golden/lightgbm/4.7.0/frame.txt");
+
+/// Does edits with semicolons between: `old -> new`, once, with `\n` for a new line.
+fn edited(edits: &str) -> String {
+    edits.split("; ").fold(VALID.to_owned(), |text, edit| {
+        let (old, new) = edit.trim().split_once(" ->").unwrap();
+        let [old, new] =
+            [old, new.strip_prefix(' ').unwrap_or(new)].map(|part| part.replace("\\n", "\n"));
+        assert!(text.contains(&old), "{edit}");
+        text.replacen(&old, &new, 1)
+    })
+}
+
+#[test]
+fn the_model_to_damage_is_valid() {
+    let model = parse(VALID.as_bytes()).unwrap();
+    assert_eq!(model.format(), "lightgbm text");
+    assert_eq!(model.feature_names(), ["a", "b", "c"]);
+    assert_eq!((model.trees().len(), model.num_rounds(), model.trees()[0].depth()), (2, 2, 2));
+    let set = &model.trees()[0].category_sets()[0];
+    let members: Vec<u32> = (0..100).filter(|code| CategorySet::contains(set, *code)).collect();
+    assert_eq!(members, [1, 33]);
+    assert!(matches!(model.trees()[1].nodes(), [Node::Leaf { .. }]));
+}
+
+#[test]
+fn what_lightgbm_writes_or_reads_besides_is_accepted() {
+    for (name, edits) in [
+        ("no number of trees per iteration", "num_tree_per_iteration=1\n ->"),
+        ("no objective", "objective=binary sigmoid:1\n ->"),
+        ("custom objective", "binary sigmoid:1 -> custom"),
+        ("an old name", "binary sigmoid:1 -> mean_absolute_error"),
+        (
+            "no gains and counts",
+            "split_gain=8 2\n ->; leaf_count=10 20 30\n ->; internal_count=60 40\n ->",
+        ),
+        (
+            "unknown keys",
+            "label_index=0 -> label_index=0\nweather=fine; num_leaves=3 -> num_leaves=3\nweather=fine",
+        ),
+        (
+            "no parameters",
+            "\nparameters:\n[boosting: gbdt]\n[categorical_feature: 1]\n\nend of parameters\n ->",
+        ),
+        ("no categories", "\npandas_categorical:null\n ->"),
+        ("no newline at the end", "null\n -> null"),
+        (
+            "v2, which has no end of trees",
+            "version=v4 -> version=v2; end of trees\n\n ->; feature_importances -> feature importances",
+        ),
+        ("infinite threshold", "threshold=0.5 0 -> threshold=inf 0"),
+        ("large threshold", "threshold=0.5 0 -> threshold=1.0000000000000001e+300 0"),
+        ("categories of text", "null -> [[\"a\", \"b\"]]; 1:33:0 -> 1:0"),
+        ("no categories at all", "null -> []"),
+        ("a column of no categories", "null -> [[]]; 1:33:0 -> -1:0"),
+        ("whole numbers among others", "null -> [[1, 0.5, 2]]; 1:33:0 -> 1:0"),
+    ] {
+        let model =
+            parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        gbtrees::internals::CompiledModel::open(
+            gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
+        )
+        .unwrap();
+    }
+    // A copy that went through another system's line ends; sizes are those of the original.
+    for text in [VALID, FRAME] {
+        let model = parse(text.replace('\n', "\r\n").as_bytes()).unwrap();
+        assert_eq!(model, parse(text.as_bytes()).unwrap());
+    }
+}
+
+#[test]
+fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
+    type Bound = (&'static str, usize, fn(&mut Limits, usize));
+    let cases: [Bound; 5] = [
+        ("trees", 2, |limits, size| limits.trees = size),
+        ("nodes", 6, |limits, size| limits.nodes = size),
+        ("depth", 2, |limits, size| limits.depth = size),
+        ("features", 3, |limits, size| limits.features = size),
+        ("bytes", VALID.len(), |limits, size| limits.bytes = size),
+    ];
+    for (name, size, set) in cases {
+        let mut limits = Limits::default();
+        set(&mut limits, size);
+        gbtrees::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap();
+        set(&mut limits, size - 1);
+        let error =
+            gbtrees::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{name}: {error}");
+    }
+    let outputs = edited(
+        "num_class=1 -> num_class=2; num_tree_per_iteration=1 -> num_tree_per_iteration=2; \
+        objective=binary sigmoid:1\\n ->",
+    );
+    let limits = |outputs| Limits::default().with_outputs(outputs);
+    gbtrees::internals::parse(outputs.as_bytes(), &limits(2), Cancel::never()).unwrap();
+    let error =
+        gbtrees::internals::parse(outputs.as_bytes(), &limits(1), Cancel::never()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+}

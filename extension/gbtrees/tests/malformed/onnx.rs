@@ -1,0 +1,117 @@
+//! ONNX files that are damaged, or wrong in one way each: refused for the right reason; and no damage makes
+//! the reader panic.
+
+use crate::damage::{Random, change_every_byte, survives};
+use crate::parse;
+use gbtrees::ErrorKind;
+
+const REGRESSOR: &[u8] = include_bytes!("../golden/onnx/1.20.0/tree.onnx");
+const CLASSIFIER: &[u8] = include_bytes!("../golden/onnx/1.20.0/boosting_binary.onnx");
+const FIVE: &[u8] = include_bytes!("../golden/onnx/hand/five.onnx");
+const MEMBERS: &[u8] = include_bytes!("../golden/onnx/hand/five_members.onnx");
+const STEPS: &[u8] = include_bytes!("../golden/onnx/hand/imputed_scaled.onnx");
+const ISOLATION: &[u8] = include_bytes!("../golden/onnx/1.20.0/isolation_small.onnx");
+/// Of each shape of a graph one.
+const ALL: [&[u8]; 6] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION];
+
+/// The file with one text in place of another of its length, wherever it stands.
+fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut replaced = bytes.to_vec();
+    let mut count = 0;
+    for start in 0..=bytes.len() - from.len() {
+        if bytes[start..].starts_with(from.as_bytes()) {
+            replaced[start..start + to.len()].copy_from_slice(to.as_bytes());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "{from}");
+    replaced
+}
+
+fn refused(bytes: &[u8], kind: ErrorKind, message: &str) {
+    let error = parse(bytes).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.message().contains(message), "{error}");
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for bytes in ALL {
+        parse(bytes).unwrap();
+        for length in 0..bytes.len() {
+            // The last fields are versions of operators that the graph may not need.
+            if let Ok(model) = parse(&bytes[..length]) {
+                assert!(bytes.len() - length < 64, "{length} of {} bytes", bytes.len());
+                assert_eq!(model.trees(), parse(bytes).unwrap().trees());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused_or_gives_a_model() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut refused = 0;
+    for bytes in ALL {
+        refused += change_every_byte(bytes, &[], &mut random)[0];
+        for _ in 0..4000 {
+            refused += usize::from(!survives(&random.damaged(bytes)));
+        }
+    }
+    assert!(refused > 10_000, "{refused} refused");
+}
+
+#[test]
+fn what_is_not_scored_is_refused_by_name() {
+    let unsupported = ErrorKind::Unsupported;
+    refused(
+        &replaced(REGRESSOR, "TreeEnsembleRegressor", "TreeEnsembleRegrossor"),
+        unsupported,
+        "TreeEnsembleRegrossor",
+    );
+    refused(&replaced(CLASSIFIER, "ZipMap", "ZapMap"), unsupported, "ZapMap");
+    refused(&replaced(CLASSIFIER, "LOGISTIC", "LOGISTAC"), unsupported, "LOGISTAC");
+    refused(&replaced(CLASSIFIER, "LOGISTIC", "SOFTMAX "), unsupported, "post_transform");
+    refused(&replaced(REGRESSOR, "NONE", "NANE"), unsupported, "NANE");
+    refused(&replaced(STEPS, "Scaler", "Scalor"), unsupported, "Scalor");
+    refused(&replaced(ISOLATION, "Log", "Lag"), unsupported, "a node Lag");
+    refused(&replaced(ISOLATION, "Pow", "Paw"), unsupported, "a node Paw");
+    refused(&replaced(ISOLATION, "Sum", "Mum"), unsupported, "a node Mum");
+    let normalizer = include_bytes!("../golden/onnx/refused/normalizer.onnx");
+    refused(normalizer, unsupported, "a node Normalizer before the trees");
+    let column_beyond = include_bytes!("../golden/onnx/refused/column_beyond.onnx");
+    refused(column_beyond, unsupported, "a node Gather");
+    let scale_zero = include_bytes!("../golden/onnx/refused/scale_zero.onnx");
+    refused(scale_zero, unsupported, "a scale of 0");
+    let large_members = include_bytes!("../golden/onnx/refused/large_members.onnx");
+    refused(large_members, unsupported, "a BRANCH_MEMBER of more than 30 numbers");
+    let imputed_nan = include_bytes!("../golden/onnx/refused/imputed_nan.onnx");
+    refused(imputed_nan, unsupported, "makes NaN of numbers");
+}
+
+#[test]
+fn what_no_model_can_have_is_refused() {
+    refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_LOQ"), ErrorKind::Parameter, "no mode");
+    refused(&replaced(REGRESSOR, "nodes_modes", "nodes_madus"), ErrorKind::Length, "nodes_modes");
+    refused(&replaced(REGRESSOR, "n_targets", "n_torgets"), ErrorKind::Parameter, "n_targets");
+    refused(
+        &replaced(REGRESSOR, "nodes_truenodeids", "nodes_treenodeids"),
+        ErrorKind::Length,
+        "nodes_truenodeids",
+    );
+    refused(
+        &replaced(FIVE, "nodes_trueleafs", "nodes_troeleafs"),
+        ErrorKind::Length,
+        "nodes_trueleafs",
+    );
+    refused(&replaced(FIVE, "tree_roots", "tree_raats"), ErrorKind::Length, "no trees");
+    let no_members = include_bytes!("../golden/onnx/refused/no_members.onnx");
+    refused(no_members, ErrorKind::Length, "membership_values");
+    let scales_missing = include_bytes!("../golden/onnx/refused/scales_missing.onnx");
+    refused(scales_missing, ErrorKind::Length, "nor one per column");
+    let unsaid = replaced(STEPS, "replaced_value_float", "replaced_value_flaat");
+    refused(&unsaid, ErrorKind::MissingKey, "what it replaces");
+    let no_keys = replaced(ISOLATION, "keys_int64s", "keys_int46s");
+    refused(&no_keys, ErrorKind::Length, "values_floats");
+}

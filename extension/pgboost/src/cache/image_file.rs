@@ -1,0 +1,223 @@
+//! Images as files: one copy of a lowered model for all backends, which maps it read-only.
+//!
+//! A file's name is a digest of its inputs: the digest of the model's bytes, the rounds that are used,
+//! names, labels and categories, and the engine's version of the layout. So a file never changes, a wrong one is
+//! never found, and an upgrade makes new ones. A file is written under another name and renamed, and carries a
+//! checksum. The folder is below the data directory, which is the current directory of every backend; each database
+//! has its own. Losing the folder costs nothing but the time to make the images again.
+//!
+//! A check reads the whole image: half a millisecond for a few megabytes. It is needed because a crash of the machine
+//! may tear a file that was never synced, and because files can be damaged. So the first backend that opens a file
+//! checks it and writes a record, which spares others the check for as long as the server runs and the file stays
+//! as it was: whatever writes to it changes the time of change that the kernel keeps, which nobody can set.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::ops::Deref;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use gbtrees::internals::{AlignedBytes, COMPILED_MODEL_VERSION, CompiledModel, StableBytes};
+use memmap2::{Mmap, MmapOptions};
+use pg_interface::report::check_for_interrupts;
+use pg_interface::{backend, fault};
+use pgrx::pg_sys;
+use sha2::{Digest, Sha256};
+
+pub(super) const FOLDER: &str = "pgboost";
+pub(super) const SUFFIX: &str = ".image";
+pub(super) const RECORD: &str = ".checked";
+pub(super) const UNFINISHED: &str = ".tmp";
+/// Bytes written between two looks at whether the statement was cancelled.
+const PIECE: usize = 8 << 20;
+
+/// The digest of an image's inputs, as a short text that is the same in every backend.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ImageKey(pub(super) String);
+
+/// The inputs of an image, which its key is a digest of.
+pub(crate) struct KeyInputs<'a> {
+    /// Of the model's file.
+    pub(crate) digest: &'a [u8],
+    pub(crate) rounds: usize,
+    pub(crate) feature_names: &'a [String],
+    pub(crate) labels: &'a [String],
+    /// As JSON, if categories were passed with the file.
+    pub(crate) categories: Option<&'a str>,
+}
+
+impl ImageKey {
+    pub(crate) fn new(inputs: &KeyInputs<'_>) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(inputs.digest);
+        hash.update((inputs.rounds as u64).to_le_bytes());
+        let categories = inputs.categories.map(str::to_owned);
+        for texts in [inputs.feature_names, inputs.labels, categories.as_slice()] {
+            hash.update((texts.len() as u64).to_le_bytes());
+            for text in texts {
+                hash.update((text.len() as u64).to_le_bytes());
+                hash.update(text.as_bytes());
+            }
+        }
+        let hex: String =
+            hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+        ImageKey(format!("{hex}-{COMPILED_MODEL_VERSION}"))
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        folder().join(format!("{}{SUFFIX}", self.0))
+    }
+
+    /// Where the record of its check is.
+    fn record(&self) -> PathBuf {
+        folder().join(format!("{}{RECORD}", self.0))
+    }
+}
+
+/// The folder of this database.
+pub(crate) fn folder() -> PathBuf {
+    folder_of(backend::database())
+}
+
+pub(super) fn folder_of(database: u32) -> PathBuf {
+    PathBuf::from(FOLDER).join(database.to_string())
+}
+
+/// Opens an image that some backend has written, if it is there and undamaged.
+pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
+    let file = File::open(key.path()).ok()?;
+    let stamp = FileStamp::of(&file).ok()?;
+    if let Ok(record) = fs::read(key.record())
+        && let Some(image) = open_checked(&file, &stamp, &record)
+    {
+        return Some(image);
+    }
+    let bytes = ImageBytes::map(&file).ok()?;
+    let image =
+        CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts))
+            .ok()?;
+    if let Some(record) = stamp.record() {
+        // Without it the next backend checks the image again.
+        let _ = replace(&key.record(), record);
+    }
+    Some(image)
+}
+
+/// Writes an image so that other backends find it whole or not at all.
+pub(crate) fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
+    replace(&key.path(), image)
+}
+
+/// A file that is removed unless it bears another name by then.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Writes a file whole under another name and renames it. The statement may be cancelled meanwhile.
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut unfinished = Unfinished(path.to_owned());
+    unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(backend::file_mode())
+        .open(&unfinished.0)?;
+    for piece in content.chunks(PIECE) {
+        check_for_interrupts();
+        file.write_all(piece)?;
+    }
+    fault::at("image: not renamed");
+    fs::rename(&unfinished.0, path)
+}
+
+pub(crate) type ModelImage = CompiledModel<ImageBytes>;
+
+pub(crate) enum ImageBytes {
+    /// A file, one copy of which serves every process that maps it.
+    Mapped(Mmap),
+    /// Memory of this backend, for when the file cannot be written.
+    Private(AlignedBytes),
+}
+
+impl ImageBytes {
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
+        // One row's way through all trees comes by most pages: taken at once they cost no faults.
+        let mut options = MmapOptions::new();
+        options.populate();
+        // SAFETY: image files are written whole under another name, renamed, and never written or
+        // truncated afterwards; removing one leaves its mappings valid. That nobody else who may
+        // write to the data directory changes a file in place is taken for granted, as PostgreSQL
+        // takes it for its own files.
+        let map = unsafe { options.map(file)? };
+        Ok(ImageBytes::Mapped(map))
+    }
+}
+
+impl Deref for ImageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            ImageBytes::Mapped(map) => map,
+            ImageBytes::Private(bytes) => bytes,
+        }
+    }
+}
+
+// SAFETY: neither a mapping nor the aligned allocation moves or changes while it is owned; image
+// files are never modified in place.
+unsafe impl StableBytes for ImageBytes {}
+
+/// Two changes may bear the same time if less than a tick of the kernel's clock lies between them.
+/// Ticks are of at most ten milliseconds.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A file as it is now, on this run of the server.
+pub(crate) struct FileStamp {
+    text: String,
+    changed: SystemTime,
+}
+
+impl FileStamp {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        // SAFETY: the postmaster sets it once, before any backend starts.
+        let run = unsafe { pg_sys::PgStartTime };
+        let found = file.metadata()?;
+        let (seconds, nanoseconds) = (found.ctime(), found.ctime_nsec());
+        let text = format!(
+            "{run} {} {} {} {seconds}.{nanoseconds:09}\n",
+            found.dev(),
+            found.ino(),
+            found.size()
+        );
+        let since_epoch = Duration::from_secs(seconds.max(0).cast_unsigned());
+        let changed = SystemTime::UNIX_EPOCH + since_epoch;
+        Ok(FileStamp { text, changed })
+    }
+
+    /// What is written down of a file that was checked after its stamp was taken; nothing where a
+    /// change since might not have altered the stamp.
+    pub(crate) fn record(&self) -> Option<&[u8]> {
+        // The time of change counts as whole seconds here, and so as earlier than it is.
+        let age = SystemTime::now().duration_since(self.changed).ok()?;
+        (age > TICK + Duration::from_secs(1)).then_some(self.text.as_bytes())
+    }
+}
+
+pub(crate) fn open_checked(file: &File, stamp: &FileStamp, record: &[u8]) -> Option<ModelImage> {
+    if record != stamp.text.as_bytes() {
+        return None;
+    }
+    let bytes = ImageBytes::map(file).ok()?;
+    // SAFETY: a backend of this server wrote the record after it had opened the image in this file
+    // with a check, and the file has not changed since, or its stamp would be another. That nobody
+    // forges records is taken for granted, as PostgreSQL takes it for its own files.
+    unsafe { CompiledModel::open_checked(bytes) }.ok()
+}

@@ -1,0 +1,186 @@
+//! Predictions for the rows of a source, which are read one by one and evaluated together.
+//!
+//! The features, the margins and the values are those of `predict`, and the errors too; what a model's
+//! name means is found out once, under the snapshot of the statement, and holds for all rows.
+
+use gbtrees::internals::{BatchScratch, Margin, Task};
+use pg_interface::Oid;
+use row_source::{PlacedColumn, Row};
+
+use crate::cache::{self, ModelImage, Resolved};
+use crate::error::Result;
+use crate::features::FeatureContext;
+use crate::features::by_name::{self, MatchedColumns};
+use crate::guc;
+use crate::predictor::batch;
+use crate::predictor::output::Margins;
+
+pub(crate) struct SourcePredictor {
+    model: String,
+    resolved: Resolved,
+    columns: Option<MatchedColumns>,
+    scratch: BatchScratch,
+    /// Of the rows read since the last evaluation.
+    features: Vec<f32>,
+    margins: Margins,
+    /// Of the rows evaluated last.
+    values: Vec<f32>,
+    classes: Vec<u32>,
+}
+
+/// What a model says of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Prediction<'a> {
+    /// What `predict_array` returns, or `predict`.
+    pub(crate) values: &'a [f32],
+    /// The class, of a classifier.
+    pub(crate) class: u32,
+}
+
+impl Prediction<'_> {
+    /// The first value, or the only one.
+    #[inline]
+    pub(crate) fn value(&self) -> f32 {
+        self.values.first().copied().unwrap_or(f32::NAN)
+    }
+}
+
+/// What a model says of rows that follow one another.
+#[derive(Clone, Copy)]
+pub(crate) struct Predictions<'a> {
+    width: usize,
+    values: &'a [f32],
+    classes: &'a [u32],
+}
+
+impl<'a> Predictions<'a> {
+    /// That of each row.
+    #[inline]
+    pub(crate) fn iter(self) -> impl Iterator<Item = Prediction<'a>> {
+        let class = move |row: usize| self.classes.get(row).copied().unwrap_or(0);
+        let rows = self.values.chunks_exact(self.width).enumerate();
+        rows.map(move |(row, values)| Prediction { values, class: class(row) })
+    }
+
+    /// Those of the first rows, and of the rest.
+    pub(crate) fn split_at(self, rows: usize) -> (Self, Self) {
+        let values = self.values.split_at(self.values.len().min(rows * self.width));
+        let classes = self.classes.split_at(self.classes.len().min(rows));
+        let part = |values, classes| Predictions { values, classes, ..self };
+        (part(values.0, classes.0), part(values.1, classes.1))
+    }
+}
+
+impl SourcePredictor {
+    /// The model that the name means to this statement; `function` is one of the extension's.
+    pub(crate) fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
+        let resolved = cache::resolve(model, function)?;
+        let image = resolved.image.model();
+        Ok(SourcePredictor {
+            model: model.to_owned(),
+            columns: None,
+            scratch: BatchScratch::for_any(guc::kernel()),
+            features: Vec::new(),
+            margins: Margins::of(image, 0),
+            values: Vec::new(),
+            classes: Vec::new(),
+            resolved,
+        })
+    }
+
+    /// The model as the statement names it.
+    pub(crate) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Its version.
+    pub(crate) fn version(&self) -> i32 {
+        self.resolved.version
+    }
+
+    pub(crate) fn image(&self) -> &ModelImage {
+        self.resolved.image.model()
+    }
+
+    fn context(&self) -> FeatureContext<'_> {
+        FeatureContext { model: &self.model, image: self.image(), unknown_category: None }
+    }
+
+    pub(crate) fn column_names(&self) -> Vec<String> {
+        by_name::column_names(self.image())
+    }
+
+    /// The columns, one for each of [`SourcePredictor::column_names`].
+    pub(crate) fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
+        self.columns = Some(MatchedColumns::of_source(columns, self.context())?);
+        Ok(())
+    }
+
+    /// Reads the features of a row.
+    #[inline]
+    pub(crate) fn read(&mut self, row: Row<'_>) -> Result<()> {
+        let SourcePredictor { model, resolved, columns, features, .. } = self;
+        let Some(columns) = columns else { return Ok(()) };
+        let context =
+            FeatureContext { model, image: resolved.image.model(), unknown_category: None };
+        let first = features.len();
+        features.resize(first + context.image.num_features(), 0.0);
+        columns.read_source(row, context, features.get_mut(first..).unwrap_or_default())
+    }
+
+    /// Evaluates so many rows, those read since it was called last.
+    ///
+    /// # Errors
+    /// The engine's, which are bugs.
+    pub(crate) fn evaluate(&mut self, rows: usize) -> Result<()> {
+        self.margins.fit(self.resolved.image.model(), rows);
+        self.values.clear();
+        self.classes.clear();
+        let SourcePredictor { resolved, scratch, features, margins, values, classes, .. } = self;
+        let image = resolved.image.model();
+        match margins {
+            Margins::Single(margins) => {
+                batch::evaluate_margins(image, scratch, features, margins)?;
+                finish(image, margins, values, classes);
+            }
+            Margins::Double(margins) => {
+                batch::evaluate_margins(image, scratch, features, margins)?;
+                finish(image, margins, values, classes);
+            }
+        }
+        features.clear();
+        Ok(())
+    }
+
+    /// The predictions for the rows of the last evaluation.
+    pub(crate) fn predictions(&self) -> Predictions<'_> {
+        let width = self.image().num_values().max(1);
+        Predictions { width, values: &self.values, classes: &self.classes }
+    }
+}
+
+/// The values and classes of rows with these margins.
+fn finish<M: Margin + PartialOrd>(
+    image: &ModelImage,
+    margins: &mut [M],
+    values: &mut Vec<f32>,
+    classes: &mut Vec<u32>,
+) {
+    let classifies = matches!(image.task(), Task::Binary | Task::Multiclass);
+    let mut row = Vec::with_capacity(image.num_outputs());
+    for margins in margins.chunks_mut(image.num_outputs().max(1)) {
+        if let [margin] = margins {
+            let class = image.class_and_value(margin);
+            classes.extend(class);
+            values.push(margin.single());
+            continue;
+        }
+        if classifies {
+            row.clear();
+            row.extend_from_slice(margins);
+            classes.push(image.class(&mut row).unwrap_or(0));
+        }
+        let count = image.values(margins);
+        values.extend(margins.iter().take(count).map(|margin| margin.single()));
+    }
+}

@@ -1,0 +1,339 @@
+//! Features matched to columns by the model's feature names: the columns of a row, or of a source.
+//!
+//! Columns that the model does not know are ignored, so a table may have more than the model was
+//! trained on. Features `image[1]`, `image[2]` and so on are the elements of a column `image`, if there are
+//! no columns of these names. A row's matching is done again when a call brings a row of another type, as an
+//! expression that gives different anonymous rows does, and when a type may have been altered meanwhile.
+
+use std::iter::repeat_n;
+
+use pg_interface::array::ArrayValue;
+use pg_interface::catalog::FLOAT4OID;
+use pg_interface::tuple::{RowColumn, RowType, RowValue, RowValues, VirtualRow};
+use pg_interface::{Number, Oid, ScalarType, Value};
+use row_source::{PlacedColumn, Row, names};
+
+use super::FeatureContext;
+use super::feature_reader::{ElementFeatures, FeatureReader};
+use crate::cache::ModelImage;
+use crate::error::{Error, Result};
+
+const FORM: &str = "row";
+
+/// The columns that features are read from, whatever they are columns of.
+#[derive(Default)]
+pub(crate) struct MatchedColumns {
+    /// For each feature, the column's position and how to read it. An element has no such position.
+    readers: Vec<(usize, FeatureReader)>,
+    /// The positions of arrays, and which features their elements are.
+    arrays: Vec<(usize, ElementFeatures)>,
+    /// The first column, if all follow one another, are of type real, and numbers to the model.
+    reals: Option<usize>,
+}
+
+/// A position that no row has.
+const NOWHERE: usize = usize::MAX;
+
+/// The values of a row's columns by their positions, nothing for NULL.
+trait ColumnValues {
+    fn value(&self, position: usize) -> Option<Value<'_>>;
+    /// The elements of an array of numbers, nothing for a NULL.
+    fn numbers(&self, position: usize)
+    -> Option<impl ExactSizeIterator<Item = Option<Number<'_>>>>;
+    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    fn read_reals(&self, first: usize, reals: &mut [f32]);
+}
+
+impl ColumnValues for RowValues<'_> {
+    #[inline]
+    fn value(&self, position: usize) -> Option<Value<'_>> {
+        self.get(position)
+    }
+
+    fn numbers(
+        &self,
+        position: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Option<Number<'_>>>> {
+        self.array(position).map(ArrayValue::numbers)
+    }
+
+    #[inline]
+    fn read_reals(&self, first: usize, reals: &mut [f32]) {
+        RowValues::read_reals(self, first, reals);
+    }
+}
+
+impl ColumnValues for Row<'_> {
+    #[inline]
+    fn value(&self, position: usize) -> Option<Value<'_>> {
+        self.get(position).and_then(|field| field.value())
+    }
+
+    fn numbers(
+        &self,
+        position: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Option<Number<'_>>>> {
+        self.get(position).and_then(|field| field.elements())
+    }
+
+    #[inline]
+    fn read_reals(&self, first: usize, reals: &mut [f32]) {
+        Row::read_reals(*self, first, reals);
+    }
+}
+
+impl MatchedColumns {
+    /// The columns of a source, one for each feature in its order.
+    pub(crate) fn of_source(columns: &[PlacedColumn], context: FeatureContext<'_>) -> Result<Self> {
+        let mut matched = MatchedColumns::default();
+        while let Some(column) = columns.get(matched.readers.len()) {
+            let PlacedColumn { position, type_oid, .. } = *column;
+            match (column.element, column.element_type()) {
+                (Some((_, count)), Some(element)) => {
+                    let (name, first) = (column.array_name(), matched.readers.len());
+                    let array =
+                        ElementFeatures::of(name, type_oid, element, first, count, context)?;
+                    matched.push_array(position, array);
+                }
+                _ => matched.push(position, type_oid, ScalarType::of(type_oid), context)?,
+            }
+        }
+        Ok(matched)
+    }
+
+    /// The columns of a row type.
+    fn of_row(columns: &[RowColumn], context: FeatureContext<'_>) -> Result<Self> {
+        let name = |index| context.image.feature_name(index).unwrap_or_default();
+        let names: Vec<&str> = (0..context.image.num_features()).map(name).collect();
+        let mut matched = MatchedColumns::default();
+        while let Some(name) = names.get(matched.readers.len()) {
+            let index = matched.readers.len();
+            if let Some(column) = the_only(columns, name)? {
+                matched.push(column.position, column.type_oid, column.scalar_type, context)?;
+            } else if let Some((position, array)) = array_of(columns, &names, index, context)? {
+                matched.push_array(position, array);
+            } else {
+                let (model, feature) = (context.model.to_owned(), (*name).to_owned());
+                // ROW(a, b) calls its columns f1, f2 and so on.
+                let mut numbered = columns.iter().enumerate();
+                let unnamed =
+                    numbered.all(|(place, column)| column.name == format!("f{}", place + 1));
+                return Err(Error::NoSuchFeature { model, feature, form: FORM, unnamed });
+            }
+        }
+        Ok(matched)
+    }
+
+    /// Adds the column of the next feature.
+    fn push(
+        &mut self,
+        position: usize,
+        type_oid: Oid,
+        scalar_type: Option<ScalarType>,
+        context: FeatureContext<'_>,
+    ) -> Result<()> {
+        let index = self.readers.len();
+        let reader = FeatureReader::of(context, index, type_oid, scalar_type)?;
+        let is_real = type_oid == FLOAT4OID && reader == FeatureReader::Number;
+        if index == 0 {
+            self.reals = Some(position);
+        }
+        self.reals = self.reals.filter(|first| is_real && first + index == position);
+        self.readers.push((position, reader));
+        Ok(())
+    }
+
+    /// Adds the column of an array, whose elements are the next features.
+    fn push_array(&mut self, position: usize, array: ElementFeatures) {
+        self.reals = None;
+        self.readers.extend(repeat_n((NOWHERE, FeatureReader::Number), array.count));
+        self.arrays.push((position, array));
+    }
+
+    /// Reads the features of a row of a source; `features.len() == num_features`.
+    ///
+    /// # Errors
+    /// Those of the values, as for the other forms of features.
+    #[inline]
+    pub(crate) fn read_source(
+        &self,
+        row: Row<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        self.read(&row, context, features)
+    }
+
+    #[inline]
+    fn read(
+        &self,
+        values: &impl ColumnValues,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if let Some(first) = self.reals {
+            values.read_reals(first, features);
+            return Ok(());
+        }
+        for (index, (feature, (position, reader))) in
+            features.iter_mut().zip(&self.readers).enumerate()
+        {
+            *feature = match values.value(*position) {
+                Some(value) => reader.read(context, index, value)?,
+                None => f32::NAN,
+            };
+        }
+        for (position, array) in &self.arrays {
+            // In an array that is NULL as a whole, everything is missing.
+            let Some(numbers) = values.numbers(*position) else { continue };
+            array.read(numbers, context, features)?;
+        }
+        Ok(())
+    }
+
+    fn texts(&self, values: &RowValues<'_>) -> Vec<Option<Vec<u8>>> {
+        let positions = self.readers.iter().map(|reader| reader.0);
+        let mut texts: Vec<_> = positions.map(|position| values.text(position)).collect();
+        for (position, array) in &self.arrays {
+            let Some(elements) = values.array(*position) else { continue };
+            let places = texts.iter_mut().skip(array.first).take(array.count);
+            places.zip(elements.texts()).for_each(|(place, text)| *place = text);
+        }
+        texts
+    }
+}
+
+/// Features as one row. The matching waits for the first row, which names its type.
+#[derive(Default)]
+pub(crate) struct RowForm(Option<MatchedRow>);
+
+struct MatchedRow {
+    row_type: RowType,
+    columns: MatchedColumns,
+}
+
+impl MatchedRow {
+    fn new(row_type: RowType, context: FeatureContext<'_>) -> Result<Self> {
+        let columns = MatchedColumns::of_row(&row_type.columns(), context)?;
+        Ok(MatchedRow { row_type, columns })
+    }
+}
+
+impl RowForm {
+    /// Checks that rows can be matched.
+    pub(crate) fn bind(context: FeatureContext<'_>) -> Result<Self> {
+        require_names(context, FORM).map(|()| RowForm::default())
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        row: RowValue<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        loop {
+            if let Some(MatchedRow { row_type, columns }) = &mut self.0
+                && let Some(values) = row_type.read(row)
+            {
+                return columns.read(&values, context, features);
+            }
+            self.0 = Some(MatchedRow::new(RowType::of(row), context)?);
+        }
+    }
+
+    /// Reads a row that was not formed; of another type than is known now it gives any error.
+    pub(crate) fn read_virtual(
+        &mut self,
+        row: VirtualRow<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        let (type_oid, columns) = (row.type_oid(), row.len());
+        let fits = |matched: &MatchedRow| matched.row_type.is_still(type_oid, columns);
+        if !self.0.as_ref().is_some_and(fits) {
+            self.0 = Some(MatchedRow::new(RowType::named(type_oid), context)?);
+        }
+        if let Some(MatchedRow { row_type, columns }) = &self.0
+            && let Some(values) = row_type.read_virtual(row)
+        {
+            return columns.read(&values, context, features);
+        }
+        // The type has just changed: the row is formed, and read as any other.
+        Err(context.count(columns, None))
+    }
+
+    /// See [`super::FeatureBinding::first_real`].
+    pub(crate) fn first_real(
+        &mut self,
+        type_oid: Oid,
+        columns: usize,
+        context: FeatureContext<'_>,
+    ) -> Option<usize> {
+        let fits = |matched: &MatchedRow| matched.row_type.is_still(type_oid, columns);
+        if !self.0.as_ref().is_some_and(fits) {
+            let matched = MatchedRow::new(RowType::named(type_oid), context).ok()?;
+            self.0 = Some(matched).filter(fits);
+        }
+        self.0.as_ref()?.columns.reals
+    }
+
+    /// The features' values as text, nothing for NULL.
+    pub(crate) fn texts(
+        &mut self,
+        row: RowValue<'_>,
+        context: FeatureContext<'_>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        loop {
+            if let Some(MatchedRow { row_type, columns }) = &mut self.0
+                && let Some(values) = row_type.read(row)
+            {
+                return Ok(columns.texts(&values));
+            }
+            self.0 = Some(MatchedRow::new(RowType::of(row), context)?);
+        }
+    }
+}
+
+/// The column whose elements are the features from this one on, if there is one.
+fn array_of(
+    columns: &[RowColumn],
+    names: &[&str],
+    first: usize,
+    context: FeatureContext<'_>,
+) -> Result<Option<(usize, ElementFeatures)>> {
+    let names = names.get(first..).unwrap_or_default();
+    let Some((name, count)) = names::leading_elements(names) else { return Ok(None) };
+    let Some(column) = the_only(columns, name)? else { return Ok(None) };
+    let Some(element) = column.element.filter(|element| element.is_number()) else {
+        return Ok(None);
+    };
+    let features = ElementFeatures::of(name, column.type_oid, element, first, count, context)?;
+    Ok(Some((column.position, features)))
+}
+
+/// The column of this name, if there is one.
+fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowColumn>> {
+    let mut named = columns.iter().filter(|column| column.name == name);
+    let column = named.next();
+    match named.next() {
+        Some(_) => Err(Error::AmbiguousColumn { column: name.to_owned() }),
+        None => Ok(column),
+    }
+}
+
+/// The name of a feature, or XGBoost's own for one without.
+pub(crate) fn feature_name(name: Option<&str>, index: usize) -> String {
+    name.map_or_else(|| format!("f{index}"), str::to_owned)
+}
+
+/// The names of the columns that a source must have.
+pub(crate) fn column_names(image: &ModelImage) -> Vec<String> {
+    (0..image.num_features()).map(|index| feature_name(image.feature_name(index), index)).collect()
+}
+
+pub(crate) fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
+    match context.image.feature_name(0) {
+        Some(_) => Ok(()),
+        None => Err(Error::NoFeatureNames { model: context.model.to_owned(), form }),
+    }
+}

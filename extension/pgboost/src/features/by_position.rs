@@ -1,0 +1,175 @@
+//! Features in the model's order: as arguments, or as the elements of one array.
+//!
+//! As in XGBoost, an array is not recoded: for a categorical feature it has the category's code.
+//! CatBoost has no codes, so there it has the category itself, a whole number.
+
+use gbtrees::internals::{CategoryKind, Narrowing};
+use pg_interface::array::{ArrayValue, VirtualArray};
+use pg_interface::catalog::{JSONOID, TEXTOID, UNKNOWNOID};
+use pg_interface::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
+use pg_interface::{Oid, Value};
+
+use super::FeatureContext;
+use super::feature_reader::{FeatureReader, narrowed, number_code};
+use crate::cache::ModelImage;
+use crate::error::{Error, Result};
+
+const JSON_HINT: &str =
+    "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
+
+const ROW_HINT: &str = "A name that is both a table's and a column's means the column; \
+     give the table another alias to pass its rows.";
+
+pub(crate) struct Columns {
+    readers: Vec<FeatureReader>,
+    /// Whether all are of type real, and numbers to the model.
+    all_real: bool,
+}
+
+impl Columns {
+    pub(crate) fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
+        let types = signature.types();
+        if types.len() != context.image.num_features() {
+            let hint = match types {
+                [(only, _)] if is_text(*only) => Some(JSON_HINT),
+                [_] if signature.starts_with_column() => Some(ROW_HINT),
+                _ => None,
+            };
+            return Err(context.count(types.len(), hint));
+        }
+        let reader = |(index, (oid, argument_type)): (usize, &(Oid, ArgumentType))| {
+            let scalar_type = match argument_type {
+                ArgumentType::Scalar(scalar_type) => Some(*scalar_type),
+                _ => None,
+            };
+            FeatureReader::of(context, index, *oid, scalar_type)
+        };
+        let readers: Vec<_> = types.iter().enumerate().map(reader).collect::<Result<_>>()?;
+        let all_real = readers.iter().all(|reader| *reader == FeatureReader::Number)
+            && types.iter().all(|(_, argument_type)| *argument_type == REAL);
+        Ok(Columns { readers, all_real })
+    }
+
+    /// Whether all are numbers to the model, and rounded.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.readers.iter().all(|reader| *reader == FeatureReader::Number)
+    }
+
+    pub(crate) fn takes_reals(&self) -> bool {
+        self.all_real
+    }
+
+    #[inline]
+    pub(crate) fn read<S: ArgSource>(
+        &self,
+        arguments: TypedArguments<'_, S>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if self.all_real {
+            arguments.read_reals(features);
+            return Ok(());
+        }
+        for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
+            *feature = match (arguments.scalar(index), reader) {
+                (None, _) => f32::NAN,
+                (Some(value), reader) => reader.read(context, index, value)?,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Whether a lone argument of this type may have been meant as a JSON object.
+fn is_text(type_oid: Oid) -> bool {
+    [JSONOID, TEXTOID, UNKNOWNOID].contains(&type_oid)
+}
+
+pub(crate) struct ArrayForm {
+    /// Whether each feature holds categories themselves; empty if none does.
+    hashed: Vec<bool>,
+}
+
+impl ArrayForm {
+    pub(crate) fn bind(context: FeatureContext<'_>) -> Self {
+        let kind = |index| context.image.categories(index).map(|categories| categories.kind());
+        let all = 0..context.image.num_features();
+        let hashed: Vec<bool> =
+            all.map(|index| kind(index) == Some(CategoryKind::Hashed)).collect();
+        ArrayForm { hashed: if hashed.contains(&true) { hashed } else { Vec::new() } }
+    }
+
+    /// Whether elements of type real are features of that model as they are.
+    pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
+        self.hashed.is_empty() && image.narrowing() != Narrowing::Binned
+    }
+
+    pub(crate) fn read(
+        &self,
+        array: ArrayValue<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if self.hashed.is_empty()
+            && let Some(reals) = array.plain_reals()
+        {
+            return read_reals(reals, context, features);
+        }
+        let (dimensions, elements) = array.elements();
+        if dimensions > 1 {
+            return Err(Error::Dimensions { what: "feature", given: dimensions });
+        }
+        self.read_values(elements, context, features)
+    }
+
+    /// Reads the elements of an array that was not formed.
+    pub(crate) fn read_elements(
+        &self,
+        elements: VirtualArray<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if self.takes_reals(context.image)
+            && elements.len() == features.len()
+            && let Some(reals) = elements.reals()
+        {
+            reals.read_reals(0, features);
+            return Ok(());
+        }
+        self.read_values(elements.values(), context, features)
+    }
+
+    fn read_values<'v>(
+        &self,
+        elements: impl ExactSizeIterator<Item = Option<Value<'v>>>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if elements.len() != features.len() {
+            return Err(context.count(elements.len(), None));
+        }
+        for (index, (feature, element)) in features.iter_mut().zip(elements).enumerate() {
+            *feature = match element {
+                Some(Value::Number(number)) if self.hashed.get(index) == Some(&true) => {
+                    number_code(context, index, number)?
+                }
+                Some(Value::Number(number)) => narrowed(context, index, number),
+                _ => f32::NAN,
+            };
+        }
+        Ok(())
+    }
+}
+
+fn read_reals(reals: &[f32], context: FeatureContext<'_>, features: &mut [f32]) -> Result<()> {
+    if reals.len() != features.len() {
+        return Err(context.count(reals.len(), None));
+    }
+    features.copy_from_slice(reals);
+    if context.image.narrowing() == Narrowing::Binned {
+        for (index, feature) in features.iter_mut().enumerate() {
+            *feature = context.image.narrow(index, (*feature).into());
+        }
+    }
+    Ok(())
+}

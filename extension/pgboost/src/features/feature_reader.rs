@@ -1,0 +1,221 @@
+//! One value to one f32, for a feature that is a number or a category.
+//!
+//! Text and enums are categories, and become the code that the model file gives them. Numbers are
+//! codes already where the file carries no values for them, or where features come as an array,
+//! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
+//! numbers in every form, and a value that the model does not know is no error.
+
+use gbtrees::internals::{CategoryKind, Narrowing};
+use pg_interface::array::ElementType;
+use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
+use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
+
+use super::FeatureContext;
+use crate::error::{Error, Result, TypeReason};
+use crate::guc::{self, UnknownCategory};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FeatureReader {
+    Number,
+    /// A number that a real may not hold, or that the model does not compare as one.
+    Narrowed,
+    /// Text or a number, looked up among the feature's categories.
+    Category,
+    /// A literal without a type, which may only be NULL: why it may be nothing else.
+    OnlyNull(TypeReason),
+}
+
+impl FeatureReader {
+    /// How to read values of a type for a feature, in a form that matches columns to features.
+    pub(crate) fn of(
+        context: FeatureContext<'_>,
+        index: usize,
+        type_oid: Oid,
+        scalar_type: Option<ScalarType>,
+    ) -> Result<FeatureReader> {
+        let Some(scalar_type) = scalar_type else {
+            return Err(context.unusable(index, type_oid, TypeReason::Unusable));
+        };
+        let Some(reason) = mismatch(context, index, scalar_type.is_text()) else {
+            if context.image.categories(index).is_some() {
+                return Ok(FeatureReader::Category);
+            }
+            return Ok(match (context.image.narrowing_of(index), scalar_type) {
+                (Narrowing::Rounded, _) => FeatureReader::Number,
+                (Narrowing::Adjusted, ScalarType::Number(number)) if number.is_single() => {
+                    FeatureReader::Number
+                }
+                (Narrowing::Adjusted | Narrowing::Binned, _) => FeatureReader::Narrowed,
+            });
+        };
+        // A NULL without a type is what users write for a missing value.
+        if type_oid == UNKNOWNOID {
+            return Ok(FeatureReader::OnlyNull(reason));
+        }
+        Err(context.unusable(index, type_oid, reason))
+    }
+
+    /// The f32 of a value that is not NULL.
+    #[inline]
+    pub(crate) fn read(
+        self,
+        context: FeatureContext<'_>,
+        index: usize,
+        value: Value<'_>,
+    ) -> Result<f32> {
+        match (self, value) {
+            (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
+            (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
+            (FeatureReader::Category, value) => code(context, index, value),
+            (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
+                Err(context.unusable(index, TEXTOID, TypeReason::TextForNumber))
+            }
+            (FeatureReader::OnlyNull(reason), _) => {
+                Err(context.unusable(index, UNKNOWNOID, reason))
+            }
+        }
+    }
+}
+
+/// Out of line, since models that round their values, XGBoost's, never come here.
+#[inline(never)]
+fn narrow(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+    context.image.narrow(index, number.double())
+}
+
+/// The f32 of a number that is no category's value.
+#[inline]
+pub(crate) fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+    match context.image.narrowing() {
+        Narrowing::Rounded => number.single(),
+        Narrowing::Adjusted | Narrowing::Binned => narrow(context, index, number),
+    }
+}
+
+/// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
+pub(crate) fn mismatch(
+    context: FeatureContext<'_>,
+    index: usize,
+    is_text: bool,
+) -> Option<TypeReason> {
+    let categories = context.image.categories(index).map(|categories| categories.kind());
+    match (is_text, categories) {
+        (true, Some(CategoryKind::Text)) | (false, None) | (_, Some(CategoryKind::Hashed)) => None,
+        (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
+        (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
+        (true, Some(_)) => Some(TypeReason::TextForNumericCategories),
+        (true, None) if context.image.is_categorical(index) => {
+            Some(TypeReason::TextWithoutCategories)
+        }
+        (true, None) => Some(TypeReason::TextForNumber),
+    }
+}
+
+#[inline(never)]
+fn code(context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
+    match value {
+        Value::Text(text) => text_code(context, index, &text.text()),
+        Value::Number(number) => number_code(context, index, number),
+    }
+}
+
+pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
+    let code = context.image.categories(index).and_then(|all| all.code_of_text(value));
+    code_or_unknown(context, index, code, || value.to_owned())
+}
+
+/// The code of a category given as a number; a NaN is a missing value.
+pub(crate) fn number_code(
+    context: FeatureContext<'_>,
+    index: usize,
+    number: Number<'_>,
+) -> Result<f32> {
+    match number.exact() {
+        Exact::Integer(value) => integer_code(context, index, value),
+        Exact::Float(value) => float_code(context, index, value),
+    }
+}
+
+pub(crate) fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
+    let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
+    code_or_unknown(context, index, code, || value.to_string())
+}
+
+/// The code of a category given as a floating-point number; a NaN is a missing value.
+pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
+    if value.is_nan() {
+        return Ok(f32::NAN);
+    }
+    let code = context.image.categories(index).and_then(|all| all.code_of_float(value));
+    code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
+}
+
+fn code_or_unknown(
+    context: FeatureContext<'_>,
+    index: usize,
+    code: Option<u32>,
+    value: impl Fn() -> String,
+) -> Result<f32> {
+    match code {
+        Some(code) => Ok(code as f32),
+        None => {
+            let means = context.unknown_category.unwrap_or_else(guc::unknown_category);
+            if means == UnknownCategory::Missing {
+                return Ok(f32::NAN);
+            }
+            let value = varlena::require_representable(value(), "category")?;
+            Err(Error::UnknownCategory { feature: context.feature(index), value })
+        }
+    }
+}
+
+/// Features that follow one another, and the column that they are the elements of.
+pub(crate) struct ElementFeatures {
+    column: String,
+    /// The first of them, and how many there are.
+    pub(crate) first: usize,
+    pub(crate) count: usize,
+}
+
+impl ElementFeatures {
+    /// Fails unless all of them are numbers to the model.
+    pub(crate) fn of(
+        column: &str,
+        array_type: Oid,
+        element: ElementType,
+        first: usize,
+        count: usize,
+        context: FeatureContext<'_>,
+    ) -> Result<ElementFeatures> {
+        for index in first..first + count {
+            let scalar_type = Some(element.scalar_type());
+            let reader = FeatureReader::of(context, index, element.oid(), scalar_type)?;
+            if !matches!(reader, FeatureReader::Number | FeatureReader::Narrowed) {
+                return Err(context.unusable(index, array_type, TypeReason::Unusable));
+            }
+        }
+        Ok(ElementFeatures { column: column.to_owned(), first, count })
+    }
+
+    /// Reads the elements of an array, nothing for a NULL, over missing values.
+    #[inline(never)]
+    pub(crate) fn read<'a>(
+        &self,
+        elements: impl Iterator<Item = Option<Number<'a>>>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        let mut places = features.iter_mut().enumerate().skip(self.first).take(self.count);
+        let mut given = 0;
+        for element in elements {
+            given += 1;
+            if let (Some((index, place)), Some(number)) = (places.next(), element) {
+                *place = narrowed(context, index, number);
+            }
+        }
+        if given == self.count {
+            return Ok(());
+        }
+        Err(Error::ArrayLength { column: self.column.clone(), expected: self.count, given })
+    }
+}

@@ -1,0 +1,180 @@
+//! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`, `pin_model`,
+//! `unpin_model`, `rename_model`, `set_model_owner`, `grant_model`, `revoke_model`; and `export_model`.
+
+use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid, transaction};
+use pgrx::{AnyElement, pg_extern};
+
+use super::{OwnedVersion, required_text, whole_model, writable};
+use crate::cache::images;
+use crate::error::{Error, Result};
+use crate::registry::privilege::lock;
+use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
+use crate::registry::{Registry, lookup, pin, predict_functions, write};
+
+/// `deploy_model(model)`, of `m@3` or `m@alias`
+#[pg_extern(sql = false)]
+fn pgboost_deploy_model(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    if reference.wanted == Wanted::Deployed {
+        return Err(Error::NeedsVersion { name: reference.name.to_owned() }.into());
+    }
+    let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
+    Ok(write::deploy(&found.registry, found.name, found.version)?)
+}
+
+/// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
+#[pg_extern(sql = false)]
+fn pgboost_drop_model(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    if reference.wanted == Wanted::Deployed {
+        let registry = writable(call, c"drop_model()", reference.name)?;
+        return Ok(drop(&registry, reference.name, None)?);
+    }
+    let found = OwnedVersion::writable(call, c"drop_model()", &reference)?;
+    Ok(drop(&found.registry, found.name, Some(found.version))?)
+}
+
+fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+    let mut unused = images::of_model(registry, name);
+    match version {
+        Some(version) => write::drop_version(registry, name, version)?,
+        None => {
+            lock(registry, name)?;
+            for function in predict_functions::of_model(registry, name)? {
+                predict_functions::drop_function(registry, name, &function)?;
+            }
+            write::drop_model(registry, name)?;
+        }
+    }
+    images::retain_unused(registry, &mut unused);
+    unused.keys().for_each(|image| transaction::remove_at_commit(image.path()));
+    Ok(())
+}
+
+/// `set_alias(model, alias)`
+#[pg_extern(sql = false)]
+fn pgboost_set_alias(
+    model: Option<&[u8]>,
+    alias: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let alias = check_alias(required_text(alias, "alias")?)?;
+    let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
+    Ok(write::set_alias(&found.registry, found.name, alias, found.version)?)
+}
+
+/// `drop_alias(model)`, of `m@alias`
+#[pg_extern(sql = false)]
+fn pgboost_drop_alias(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let model = required_text(model, "model")?;
+    let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
+        return Err(Error::NotAnAlias { reference: model.to_owned() }.into());
+    };
+    Ok(write::drop_alias(&writable(call, c"drop_alias()", name)?, name, alias)?)
+}
+
+/// `pin_model(model)`
+#[pg_extern(sql = false)]
+fn pgboost_pin_model(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
+    Ok(pin::set(&found.registry, found.name, found.version)?)
+}
+
+/// `unpin_model(model)`
+#[pg_extern(sql = false)]
+fn pgboost_unpin_model(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
+    Ok(pin::remove(&found.registry, found.name, found.version)?)
+}
+
+/// `rename_model(model, new_name)`
+#[pg_extern(sql = false)]
+fn pgboost_rename_model(
+    model: Option<&[u8]>,
+    new_name: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = whole_model(model)?;
+    let new_name = check_name(required_text(new_name, "new_name")?)?;
+    Ok(write::rename(&writable(call, c"rename_model()", name)?, name, new_name)?)
+}
+
+/// `set_model_owner(model, role)`
+#[pg_extern(sql = false)]
+fn pgboost_set_model_owner(
+    model: Option<&[u8]>,
+    role: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let (name, role) = (whole_model(model)?, required_text(role, "role")?);
+    let registry = writable(call, c"set_model_owner()", name)?;
+    let owner = role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?;
+    if !has_rights_of(current_user(), owner) {
+        return Err(Error::NotMember { role: role.to_owned() }.into());
+    }
+    Ok(write::set_owner(&registry, name, owner)?)
+}
+
+/// `grant_model(model, role)`
+#[pg_extern(sql = false)]
+fn pgboost_grant_model(
+    model: Option<&[u8]>,
+    role: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let (name, role) = (whole_model(model)?, role_or_public(role)?);
+    Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
+}
+
+/// `revoke_model(model, role)`
+#[pg_extern(sql = false)]
+fn pgboost_revoke_model(
+    model: Option<&[u8]>,
+    role: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let (name, role) = (whole_model(model)?, role_or_public(role)?);
+    Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
+}
+
+/// A role by its name; `public`, which no role can be called, means everybody.
+fn role_or_public(role: Option<&[u8]>) -> Result<Oid> {
+    match required_text(role, "role")? {
+        "public" => Ok(PUBLIC),
+        role => role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() }),
+    }
+}
+
+/// `export_model(model) -> bytea`
+#[pg_extern(sql = false)]
+fn pgboost_export_model(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<Option<AnyElement>, ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let OwnedVersion { registry, name, version } = OwnedVersion::find(call, &reference)?;
+    let file = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
+        stored.file()
+    })?;
+    Ok(file.into_value())
+}

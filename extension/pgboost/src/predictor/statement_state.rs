@@ -1,0 +1,396 @@
+//! What predicts for one row per call: kept by a statement from call to call, and left for the next.
+//!
+//! A query that predicts for one row spends more on finding out how to read its arguments than on
+//! reading them. So when a statement ends, its state stays with the cached image, for the next
+//! that names the same model and passes the same types. An expression predicts with one model, unless the model's
+//! name is a column too; then the last ones stay ready.
+
+use gbtrees::internals::Scratch;
+use pg_interface::call::Arguments;
+use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
+use pg_interface::snapshot::{SnapshotMark, Validity};
+use pg_interface::{Oid, catalog};
+
+use super::output::Margins;
+use crate::cache::{self, ModelImage, Resolved};
+use crate::error::{Error, Result, ShapeReason, TypeReason};
+use crate::features::{FeatureBinding, FeatureContext};
+use crate::guc::{self, KernelChoice, UnknownCategory};
+use crate::registry::pin;
+use crate::statistics::PendingCounters;
+
+/// One model, as one expression uses it.
+pub(crate) struct Predictor {
+    resolved: Resolved,
+    state: Box<PredictorState>,
+    /// What an unknown category means; nothing: what the setting says.
+    unknown_category: Option<UnknownCategory>,
+}
+
+/// The state of an expression for a model that it used before, for reuse.
+#[derive(Default)]
+pub(crate) struct ReusableState(Option<Box<PredictorState>>);
+
+/// The binding of a model's image to the types of the arguments, and the buffers.
+struct PredictorState {
+    model: String,
+    signature: Signature,
+    binding: FeatureBinding,
+    kernel: KernelChoice,
+    scratch: Scratch,
+    features: Vec<f32>,
+    margins: Margins,
+    leaves: Vec<u32>,
+    /// What is counted of the model.
+    pending: PendingCounters,
+}
+
+impl PredictorState {
+    #[cold]
+    #[inline(never)]
+    fn new(arguments: Arguments<'_>, model: &str, image: &ModelImage) -> Result<Self> {
+        let signature = Signature::of(arguments);
+        let context = FeatureContext { model, image, unknown_category: None };
+        Ok(PredictorState {
+            model: model.to_owned(),
+            binding: FeatureBinding::bind(&signature, context)?,
+            signature,
+            kernel: guc::kernel_choice(),
+            scratch: Scratch::with_kernel(image, guc::kernel()),
+            features: vec![0.0; image.num_features()],
+            margins: Margins::of(image, 1),
+            leaves: Vec::new(),
+            pending: PendingCounters::default(),
+        })
+    }
+
+    /// Whether nothing in it depends on the model but its name, and that image needs nothing more.
+    fn is_compatible(&self, image: &ModelImage) -> bool {
+        self.kernel == guc::kernel_choice()
+            && self.features.len() == image.num_features()
+            && self.binding.is_plain()
+            && FeatureBinding::is_plain_for(image)
+    }
+
+    /// Makes it the state of another model, with which it is compatible.
+    fn rebind(&mut self, model: &str, image: &ModelImage) {
+        self.model.clear();
+        self.model.push_str(model);
+        self.margins.fit(image, 1);
+        self.pending.forget();
+    }
+
+    #[inline]
+    fn begin_counting(&mut self, resolved: &Resolved, function: Oid) {
+        let Resolved { version, validity, .. } = resolved;
+        self.pending.begin(&self.model, *version, validity.generation, function);
+    }
+
+    /// Whether it was made for that model's name, and for the kernel that is chosen now.
+    #[inline]
+    fn is_for(&self, model: &str) -> bool {
+        self.model == model && self.kernel == guc::kernel_choice()
+    }
+}
+
+impl Predictor {
+    /// The model that the name means to this statement, ready to read its arguments.
+    #[inline]
+    pub(crate) fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
+        Predictor::begin_with(arguments, model, &mut ReusableState::default())
+    }
+
+    /// The same, with what an expression of the same arguments has worked out for another model, if it
+    /// serves this one too.
+    #[inline]
+    pub(crate) fn begin_with(
+        arguments: Arguments<'_>,
+        model: &str,
+        reusable: &mut ReusableState,
+    ) -> Result<Self> {
+        let resolved = cache::resolve(model, arguments.function())?;
+        let image = resolved.image.model();
+        let reusable = reusable.0.take_if(|state| state.is_compatible(image));
+        if let Some(mut state) = reusable {
+            state.rebind(model, image);
+            state.begin_counting(&resolved, arguments.function());
+            return Ok(Predictor { resolved, state, unknown_category: None });
+        }
+        let fits = |state: &PredictorState| state.is_for(model) && state.signature.fits(arguments);
+        let mut state = match resolved.image.take_idle(fits) {
+            Some(state) => state,
+            None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
+        };
+        state.begin_counting(&resolved, arguments.function());
+        Ok(Predictor { resolved, state, unknown_category: None })
+    }
+
+    /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
+    /// version that can go, no setting, and no type whose values can be renamed.
+    pub(crate) fn require_immutable(&mut self, function: Oid) -> Result<()> {
+        if self.unknown_category.is_some() {
+            return Ok(());
+        }
+        if !self.resolved.pinned {
+            return Err(Error::NotPinned { model: self.model().to_owned() });
+        }
+        pin::keep_used(function, self.model())?;
+        let types = self.state.signature.types();
+        if let Some(index) =
+            types.iter().position(|(oid, _)| catalog::is_enum(catalog::base_type(*oid)))
+        {
+            let type_oid = types.get(index).map_or(Oid::INVALID, |(oid, _)| *oid);
+            let context = self.context();
+            return Err(context.unusable(index, type_oid, TypeReason::EnumForPinned));
+        }
+        self.unknown_category = Some(UnknownCategory::Error);
+        Ok(())
+    }
+
+    fn context(&self) -> FeatureContext<'_> {
+        FeatureContext {
+            model: self.model(),
+            image: self.image(),
+            unknown_category: self.unknown_category,
+        }
+    }
+
+    /// Leaves what was worked out for later statements.
+    pub(crate) fn end(mut self) {
+        self.state.pending.end();
+        self.resolved.image.put_idle(self.state);
+    }
+
+    /// Leaves what was worked out for the next model, or for later statements if it serves no other.
+    pub(crate) fn end_reusing(mut self, reusable: &mut ReusableState) {
+        if self.state.binding.is_plain() {
+            self.state.pending.end();
+            reusable.0 = Some(self.state);
+        } else {
+            self.end();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, model: &str) -> bool {
+        self.state.is_for(model)
+            && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
+    }
+
+    /// The model as the statement names it.
+    pub(crate) fn model(&self) -> &str {
+        &self.state.model
+    }
+
+    #[inline]
+    pub(crate) fn image(&self) -> &ModelImage {
+        self.resolved.image.model()
+    }
+
+    /// The features of the row that was read.
+    pub(crate) fn features(&self) -> &[f32] {
+        &self.state.features
+    }
+
+    #[inline]
+    pub(crate) fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        self.start_clock();
+        let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
+        read(signature, binding, arguments, context, features)
+    }
+
+    /// Begins to take the time of a row or a batch, if it is counted.
+    #[inline]
+    pub(crate) fn start_clock(&mut self) {
+        self.state.pending.start();
+    }
+
+    /// Counts the row that was read and evaluated.
+    #[inline]
+    pub(crate) fn count_call(&mut self) {
+        let PredictorState { pending, features, .. } = &mut *self.state;
+        pending.count_call(features);
+    }
+
+    /// Counts the rows of a batch with these features.
+    pub(crate) fn count_batch(&mut self, features: &[f32]) {
+        let width = self.resolved.image.model().num_features();
+        self.state.pending.count_batch(features, width);
+    }
+
+    /// Reads the features of a row of this expression to where the caller wants them.
+    #[inline]
+    pub(crate) fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
+        read(signature, binding, source, context, features)
+    }
+
+    /// Whether arguments of type real, or the elements of a real[], are the features as they are.
+    pub(crate) fn takes_reals(&self) -> bool {
+        self.state.binding.takes_reals(self.image())
+    }
+
+    /// The column with the first feature, if the argument is a row of so many columns in which all features
+    /// follow one another, are of type real, and numbers to the model.
+    pub(crate) fn first_real(&mut self, columns: usize) -> Option<usize> {
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
+        let &[(type_oid, ArgumentType::Row)] = signature.types() else { return None };
+        binding.first_real(type_oid, columns, context)
+    }
+
+    /// The values of the features as the caller would see them, nothing for NULL.
+    pub(crate) fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
+        binding.texts(typed(signature, arguments), context)
+    }
+
+    /// The margins of the row that was read, which the caller hands back for the next row.
+    ///
+    /// # Errors
+    /// The engine's, which are bugs.
+    #[inline]
+    pub(crate) fn take_margins(&mut self) -> Result<Margins> {
+        let PredictorState { scratch, features, margins, .. } = &mut *self.state;
+        let image = self.resolved.image.model();
+        match margins {
+            Margins::Single(margins) => image.margins(scratch, features, margins)?,
+            Margins::Double(margins) => image.margins(scratch, features, margins)?,
+        }
+        Ok(std::mem::take(margins))
+    }
+
+    /// The margins of a row with these features, which the caller hands back for the next row.
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub(crate) fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
+        self.state.features.copy_from_slice(row);
+        self.take_margins()
+    }
+
+    /// The margins of the row that was read, from these on; `start.len() == num_outputs`.
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub(crate) fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
+        let PredictorState { scratch, features, margins, .. } = &mut *self.state;
+        let image = self.resolved.image.model();
+        match margins {
+            Margins::Single(margins) => {
+                margins.fill(start as f32);
+                image.margins_from(scratch, features, margins)?;
+            }
+            Margins::Double(margins) => {
+                margins.fill(start);
+                image.margins_from(scratch, features, margins)?;
+            }
+        }
+        Ok(std::mem::take(margins))
+    }
+
+    #[inline]
+    pub(crate) fn put_back(&mut self, margins: Margins) {
+        self.state.margins = margins;
+    }
+
+    /// For each tree the leaf that the row falls into.
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub(crate) fn leaves(&mut self) -> Result<&[u32]> {
+        let image = self.resolved.image.model();
+        let PredictorState { scratch, features, leaves, .. } = &mut *self.state;
+        leaves.resize(image.num_trees(), 0);
+        image.leaves(scratch, features, leaves)?;
+        Ok(leaves)
+    }
+
+    pub(crate) fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
+        Error::Shape { model: self.state.model.clone(), function, reason }
+    }
+}
+
+/// Reads the features of a row whose arguments are of the signature's types.
+#[inline]
+fn read(
+    signature: &Signature,
+    binding: &mut FeatureBinding,
+    source: impl ArgSource,
+    context: FeatureContext<'_>,
+    features: &mut [f32],
+) -> Result<()> {
+    binding.read(typed(signature, source), context, features)
+}
+
+/// The arguments of a row as values of the signature's types.
+#[inline]
+#[allow(unsafe_code, reason = "says that arguments are of the types that were worked out for them")]
+fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S> {
+    // SAFETY: a predictor's signature is that of its expression, or was found to fit it; the types of
+    // an expression's arguments stay, and the rows of a batch hold the same arguments.
+    unsafe { signature.typed(source) }
+}
+
+#[derive(Default)]
+pub(crate) struct RecentPredictors {
+    current: Option<Predictor>,
+    others: Vec<Predictor>,
+}
+
+/// A statement that uses more models than this in turn begins with some of them again.
+const MAX_RECENT: usize = 16;
+
+impl RecentPredictors {
+    #[inline]
+    pub(crate) fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
+        if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
+            self.current = Some(self.change(arguments, model)?);
+        }
+        self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
+    }
+
+    /// The state for that model: the statement's first, or another than that of its last call.
+    #[inline(never)]
+    fn change(&mut self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
+        match self.current.take() {
+            None if self.others.is_empty() => Predictor::begin(arguments, model),
+            last => self.change_to(arguments, model, last),
+        }
+    }
+
+    /// The state for that model, from among those used before, or a new one.
+    #[cold]
+    #[inline(never)]
+    fn change_to(
+        &mut self,
+        arguments: Arguments<'_>,
+        model: &str,
+        last: Option<Predictor>,
+    ) -> Result<Predictor> {
+        self.others.extend(last);
+        if let Some(ready) = self.others.iter().position(|predictor| predictor.holds(model)) {
+            return Ok(self.others.remove(ready));
+        }
+        let predictor = Predictor::begin(arguments, model)?;
+        self.others.retain(|stale| stale.model() != model);
+        if self.others.len() >= MAX_RECENT {
+            self.others.remove(0);
+        }
+        Ok(predictor)
+    }
+}
+
+impl Drop for RecentPredictors {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
+        self.current.take().into_iter().for_each(Predictor::end);
+    }
+}

@@ -1,0 +1,143 @@
+//! The profiles of features: a row of `baseline` for each feature of a version that has one.
+
+use pg_interface::{invalidation, jsonb};
+use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
+use serde_json::Value;
+
+use super::{Registry, execute, query_jsonb};
+use crate::error::{Error, Result};
+
+/// Stores the profiles of all features in the model's order, in place of those that were there; the user's
+/// rights were checked.
+pub(crate) fn store(
+    registry: &Registry,
+    name: &str,
+    version: i32,
+    profiles: Vec<FeatureProfile>,
+) -> Result<()> {
+    forget(registry, name, Some(version))?;
+    for (position, profile) in (1..).zip(profiles) {
+        insert(registry, name, version, position, profile)?;
+    }
+    // Who counts rows outside the ranges of training reads them again.
+    invalidation::announce(registry.version.relation);
+    Ok(())
+}
+
+/// Deletes the profiles of a version, or of all.
+pub(crate) fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+    execute(
+        registry,
+        "DELETE FROM pgboost_catalog.baseline AS p \
+         WHERE p.model = $1 AND ($2 IS NULL OR p.version = $2)",
+        &[name.into(), version.into()],
+    )
+}
+
+fn insert(
+    registry: &Registry,
+    name: &str,
+    version: i32,
+    position: i32,
+    profile: FeatureProfile,
+) -> Result<()> {
+    let (points, categories) = match profile.values {
+        Values::Numbers(points) => (Some(points), None),
+        Values::Categories(categories) => (None, Some(categories)),
+    };
+    let column = |value: fn(&Point) -> f64| -> Option<Vec<f64>> {
+        points.as_ref().map(|points| points.iter().map(value).collect())
+    };
+    let (numbers, below) = (column(|point| point.number), column(|point| point.below));
+    let upto = column(|point| point.upto);
+    let (categories, shares): (Option<Vec<String>>, Option<Vec<f64>>) =
+        categories.map(|categories| categories.into_iter().unzip()).unzip();
+    execute(
+        registry,
+        "INSERT INTO pgboost_catalog.baseline (model, version, position, feature, rows, missing, \
+         numbers, below, upto, categories, shares) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        &[
+            name.into(),
+            version.into(),
+            position.into(),
+            profile.feature.into(),
+            profile.rows.cast_signed().into(),
+            profile.missing.cast_signed().into(),
+            numbers.into(),
+            below.into(),
+            upto.into(),
+            categories.into(),
+            shares.into(),
+        ],
+    )
+}
+
+/// The profiles of all features, in the model's order; none if none were stored.
+pub(crate) fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<FeatureProfile>> {
+    let found = query_jsonb(
+        registry,
+        "SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(p) ORDER BY p.position) \
+         FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
+        &[name.into(), version.into()],
+    )?;
+    let Some(text) = found.as_ref().and_then(jsonb::text) else { return Ok(Vec::new()) };
+    of_json(&text).ok_or_else(|| Error::Registry { name: name.to_owned(), what: "profile" })
+}
+
+/// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
+/// of numbers.
+pub(crate) fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
+    let found = query_jsonb(
+        registry,
+        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
+        &[name.into(), version.into()],
+    );
+    let text = found.ok()?.as_ref().and_then(jsonb::text)?;
+    let ranges: Vec<[Option<f64>; 2]> = serde_json::from_slice(&text).ok()?;
+    Ranges::of(ranges.into_iter().map(|[least, greatest]| least.zip(greatest)))
+}
+
+/// Profiles as an array of objects, whose keys are the columns of the table; nothing if it is none.
+pub(crate) fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
+    let rows: Vec<Value> = serde_json::from_slice(text).ok()?;
+    rows.iter().map(|row| profile(row).filter(is_valid)).collect()
+}
+
+/// Whether shares are shares, and numbers ascend.
+fn is_valid(profile: &FeatureProfile) -> bool {
+    let share = |share: f64| (0.0..=1.0).contains(&share);
+    profile.missing <= profile.rows
+        && match &profile.values {
+            Values::Numbers(points) => {
+                points.is_sorted_by(|a, b| a.number < b.number && a.upto <= b.below)
+                    && points.iter().all(|point| share(point.below) && share(point.upto))
+            }
+            Values::Categories(categories) => categories.iter().all(|category| share(category.1)),
+        }
+}
+
+fn profile(row: &Value) -> Option<FeatureProfile> {
+    let numbers = |key: &str| -> Option<Vec<f64>> {
+        row.get(key)?.as_array()?.iter().map(Value::as_f64).collect()
+    };
+    let values = match (numbers("numbers"), row.get("categories").and_then(Value::as_array)) {
+        (Some(found), _) => {
+            let shares = numbers("below")?.into_iter().zip(numbers("upto")?);
+            let point = |(number, (below, upto))| Point { number, below, upto };
+            Values::Numbers(found.into_iter().zip(shares).map(point).collect())
+        }
+        (None, Some(categories)) => {
+            let names: Option<Vec<String>> =
+                categories.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+            Values::Categories(names?.into_iter().zip(numbers("shares")?).collect())
+        }
+        (None, None) => return None,
+    };
+    Some(FeatureProfile {
+        feature: row.get("feature")?.as_str()?.to_owned(),
+        rows: row.get("rows")?.as_u64()?,
+        missing: row.get("missing")?.as_u64()?,
+        values,
+    })
+}

@@ -1,0 +1,67 @@
+//! A model's file, as the registry stores it: in parts, one per row, and its digest in the version's row.
+//!
+//! PostgreSQL copies a row about five times when it stores it, and nothing interrupts a copy. So a row
+//! has at most [`PART`] bytes of a file. The digest is that of the whole file, and whoever reads the file
+//! compares: what is returned is what was loaded, whatever was done to the tables by hand.
+
+use std::ops::ControlFlow;
+
+use pg_interface::fault;
+use pg_interface::report::check_for_interrupts;
+use pg_interface::scan::{Key, rows};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::varlena::{NewBytea, PIECE};
+use sha2::{Digest, Sha256};
+
+use super::{Registry, execute};
+use crate::error::Result;
+
+/// Most bytes of a part; files of other sizes of parts are read as well.
+const PART: usize = PIECE;
+
+/// SHA-256 of a file.
+pub(crate) fn digest(file: &[u8]) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    for piece in file.chunks(PIECE) {
+        check_for_interrupts();
+        hash.update(piece);
+    }
+    hash.finalize().to_vec()
+}
+
+/// Stores a file's parts.
+pub(crate) fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Result<()> {
+    for (start, part) in (0i32..).step_by(PART).zip(file.chunks(PART)) {
+        check_for_interrupts();
+        execute(
+            registry,
+            "INSERT INTO pgboost_catalog.part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
+            &[name.into(), version.into(), start.into(), part.into()],
+        )?;
+        fault::at("load: part stored");
+    }
+    Ok(())
+}
+
+/// The file of a version that the statement sees; nothing unless all of it is there and as it was
+/// stored.
+pub(crate) fn read(
+    registry: &Registry,
+    name: &str,
+    version: i32,
+    size: usize,
+    stored_digest: &[u8],
+) -> Option<NewBytea> {
+    let mut file = NewBytea::zeroed(size)?;
+    let mut fits = true;
+    let keys = [Key::Text(name), Key::Integer(version)];
+    rows(registry.part, &keys, ReadSnapshot::Active, |row| {
+        check_for_interrupts();
+        let start = row.integer(c"start").and_then(|start| usize::try_from(start).ok());
+        fits &= start.is_some_and(|start| {
+            row.with_bytes(c"bytes", |part| file.put(start, part)) == Some(true)
+        });
+        if fits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    (fits && digest(file.as_slice()) == stored_digest).then_some(file)
+}

@@ -1,0 +1,151 @@
+//! The functions that `create_predict_function` has made, by the models that they are of.
+//!
+//! They are made, replaced and dropped with the caller's own rights. The registry has their names and
+//! types as text, since a dump would carry other OIDs; a function that was renamed is the user's own. Whoever
+//! drops such a function frees its name, which another role may take: so what has the name counts as the
+//! model's only if it calls a function of the extension with that model, and belongs to an owner of the model.
+
+use std::ops::ControlFlow;
+
+use pg_interface::dependency::{Object, Stored};
+use pg_interface::nodes::StoredText;
+use pg_interface::scan::{Key, rows};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::transaction::{Lock, Mode};
+use pg_interface::{Oid, catalog, session};
+use pgrx::datum::DatumWithOid;
+use pgrx::{FromDatum, IntoDatum, Spi, spi};
+
+use super::privilege::{self, Access};
+use super::reference::Reference;
+use super::{Registry, execute, function_of, query};
+use crate::error::{Error, Result};
+
+/// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
+pub(crate) fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
+    let mut functions = Vec::new();
+    rows(registry.function()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        functions.extend(row.text(c"function"));
+        ControlFlow::Continue(())
+    });
+    Ok(functions)
+}
+
+/// Notes a function that was just made. Returns its OID.
+pub(crate) fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
+    execute(
+        registry,
+        "INSERT INTO pgboost_catalog.function (model, function) VALUES ($1, $2) \
+         ON CONFLICT DO NOTHING",
+        &[name.into(), signature.into()],
+    )?;
+    found(registry, signature)?
+        .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
+}
+
+/// Whether a function calls one of the extension's that is meant, with the model.
+fn predicts(function: &Stored, name: &str, is_meant: impl Fn(Oid) -> bool) -> bool {
+    function.calls().iter().any(|(called, given)| {
+        let model = given.first().map(|model| model.stored_text());
+        is_meant(*called)
+            && matches!(model, Some(StoredText::Constant(model))
+                if Reference::parse(&model).is_ok_and(|reference| reference.name == name))
+    })
+}
+
+/// Whether a function that was just made predicts by that one of the extension's, and not by another of its
+/// name.
+pub(crate) fn predicts_by(
+    registry: &Registry,
+    signature: &str,
+    output: &str,
+    name: &str,
+) -> Result<bool> {
+    let output = function_of(registry, output)?;
+    let made = found(registry, signature)?.and_then(|function| Object::function(function).stored());
+    Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
+}
+
+/// A function of a model that is there and still the model's.
+pub(crate) fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
+    for signature in of_model(registry, name)? {
+        if let Some(function) = found(registry, &signature)?
+            && owner_of(registry, name, function).is_some()
+        {
+            return Ok(Some(signature));
+        }
+    }
+    Ok(None)
+}
+
+/// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
+/// still has its owner.
+pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
+    if let Some(function) = found(registry, signature)? {
+        Lock::of_function(function).take(Mode::Changed);
+        // It may have been renamed, or dropped, before it was locked.
+        if found(registry, signature)? == Some(function)
+            && let Some(owner) = owner_of(registry, name, function)
+            && session::has_rights_of(session::current_user(), owner)
+        {
+            catalog::drop_function(function);
+        }
+    }
+    execute(
+        registry,
+        "DELETE FROM pgboost_catalog.function AS f WHERE f.model = $1 AND f.function = $2",
+        &[name.into(), signature.into()],
+    )
+}
+
+/// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
+fn owner_of(registry: &Registry, name: &str, function: Oid) -> Option<Oid> {
+    let is_extensions = |called| catalog::schema_of(called) == registry.functions;
+    let function = Object::function(function).stored()?;
+    function.owner.filter(|owner| {
+        privilege::access(registry, name, *owner) == Access::Owner
+            && predicts(&function, name, is_extensions)
+    })
+}
+
+/// The function of that signature; found with the rights of the registry's owner, since who owns a function
+/// may have lost the right to look into its schema.
+fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
+    query::<Oid>(
+        registry,
+        "SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid",
+        &[signature.into()],
+    )
+}
+
+/// Whether the schema has a function of that name, with whatever arguments.
+pub(crate) fn exists(schema: &str, name: &str) -> Result<bool> {
+    let found = ask::<bool>(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n \
+         ON n.oid OPERATOR(pg_catalog.=) p.pronamespace WHERE n.nspname OPERATOR(pg_catalog.=) $1 \
+         AND p.proname OPERATOR(pg_catalog.=) $2)",
+        &[schema, name],
+    )?;
+    Ok(found == Some(true))
+}
+
+/// The schema in which the caller's statements make things.
+pub(crate) fn current_schema() -> Result<String> {
+    let schema = ask::<String>("SELECT pg_catalog.current_schema()::pg_catalog.text", &[])?;
+    schema.ok_or(Error::NoSchema)
+}
+
+/// Runs a statement that changes the database, as the caller.
+pub(crate) fn run(statement: &str) -> Result<()> {
+    answer(Spi::connect_mut(|client| client.update(statement, None, &[]).map(|_| ())))
+}
+
+fn ask<T: FromDatum + IntoDatum>(query: &str, arguments: &[&str]) -> Result<Option<T>> {
+    let arguments: Vec<DatumWithOid<'_>> = arguments.iter().map(|text| (*text).into()).collect();
+    answer(Spi::get_one_with_args(query, &arguments))
+}
+
+/// PostgreSQL's own errors do not come back here; what does is a result of another shape.
+fn answer<T>(result: spi::Result<T>) -> Result<T> {
+    result.map_err(|_| Error::Registry { name: String::new(), what: "answer" })
+}

@@ -1,0 +1,400 @@
+//! How much each version of a model is used, for `pg_stat_pgboost`.
+//!
+//! A statement counts for itself first and adds to the shared counters when it ends (`PendingCounters`). Where
+//! `pgboost.track_predictions` is off nothing is counted, and nothing of the features' baseline is read.
+//!
+//! The shared counters are a file of fixed size next to the images, which all backends map, so that nothing needs to be
+//! preloaded, and standbys count for themselves. Each version that was used has a slot. All fields are atomic, so
+//! that backends need no lock. A slot is found by a hash of the model's name and the version, from where on the next
+//! free one is taken; once taken it stays, until `reset` empties all of them. A backend that still counts for an
+//! emptied slot then adds to nothing or to another version, for the rest of its statement.
+//!
+//! The file is written whole under another name first: a hole in a mapped file would end the server where
+//! the disk is full. It is a cache like the images. Where it cannot be made nothing is counted.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::time::Instant;
+
+use memmap2::MmapOptions;
+use pg_interface::{Oid, backend, report, unguarded};
+use row_source::distribution::Ranges;
+
+use crate::cache::image_file::folder;
+use crate::guc;
+use crate::registry::{Registry, baseline};
+
+/// What a statement counts of one version, and where it adds that. It stays with what else statements
+/// leave for the next ones, which then need not look for the slot.
+#[derive(Default)]
+pub(crate) struct PendingCounters {
+    /// Whether the statement counts.
+    on: bool,
+    slot: Option<SlotOf>,
+    /// The ranges of the features in training, if they are known, and the generation under which they were read.
+    ranges: Option<Rc<Ranges>>,
+    generation: u64,
+    counted: Counters,
+    began: Option<Instant>,
+}
+
+impl PendingCounters {
+    /// Begins a statement, which counts for a version of a model under that generation of the registry,
+    /// if predictions are counted and there is room for another version.
+    #[inline]
+    pub(crate) fn begin(&mut self, reference: &str, version: i32, generation: u64, function: Oid) {
+        self.on = guc::track();
+        if self.on {
+            let is_same = self.slot.as_ref().is_some_and(|slot| slot.is_of_version(version));
+            if !is_same || self.generation != generation {
+                let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+                self.slot = SlotOf::new(name, version);
+                self.ranges = training_ranges(name, version, generation, function);
+                self.generation = generation;
+            }
+            self.on = self.slot.is_some();
+        }
+    }
+
+    /// Forgets the model that it counts for.
+    pub(crate) fn forget(&mut self) {
+        self.slot = None;
+    }
+
+    /// Ends a statement: adds what it has counted.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        if self.on {
+            self.add();
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self) {
+        let mut counted = std::mem::take(&mut self.counted);
+        if let Some(slot) = self.slot.as_ref().filter(|_| counted.rows > 0) {
+            counted.last_used = unguarded::GetCurrentStatementStartTimestamp();
+            slot.add(&counted);
+        }
+    }
+
+    /// Begins to take the time of a row or of a batch.
+    #[inline]
+    pub(crate) fn start(&mut self) {
+        if self.on {
+            self.began = Some(Instant::now());
+        }
+    }
+
+    /// Counts a row of these features that the function was called for.
+    #[inline]
+    pub(crate) fn count_call(&mut self, features: &[f32]) {
+        if !self.on {
+            return;
+        }
+        self.counted.calls += 1;
+        self.counted.rows += 1;
+        self.counted.missing += u64::from(has_missing(features));
+        if let Some(ranges) = &self.ranges {
+            self.counted.outside += u64::from(ranges.exclude(features));
+        }
+        self.stop();
+    }
+
+    /// Counts the rows of a batch; `features.len() == rows * width`.
+    pub(crate) fn count_batch(&mut self, features: &[f32], width: usize) {
+        if !self.on {
+            return;
+        }
+        let rows = features.chunks_exact(width.max(1));
+        self.counted.batches += 1;
+        self.counted.rows += rows.len() as u64;
+        self.counted.missing += rows.clone().filter(|row| has_missing(row)).count() as u64;
+        if let Some(ranges) = &self.ranges {
+            self.counted.outside += rows.filter(|row| ranges.exclude(row)).count() as u64;
+        }
+        self.stop();
+    }
+
+    #[inline]
+    fn stop(&mut self) {
+        let passed = self.began.take().map_or(0, |began| began.elapsed().as_nanos());
+        self.counted.nanoseconds += u64::try_from(passed).unwrap_or(u64::MAX);
+    }
+}
+
+/// The ranges of the features in training, by name and version, of one generation of the registry.
+#[derive(Default)]
+struct KnownRanges {
+    generation: u64,
+    by_version: HashMap<(String, i32), Option<Rc<Ranges>>>,
+}
+
+/// Versions whose ranges are kept.
+const MAX_KNOWN: usize = 1000;
+
+thread_local! {
+    static KNOWN: RefCell<KnownRanges> = RefCell::default();
+}
+
+/// The ranges of the features in the training of a version; `function` leads to the registry.
+#[cold]
+fn training_ranges(name: &str, version: i32, generation: u64, function: Oid) -> Option<Rc<Ranges>> {
+    let key = (name.to_owned(), version);
+    let known = KNOWN.with_borrow_mut(|known| {
+        if known.generation != generation || known.by_version.len() >= MAX_KNOWN {
+            *known = KnownRanges { generation, ..KnownRanges::default() };
+        }
+        known.by_version.get(&key).cloned()
+    });
+    if let Some(ranges) = known {
+        return ranges;
+    }
+    let registry = Registry::of_function(function).ok()?;
+    let ranges = baseline::ranges(&registry, name, version).map(Rc::new);
+    KNOWN.with_borrow_mut(|known| known.by_version.insert(key, ranges.clone()));
+    ranges
+}
+
+impl Drop for PendingCounters {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[inline]
+fn has_missing(features: &[f32]) -> bool {
+    features.iter().any(|feature| feature.is_nan())
+}
+
+/// Versions that can be counted.
+const SLOTS: usize = 1 << 14;
+/// Slots that are looked at for one version.
+const MAX_PROBES: usize = 64;
+/// Looks at a slot that another backend is taking just now.
+const MAX_SPINS: usize = 1000;
+const NAME_WORDS: usize = 8;
+/// An odd number with well mixed bits: 2^64 by the golden ratio.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The layout's number is part of the name.
+const NAME: &str = "statistics-1";
+
+const EMPTY: u32 = 0;
+const CLAIMED: u32 = 1;
+const TAKEN: u32 = 2;
+
+/// Zeros are an empty slot.
+#[repr(C)]
+struct Slot {
+    state: AtomicU32,
+    version: AtomicU32,
+    /// At most 63 bytes, then zeros.
+    name: [AtomicU64; NAME_WORDS],
+    calls: AtomicU64,
+    rows: AtomicU64,
+    batches: AtomicU64,
+    nanoseconds: AtomicU64,
+    missing: AtomicU64,
+    last_used: AtomicI64,
+    outside: AtomicU64,
+}
+
+const SIZE: usize = SLOTS * size_of::<Slot>();
+
+/// What is counted of a version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Rows that the function was called for, one by one.
+    pub(crate) calls: u64,
+    /// Those and the rows of batches.
+    pub(crate) rows: u64,
+    pub(crate) batches: u64,
+    pub(crate) nanoseconds: u64,
+    /// Rows in which a feature was missing.
+    pub(crate) missing: u64,
+    /// Rows in which a feature was outside the range that it had in training.
+    pub(crate) outside: u64,
+    /// When the last statement that used it began, in PostgreSQL's microseconds; 0 for never.
+    pub(crate) last_used: i64,
+}
+
+impl Slot {
+    fn add(&self, counted: &Counters) {
+        self.calls.fetch_add(counted.calls, Relaxed);
+        self.rows.fetch_add(counted.rows, Relaxed);
+        self.batches.fetch_add(counted.batches, Relaxed);
+        self.nanoseconds.fetch_add(counted.nanoseconds, Relaxed);
+        self.missing.fetch_add(counted.missing, Relaxed);
+        self.outside.fetch_add(counted.outside, Relaxed);
+        self.last_used.fetch_max(counted.last_used, Relaxed);
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            calls: self.calls.load(Relaxed),
+            rows: self.rows.load(Relaxed),
+            batches: self.batches.load(Relaxed),
+            nanoseconds: self.nanoseconds.load(Relaxed),
+            missing: self.missing.load(Relaxed),
+            outside: self.outside.load(Relaxed),
+            last_used: self.last_used.load(Relaxed),
+        }
+    }
+
+    fn is_of(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
+        self.version.load(Relaxed) == version
+            && self.name.iter().zip(name).all(|(own, other)| own.load(Relaxed) == *other)
+    }
+
+    /// The state, once no other backend is about to change it.
+    fn settled(&self) -> u32 {
+        for _ in 0..MAX_SPINS {
+            let state = self.state.load(Acquire);
+            if state != CLAIMED {
+                return state;
+            }
+            std::hint::spin_loop();
+        }
+        CLAIMED
+    }
+
+    /// Takes an empty slot; false if another backend was faster.
+    fn take(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
+        if self.state.compare_exchange(EMPTY, CLAIMED, AcqRel, Acquire).is_err() {
+            return false;
+        }
+        self.version.store(version, Relaxed);
+        self.name.iter().zip(name).for_each(|(own, word)| own.store(*word, Relaxed));
+        self.state.store(TAKEN, Release);
+        true
+    }
+
+    fn clear(&self) {
+        let counters = [&self.calls, &self.rows, &self.batches, &self.nanoseconds];
+        let of_rows = [&self.missing, &self.outside];
+        counters.iter().chain(&of_rows).for_each(|counter| counter.store(0, Relaxed));
+        self.last_used.store(0, Relaxed);
+        self.state.store(EMPTY, Release);
+    }
+}
+
+/// The slot of a version of a model.
+pub(crate) struct SlotOf {
+    slot: &'static Slot,
+    name: [u64; NAME_WORDS],
+}
+
+impl SlotOf {
+    /// That of a version, taken now if it has none; nothing if there is no room.
+    pub(crate) fn new(name: &str, version: i32) -> Option<SlotOf> {
+        Some(SlotOf { slot: find(name, version, true)?, name: words_of(name)? })
+    }
+
+    /// Whether it is still that of this version of the model.
+    #[inline]
+    pub(crate) fn is_of_version(&self, version: i32) -> bool {
+        self.slot.state.load(Acquire) == TAKEN
+            && self.slot.is_of(&self.name, version.cast_unsigned())
+    }
+
+    pub(crate) fn add(&self, counted: &Counters) {
+        self.slot.add(counted);
+    }
+}
+
+/// What is counted of a version so far.
+pub(crate) fn counters(name: &str, version: i32) -> Counters {
+    find(name, version, false).map(Slot::counters).unwrap_or_default()
+}
+
+/// Forgets everything.
+pub(crate) fn reset() {
+    slots().unwrap_or_default().iter().for_each(Slot::clear);
+}
+
+fn find(name: &str, version: i32, take: bool) -> Option<&'static Slot> {
+    let slots = slots()?;
+    let version = version.cast_unsigned();
+    let words = words_of(name)?;
+    let mix = |hash: u64, word: &u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(31);
+    let first = words.iter().fold(u64::from(version), mix) as usize % SLOTS;
+    let probed = (first..).take(MAX_PROBES).filter_map(|index| slots.get(index % SLOTS));
+    for slot in probed {
+        if take && slot.settled() == EMPTY && slot.take(&words, version) {
+            return Some(slot);
+        }
+        match slot.settled() {
+            EMPTY => return None,
+            TAKEN if slot.is_of(&words, version) => return Some(slot),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn words_of(name: &str) -> Option<[u64; NAME_WORDS]> {
+    let mut words = [0; NAME_WORDS];
+    let mut bytes = [0; NAME_WORDS * size_of::<u64>()];
+    bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Some(words)
+}
+
+/// The slots, mapped when they are first asked for, and for as long as the backend lives.
+fn slots() -> Option<&'static [Slot]> {
+    static SLOTS_OF_BACKEND: OnceLock<Option<&'static [Slot]>> = OnceLock::new();
+    *SLOTS_OF_BACKEND.get_or_init(|| match open().and_then(|file| map(&file)) {
+        Ok(slots) => Some(slots),
+        Err(error) => {
+            report::log(&format!("could not map the file of statistics: {error}"));
+            None
+        }
+    })
+}
+
+/// Opens the file, which is made if it is not there.
+fn open() -> io::Result<File> {
+    let path = folder().join(NAME);
+    let open = || OpenOptions::new().read(true).write(true).open(&path);
+    if let Ok(file) = open() {
+        return Ok(file);
+    }
+    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
+    let mut unfinished = path.clone();
+    unfinished.add_extension(format!("{}.tmp", std::process::id()));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(backend::file_mode())
+        .open(&unfinished)?;
+    let made = file.write_all(&vec![0u8; SIZE]).and_then(|()| fs::hard_link(&unfinished, &path));
+    fs::remove_file(&unfinished)?;
+    match made {
+        // Another backend was faster.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => open(),
+    }
+}
+
+fn map(file: &File) -> io::Result<&'static [Slot]> {
+    if file.metadata()?.len() != SIZE as u64 {
+        return Err(io::Error::other("it has another size"));
+    }
+    // SAFETY: the file has no holes and keeps its size, as image files do; other processes change it
+    // by atomic operations alone. A page is aligned for slots, any bytes of which are good, and the
+    // mapping is never undone.
+    unsafe {
+        let map = Box::leak(Box::new(MmapOptions::new().len(SIZE).map_mut(file)?));
+        Ok(std::slice::from_raw_parts(map.as_mut_ptr().cast_const().cast(), SLOTS))
+    }
+}

@@ -1,0 +1,246 @@
+//! `xgboost_predict`, `verify_model` and `xgboost_version`: predictions by libxgboost itself.
+//!
+//! They are what pgboost's own predictions are checked against, and what their speed is compared with. Margins
+//! are compared by their bits, because pgboost promises them to be equal.
+
+use std::rc::Rc;
+
+use gbtrees::internals::{AlignedBytes, CategoryKind, CompiledModel};
+use pg_interface::{call, report, session};
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{name, pg_extern, pg_sys};
+use row_source::{Row, Source, SourceError};
+use xgboost_ffi::Output;
+
+use super::required;
+use crate::error::{Error, Result};
+use crate::libxgboost::{self, CachedBooster};
+use crate::registry::Registry;
+use crate::source::columns::{self, Columns, UsedColumn};
+
+/// What a statement keeps from call to call.
+struct Statement {
+    model: String,
+    registered: Rc<CachedBooster>,
+    features: Vec<f32>,
+}
+
+impl Statement {
+    fn begin(model: &str) -> Result<Statement> {
+        let registered = CachedBooster::find(model)?;
+        Ok(Statement { model: model.to_owned(), registered, features: Vec::new() })
+    }
+
+    fn predict(&mut self, features: &[Option<f32>]) -> Result<f32> {
+        let expected = self.registered.model.num_features();
+        if features.len() != expected {
+            let (model, given) = (self.model.clone(), features.len());
+            return Err(Error::FeatureCount { model, expected, given });
+        }
+        self.features.clear();
+        self.features.extend(features.iter().map(|value| value.unwrap_or(f32::NAN)));
+        match *self.registered.predict(&self.features, Output::Value)? {
+            [value] => Ok(value),
+            _ => {
+                Err(Error::SeveralValues { model: self.model.clone(), function: "xgboost_predict" })
+            }
+        }
+    }
+}
+
+/// `xgboost_predict(model, features) -> real`
+#[pg_extern(sql = false)]
+fn pgboost_xgboost_predict(
+    model: Option<&str>,
+    features: Option<Vec<Option<f32>>>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<Option<f32>, ErrorReport> {
+    let (Some(model), Some(features)) = (model, features) else {
+        return Ok(None);
+    };
+    let state = call::kept(call, || Statement::begin(model))?;
+    if state.model != model {
+        *state = Statement::begin(model)?;
+    }
+    Ok(Some(state.predict(&features)?))
+}
+
+/// Rows that are scored at once.
+const BATCH_ROWS: usize = 512;
+
+/// `verify_model(name, source) -> table(rows, differing, max_ulp)`
+#[pg_extern(sql = false)]
+fn pgboost_verify_model(
+    model: Option<&str>,
+    source: Option<&str>,
+) -> std::result::Result<
+    TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
+    ErrorReport,
+> {
+    let found = verify(required(model, "name")?, required(source, "source")?)?;
+    Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
+}
+
+#[derive(Default)]
+struct Found {
+    rows: i64,
+    differing: i64,
+    max_ulp: i64,
+}
+
+fn verify(model: &str, text: &str) -> Result<Found> {
+    let registered = CachedBooster::find(model)?;
+    let names = registered.model.feature_names();
+    if names.is_empty() {
+        return Err(Error::NoFeatureNames { model: model.to_owned() });
+    }
+    let source = Source::of(text)?;
+    let mut features = Columns::features_named(&source.columns("source")?, names)?;
+    let names: Vec<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
+    let query = source.query(&names, None);
+    if source.is_relation() {
+        features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
+    }
+    let image = gbtrees::internals::compile(
+        &registered.model,
+        &[],
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )
+    .and_then(CompiledModel::open)
+    .map_err(|_| Error::Registry { what: "valid model" })?;
+    check_types(&image, &features)?;
+    let mut comparison = Comparison {
+        registry: Registry::find()?,
+        image,
+        registered: &registered,
+        features,
+        batch: Vec::new(),
+        // As PostgreSQL reads it; pgboost is loaded by now, since it was asked for the model.
+        unknown_is_missing: session::setting(c"pgboost.unknown_category")
+            .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
+        found: Found::default(),
+    };
+    row_source::run(&query, "source", |row| comparison.add(row))?;
+    comparison.flush()?;
+    Ok(comparison.found)
+}
+
+/// Checks that each column is of the kind that `predict` takes for the feature.
+fn check_types(image: &CompiledModel<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
+    let mut next = 0;
+    for feature in features {
+        let index = next;
+        next += feature.width();
+        let kind = image.categories(index).map(|categories| categories.kind());
+        let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
+            (true, Some(CategoryKind::Text)) | (false, None) => continue,
+            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => continue,
+            // XGBoost's models have no hashes.
+            (_, Some(CategoryKind::Hashed)) => continue,
+            (true, _) => (
+                "text",
+                "feature of this model, which is a number",
+                "Cast it to a numeric type in a query.",
+            ),
+            (false, Some(CategoryKind::Text)) => (
+                feature.kind.xgboost(),
+                "feature of this model, which is text",
+                "Cast it to text in a query.",
+            ),
+        };
+        let (column, type_name) = (feature.name.clone(), type_name.to_owned());
+        return Err(SourceError::ColumnType { column, type_name, role, hint }.into());
+    }
+    Ok(())
+}
+
+struct Comparison<'a> {
+    registry: Registry,
+    registered: &'a CachedBooster,
+    features: Vec<UsedColumn>,
+    image: CompiledModel<AlignedBytes>,
+    batch: Vec<f32>,
+    /// A category that the model was not trained on counts as NULL.
+    unknown_is_missing: bool,
+    found: Found,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, row: Row<'_>) -> Result<()> {
+        let first = self.batch.len();
+        for feature in &self.features {
+            let index = self.batch.len() - first;
+            if feature.elements.is_some() {
+                self.batch.resize(self.batch.len() + feature.width(), f32::NAN);
+                let place = self.batch.get_mut(first + index..).unwrap_or_default();
+                if let Some(field) = row.get(feature.position) {
+                    columns::read_elements(&feature.name, field, place)?;
+                }
+                continue;
+            }
+            let value = match (row.get(feature.position), self.image.categories(index)) {
+                (None, _) => f32::NAN,
+                (Some(field), None) => columns::number(field),
+                (Some(field), Some(categories)) => match columns::category(field, categories) {
+                    Some(code) => code,
+                    None if self.unknown_is_missing => f32::NAN,
+                    None => {
+                        let column = feature.name.clone();
+                        return Err(Error::UnknownCategory { column, argument: "source" });
+                    }
+                },
+            };
+            self.batch.push(value);
+        }
+        if self.batch.len() >= BATCH_ROWS * self.num_features() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn num_features(&self) -> usize {
+        self.registered.model.num_features()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let rows = self.batch.len().checked_div(self.num_features()).unwrap_or(0);
+        if rows == 0 {
+            return Ok(());
+        }
+        let reference = &self.registered.version.reference;
+        let theirs = self.registered.predict(&self.batch, Output::Margin)?;
+        let ours = self.registry.margins(reference, &self.batch, self.num_features())?;
+        if ours.len() != theirs.len() {
+            return Err(Error::Registry { what: "margin for each output" });
+        }
+        let outputs = (theirs.len() / rows).max(1);
+        for (ours, theirs) in ours.chunks(outputs).zip(theirs.chunks(outputs)) {
+            let apart = ours.iter().zip(theirs).map(|(a, b)| ulp(*a, *b)).max().unwrap_or(0);
+            self.found.rows += 1;
+            self.found.differing += i64::from(apart > 0);
+            self.found.max_ulp = self.found.max_ulp.max(apart);
+        }
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+/// How many floats two floats are apart.
+fn ulp(a: f32, b: f32) -> i64 {
+    let ordered = |value: f32| {
+        let bits = i64::from(value.to_bits());
+        if bits >= 1 << 31 { (1 << 31) - bits } else { bits }
+    };
+    if a.to_bits() == b.to_bits() {
+        return 0;
+    }
+    // Zeros of both signs are in one place, but are not the same bits.
+    (ordered(a) - ordered(b)).abs().max(1)
+}
+
+/// `xgboost_version() -> text`
+#[pg_extern(sql = false)]
+fn pgboost_xgboost_version() -> std::result::Result<&'static str, ErrorReport> {
+    Ok(libxgboost::library()?.version())
+}

@@ -1,0 +1,227 @@
+//! Objectives, metrics and constraints by their names: what each needs of the target, which way is better, and
+//! which features a constraint names.
+
+use std::sync::LazyLock;
+
+use gbtrees::internals::Task;
+use row_source::SourceError;
+use row_source::names::nearest;
+use serde_json::Value;
+
+use super::table::wrong;
+use crate::error::Result;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Numbers,
+    TwoClasses,
+    Classes,
+    /// Times, or bounds of them.
+    Bounds,
+    /// Relevance within groups.
+    Groups,
+}
+
+/// An objective by XGBoost's name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Objective {
+    pub(crate) name: &'static str,
+    pub(crate) target: Target,
+}
+
+const fn objective(name: &'static str, target: Target) -> Objective {
+    Objective { name, target }
+}
+
+/// The objective of numbers that nothing else is said of.
+pub(crate) const REGRESSION: &Objective = &objective("reg:squarederror", Target::Numbers);
+/// The objective of a target with two texts.
+pub(crate) const BINARY: &Objective = &objective("binary:logistic", Target::TwoClasses);
+/// The objective of a target with more.
+pub(crate) const MULTICLASS: &Objective = &objective("multi:softprob", Target::Classes);
+/// The objective of groups.
+pub(crate) const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
+/// The objective of bounds.
+pub(crate) const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
+
+/// Those that the engine can evaluate.
+static ALL: LazyLock<Vec<Objective>> = LazyLock::new(|| {
+    gbtrees::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect()
+});
+
+fn of_task(name: &'static str, task: Task) -> Objective {
+    let target = match task {
+        Task::Regression if name == SURVIVAL.name => Target::Bounds,
+        Task::Regression => Target::Numbers,
+        Task::Binary => Target::TwoClasses,
+        Task::Multiclass => Target::Classes,
+        Task::Ranking => Target::Groups,
+    };
+    Objective { name, target }
+}
+
+pub(crate) fn objective_named(name: &str) -> Option<&'static Objective> {
+    ALL.iter().find(|objective| objective.name == name)
+}
+
+pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|objective| objective.name)
+}
+
+/// A metric's name, and whether more of it is better.
+type Metric = (&'static str, bool);
+
+const METRICS: &[Metric] = &[
+    ("rmse", false),
+    ("rmsle", false),
+    ("mae", false),
+    ("mape", false),
+    ("mphe", false),
+    ("logloss", false),
+    ("error", false),
+    ("merror", false),
+    ("mlogloss", false),
+    ("auc", true),
+    ("aucpr", true),
+    ("pre", true),
+    ("ndcg", true),
+    ("map", true),
+    ("poisson-nloglik", false),
+    ("gamma-nloglik", false),
+    ("gamma-deviance", false),
+    ("tweedie-nloglik", false),
+    ("cox-nloglik", false),
+    ("aft-nloglik", false),
+    ("interval-regression-accuracy", true),
+    ("quantile", false),
+    ("expectile", false),
+];
+
+/// The metrics that `@` and a number may follow.
+const NUMBERED: [&str; 5] = ["error", "pre", "ndcg", "map", "tweedie-nloglik"];
+
+fn metric_base(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(metric_base, _)| metric_base)
+}
+
+fn metric_named(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.0 == metric_base(name))
+}
+
+/// Whether there is such a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
+pub(crate) fn metric_exists(name: &str) -> bool {
+    match (metric_named(name), name.split_once('@')) {
+        (Some(_), None) => true,
+        (Some(metric), Some((_, number))) => {
+            let number = number.strip_suffix('-').unwrap_or(number);
+            NUMBERED.contains(&metric.0)
+                && number.parse().is_ok_and(|n: f64| n.is_finite() && n >= 0.0)
+        }
+        (None, _) => false,
+    }
+}
+
+pub(crate) fn more_is_better(name: &str) -> bool {
+    metric_named(name.trim_end_matches('-')).is_some_and(|metric| metric.1)
+}
+
+pub(crate) fn metric_names() -> impl Iterator<Item = &'static str> {
+    METRICS.iter().map(|metric| metric.0)
+}
+
+/// The constraint as libxgboost takes it.
+pub(crate) fn checked_constraint(
+    name: &'static str,
+    value: &Value,
+    features: &[&str],
+) -> Result<String> {
+    if name == "monotone_constraints" {
+        monotone(name, value, features)
+    } else {
+        interaction(name, value, features)
+    }
+}
+
+/// A direction for each feature: an array of them, or an object of those that are not 0.
+fn monotone(name: &'static str, value: &Value, features: &[&str]) -> Result<String> {
+    let fail = || {
+        let allowed = "an object of features, each with -1, 0 or 1, or an array of one for each";
+        wrong(name, allowed.to_owned(), value)
+    };
+    let direction =
+        |value: &Value| value.as_i64().filter(|d| (-1..=1).contains(d)).ok_or_else(fail);
+    let mut directions = vec![0; features.len()];
+    match value {
+        Value::Array(all) if all.len() == features.len() => {
+            for (place, value) in directions.iter_mut().zip(all) {
+                *place = direction(value)?;
+            }
+        }
+        Value::Object(some) => {
+            for (feature, value) in some {
+                let at = position(feature, features, "features")?;
+                if let Some(place) = directions.get_mut(at) {
+                    *place = direction(value)?;
+                }
+            }
+        }
+        _ => return Err(fail()),
+    }
+    let texts: Vec<String> = directions.iter().map(i64::to_string).collect();
+    Ok(format!("({})", texts.join(",")))
+}
+
+/// Sets of features that may be split on together.
+fn interaction(name: &'static str, value: &Value, features: &[&str]) -> Result<String> {
+    let fail = || wrong(name, "an array of arrays of features".to_owned(), value);
+    let mut sets = Vec::new();
+    for set in value.as_array().ok_or_else(fail)? {
+        let mut positions = Vec::new();
+        for feature in set.as_array().ok_or_else(fail)? {
+            let feature = feature.as_str().ok_or_else(fail)?;
+            positions.push(position(feature, features, "features")?.to_string());
+        }
+        sets.push(format!("[{}]", positions.join(",")));
+    }
+    Ok(format!("[{}]", sets.join(",")))
+}
+
+fn position(feature: &str, features: &[&str], argument: &'static str) -> Result<usize> {
+    features.iter().position(|known| *known == feature).ok_or_else(|| {
+        SourceError::NoSuchColumn {
+            column: feature.to_owned(),
+            argument,
+            nearest: nearest(feature, features.iter().copied()).map(str::to_owned),
+        }
+        .into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn the_ones_chosen_here_are_among_them() {
+        for chosen in [REGRESSION, BINARY, MULTICLASS, RANKING, SURVIVAL] {
+            assert_eq!(objective_named(chosen.name), Some(chosen));
+        }
+    }
+
+    #[test]
+    fn numbers_follow_only_where_they_mean_something() {
+        for good in ["rmse", "ndcg@5", "ndcg@5-", "error@0.7", "tweedie-nloglik@1.5"] {
+            assert!(metric_exists(good), "{good}");
+        }
+        for bad in ["rmse@5", "ndcg@", "ndcg@x", "nonsense", ""] {
+            assert!(!metric_exists(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn direction_is_that_of_the_name() {
+        assert!(more_is_better("auc") && more_is_better("ndcg@5-") && more_is_better("map@3"));
+        assert!(!more_is_better("rmse") && !more_is_better("merror"));
+    }
+}

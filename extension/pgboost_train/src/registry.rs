@@ -1,0 +1,312 @@
+//! pgboost's side, by its SQL functions alone, and with the rights of the caller.
+//!
+//! None of its tables is read or written: what a user may do with a model by hand is what a training
+//! may do for that user. Only changes to the tables are listened to.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use gbtrees::Limits;
+use gbtrees::internals::Ensemble;
+use pg_interface::snapshot::{SnapshotMark, Validity};
+use pg_interface::{catalog, invalidation, query, report};
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::Oid;
+use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
+use row_source::names;
+
+use crate::error::{Error, Result};
+
+pub(crate) struct Registry {
+    schema: Oid,
+    quoted_schema: String,
+}
+
+/// A version of a registered model, as the current user sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    /// `name@number`.
+    pub(crate) reference: String,
+    name: String,
+    number: i32,
+    /// SHA-256 of the bytes, in hexadecimal digits.
+    pub(crate) digest: String,
+    /// Whether the user owns the model, and so may have its bytes.
+    pub(crate) owned: bool,
+    /// How many rounds predictions use.
+    pub(crate) rounds: i32,
+    /// The categories that were passed with the file, as JSON.
+    categories: Option<String>,
+    /// The names of the features, whether or not they are the file's.
+    feature_names: Option<Vec<String>>,
+    /// The names of the classes.
+    pub(crate) labels: Option<Vec<String>>,
+}
+
+pub(crate) struct Trained {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) labels: Option<Vec<String>>,
+    /// Where the file has none.
+    pub(crate) feature_names: Option<Vec<String>>,
+    pub(crate) parameters: JsonB,
+    pub(crate) metrics: JsonB,
+    /// What the features were.
+    pub(crate) profile: JsonB,
+}
+
+impl Registry {
+    pub(crate) fn find() -> Result<Registry> {
+        let schema = query::select(
+            "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
+             WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
+            &[],
+            |row| row.get(1),
+        );
+        let schema =
+            schema.flatten().ok_or(Error::Registry { what: "schema: it is not installed" })?;
+        Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
+    }
+
+    /// The tables that say what a name means.
+    fn tables(&self) -> Result<Vec<Oid>> {
+        let table = |name| {
+            let schema = catalog::schema(c"pgboost_catalog")?;
+            catalog::relation(schema, name)
+        };
+        [c"model", c"version", c"privilege", c"alias"]
+            .into_iter()
+            .map(|name| table(name).ok_or(Error::Registry { what: "registry" }))
+            .collect()
+    }
+
+    fn in_schema(&self, statement: &str) -> String {
+        statement.replace("{schema}", &self.quoted_schema)
+    }
+
+    /// The first value of a statement that only reads.
+    fn ask<T: FromDatum + IntoDatum>(
+        &self,
+        statement: &str,
+        arguments: &[DatumWithOid<'_>],
+    ) -> Option<T> {
+        query::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
+    }
+
+    /// Whether the current user may store a model under that name, as far as can be known before
+    /// the work is done.
+    pub(crate) fn check_storable(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let callable = self.ask::<bool>(
+            "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
+             pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
+             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, \
+             pg_catalog.bool)', 'EXECUTE')",
+            &[],
+        );
+        if callable != Some(true) {
+            return Err(Error::Denied { function: "load_model" });
+        }
+        let owned = self.ask::<bool>(
+            "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
+             WHERE m.name OPERATOR(pg_catalog.=) $1 LIMIT 1",
+            &[name.into()],
+        );
+        match owned {
+            Some(false) => Err(Error::NotOwner { name: name.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores a model as a new version, with its profile; gives the version's number.
+    pub(crate) fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
+        let stored = Spi::get_one_with_args(
+            &self.in_schema(
+                "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
+                 NULL::pg_catalog.jsonb, $7)",
+            ),
+            &[
+                name.into(),
+                model.bytes.into(),
+                model.labels.into(),
+                model.feature_names.into(),
+                model.parameters.into(),
+                model.metrics.into(),
+                deploy.into(),
+            ],
+        );
+        // PostgreSQL's own errors do not come back here; what does is an answer without rows.
+        let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
+        let with_baseline = Spi::run_with_args(
+            &self.in_schema("SELECT {schema}.set_baseline($1, $2)"),
+            &[format!("{name}@{version}").into(), model.profile.into()],
+        );
+        with_baseline.map_err(|_| Error::Registry { what: "profile" })?;
+        Ok(version)
+    }
+
+    /// The version in use, or the one that is named. Raises pgboost's errors for a model that is not
+    /// there or not to be seen.
+    fn version(&self, reference: &str) -> Result<Version> {
+        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+        let query = "SELECT (i.info OPERATOR(pg_catalog.->>) 'version')::pg_catalog.int4, \
+                     i.info OPERATOR(pg_catalog.->>) 'sha256', \
+                     (i.info OPERATOR(pg_catalog.->>) 'used_rounds')::pg_catalog.int4, \
+                     i.info OPERATOR(pg_catalog.->>) 'categories', \
+                     (SELECT pg_catalog.array_agg(f.name ORDER BY f.position) FROM \
+                     pg_catalog.jsonb_array_elements_text(i.info OPERATOR(pg_catalog.->) \
+                     'feature_names') WITH ORDINALITY AS f (name, position)), \
+                     (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
+                     FROM {schema}.pgboost_models AS m \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 LIMIT 1), \
+                     (SELECT pg_catalog.array_agg(l.label ORDER BY l.position) FROM \
+                     pg_catalog.jsonb_array_elements_text(CASE WHEN pg_catalog.jsonb_typeof(\
+                     i.info OPERATOR(pg_catalog.->) 'labels') OPERATOR(pg_catalog.=) 'array' \
+                     THEN i.info OPERATOR(pg_catalog.->) 'labels' ELSE '[]' END) \
+                     WITH ORDINALITY AS l (label, position)) \
+                     FROM {schema}.model_info($1) AS i (info)";
+        let version =
+            query::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+                let number = row.get(1)?;
+                let (reference, name) = (format!("{name}@{number}"), name.to_owned());
+                let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
+                let (feature_names, owned, labels) = (row.get(5), row.get(6)?, row.get(7));
+                Some(Version {
+                    reference,
+                    name,
+                    number,
+                    digest,
+                    owned,
+                    rounds,
+                    categories,
+                    feature_names,
+                    labels,
+                })
+            });
+        version.flatten().ok_or(Error::Registry { what: "version" })
+    }
+
+    /// A model's bytes, and the model as the engine reads it, with all of its rounds: libxgboost must
+    /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
+    pub(crate) fn model(&self, version: &Version) -> Result<(Vec<u8>, Ensemble)> {
+        let bytes = self.ask::<Vec<u8>>(
+            "SELECT {schema}.export_model($1)",
+            &[format!("{}@{}", version.name, version.number).into()],
+        );
+        let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
+        let limits = Limits::default().with_bytes(usize::MAX);
+        let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+        let model = gbtrees::internals::parse(&bytes, &limits, cancel).and_then(|mut model| {
+            if let Some(names) = &version.feature_names {
+                model.set_feature_names(names.clone())?;
+            }
+            if let Some(categories) = &version.categories {
+                model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
+            }
+            Ok(model)
+        });
+        Ok((bytes, model.map_err(|_| Error::Registry { what: "valid model" })?))
+    }
+
+    /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
+    ///
+    /// Whether the call could be another function's is asked each time, since one can be made meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::OtherFunction`].
+    pub(crate) fn margins(
+        &self,
+        reference: &str,
+        rows: &[f32],
+        features: usize,
+    ) -> Result<Vec<f32>> {
+        let others = self.ask::<bool>(
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
+             WHERE p.proname OPERATOR(pg_catalog.=) 'predict_margin' \
+             AND p.pronamespace OPERATOR(pg_catalog.=) $1 AND p.oid OPERATOR(pg_catalog.<>) \
+             pg_catalog.to_regprocedure('{schema}.predict_margin(pg_catalog.text, pg_catalog.\"any\")'))",
+            &[self.schema.into()],
+        );
+        if others != Some(false) {
+            return Err(Error::OtherFunction { function: "predict_margin" });
+        }
+        let count = rows.len().checked_div(features).unwrap_or(0);
+        let rows: Vec<Option<f32>> =
+            rows.iter().map(|value| (!value.is_nan()).then_some(*value)).collect();
+        let width = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        let margins = self.ask::<Vec<f32>>(
+            "SELECT pg_catalog.array_agg(m.margin ORDER BY r.number, m.output) \
+             FROM pg_catalog.generate_series(1, $3) AS r (number), \
+             pg_catalog.unnest({schema}.predict_margin($1, \
+             $2[(r.number OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) $4 \
+             OPERATOR(pg_catalog.+) 1 : r.number OPERATOR(pg_catalog.*) $4])) \
+             WITH ORDINALITY AS m (margin, output)",
+            &[reference.into(), rows.into(), width(count).into(), width(features).into()],
+        );
+        margins.ok_or(Error::Registry { what: "margins" })
+    }
+}
+
+/// Asked before the training, not after it.
+fn check_name(name: &str) -> Result<()> {
+    match names::check(name) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(Error::ModelName { name: names::shown(name), reason }),
+    }
+}
+
+/// Names are forgotten beyond this number.
+const MAX_NAMES: usize = 1024;
+
+struct Resolved {
+    version: Rc<Version>,
+    validity: Validity,
+    /// Whether the answer was the latest one when it was read.
+    latest: bool,
+}
+
+impl Resolved {
+    fn holds_for(&self, snapshot: SnapshotMark) -> bool {
+        self.validity == Validity::now(snapshot)
+            || (self.latest && self.validity.holds_for(snapshot))
+    }
+}
+
+thread_local! {
+    static NAMES: RefCell<BTreeMap<Box<str>, Resolved>> = RefCell::default();
+}
+
+/// The version that `name` or `name@version` means to the current user under the active snapshot.
+/// Raises pgboost's errors for a model that is not there or not to be seen.
+pub(crate) fn resolve(reference: &str) -> Result<Rc<Version>> {
+    invalidation::accept();
+    let Some(snapshot) = SnapshotMark::active() else {
+        return Ok(Rc::new(Registry::find()?.version(reference)?));
+    };
+    let known = NAMES.with_borrow(|names| {
+        let known = names.get(reference).filter(|known| known.holds_for(snapshot));
+        known.map(|known| Rc::clone(&known.version))
+    });
+    match known {
+        Some(version) => Ok(version),
+        None => read(reference, snapshot),
+    }
+}
+
+#[cold]
+fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
+    let registry = Registry::find()?;
+    let tables = registry.tables()?;
+    invalidation::watch(tables.iter().copied());
+    let validity = Validity::now(mark);
+    let version = Rc::new(registry.version(reference)?);
+    let latest = tables.first().is_some_and(|table| SnapshotMark::latest(*table) == mark);
+    NAMES.with_borrow_mut(|names| {
+        if names.len() >= MAX_NAMES {
+            names.clear();
+        }
+        let version = Rc::clone(&version);
+        names.insert(reference.into(), Resolved { version, validity, latest });
+    });
+    Ok(version)
+}

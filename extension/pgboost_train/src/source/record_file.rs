@@ -1,0 +1,219 @@
+//! Rows of a source as records (features, target, weight, bounds, fold) in a temporary file, which is written once;
+//! the trainer reads it as often as libxgboost asks.
+
+use pg_interface::temporary_file::TemporaryFile;
+use row_source::{Field, Row, SourceError};
+use xgboost_ffi::Layout;
+
+use super::columns::{self, Columns, UsedColumn};
+use super::dictionary::{Dictionary, NoCode};
+use crate::error::{Error, Result};
+
+const MAX_CATEGORIES: usize = 65_536;
+const MAX_CLASSES: usize = 4_096;
+
+/// The texts that have been met so far, or those that there may be. The rows for evaluation share them
+/// with those for training.
+pub(crate) struct Dictionaries {
+    /// By the feature's column; nothing for numbers.
+    pub(crate) features: Vec<Option<Dictionary>>,
+    /// Of the target, if it has classes.
+    pub(crate) target: Option<Dictionary>,
+}
+
+impl Dictionaries {
+    pub(crate) fn new(columns: &Columns, classes: bool) -> Dictionaries {
+        let of =
+            |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
+        Dictionaries {
+            features: columns.features.iter().map(of).collect(),
+            target: classes.then(|| Dictionary::new(MAX_CLASSES)),
+        }
+    }
+}
+
+/// Where the parts of a record lie. Where rows are in folds, the number of the fold is the last word.
+pub(crate) fn layout(columns: &Columns, folds: bool) -> Layout {
+    let features = columns.width();
+    let mut next = features + 1;
+    let mut place = |there: bool| {
+        there.then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    let upper = place(columns.label_upper_bound.is_some());
+    let weight = place(columns.weight.is_some());
+    place(folds);
+    Layout {
+        features,
+        label: upper.is_none().then_some(features),
+        bounds: upper.map(|upper| (features, upper)),
+        weight,
+        record: next,
+    }
+}
+
+pub(crate) struct Records<'a> {
+    dictionaries: &'a mut Dictionaries,
+    layout: Layout,
+    record: Vec<f32>,
+    /// The argument of the source, for messages.
+    argument: &'static str,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn new(
+        dictionaries: &'a mut Dictionaries,
+        layout: Layout,
+        argument: &'static str,
+    ) -> Records<'a> {
+        Records { dictionaries, layout, record: vec![0.0; layout.record], argument }
+    }
+
+    /// The record of a row, whose target is this, not NULL; the word of the fold is anything. A group
+    /// has one weight.
+    pub(crate) fn read(
+        &mut self,
+        columns: &Columns,
+        row: Row<'_>,
+        target: Field<'_>,
+        group_weight: Option<f32>,
+    ) -> Result<&mut [f32]> {
+        let target = self.target(columns, target)?;
+        let (features, rest) = self.record.split_at_mut(self.layout.features);
+        let mut places = features;
+        for (column, texts) in columns.features.iter().zip(&mut self.dictionaries.features) {
+            let width = column.width().min(places.len());
+            let (place, others) = std::mem::take(&mut places).split_at_mut(width);
+            places = others;
+            match (row.get(column.position), texts, place) {
+                (None, _, place) => place.fill(f32::NAN),
+                (Some(field), Some(texts), [place]) => {
+                    *place = code(column, self.argument, texts.code(&field.label()), texts)?;
+                }
+                (Some(field), _, [place]) if column.elements.is_none() => {
+                    *place = number(column, field)?;
+                }
+                (Some(field), _, place) => array(column, field, place)?,
+            }
+        }
+        let mut rest = rest.iter_mut();
+        let mut put = |value: f32| {
+            if let Some(place) = rest.next() {
+                *place = value;
+            }
+        };
+        put(target);
+        if let Some(column) = &columns.label_upper_bound {
+            // Nothing is known of the end: the row is censored.
+            put(row.get(column.position).map_or(f32::INFINITY, columns::number));
+        }
+        if self.layout.weight.is_some() {
+            put(group_weight.map_or_else(|| weight(columns, row), Ok)?);
+        }
+        Ok(&mut self.record)
+    }
+
+    fn target(&mut self, columns: &Columns, field: Field<'_>) -> Result<f32> {
+        let column = &columns.target;
+        if let Some(classes) = &mut self.dictionaries.target {
+            let found = classes.code_of_class(&field.label());
+            return code(column, self.argument, found, classes);
+        }
+        let value = number(column, field)?;
+        if value.is_nan() {
+            let what = "is not a number, so it cannot be learned";
+            return Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
+        }
+        Ok(value)
+    }
+}
+
+pub(crate) fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
+    let Some(column) = &columns.weight else { return Ok(1.0) };
+    let refuse = |what| Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
+    let Some(field) = row.get(column.position) else {
+        return refuse("is null, so it cannot be a weight");
+    };
+    let weight = number(column, field)?;
+    match weight {
+        0.0.. => Ok(weight),
+        _ if weight.is_nan() => refuse("is not a number, so it cannot be a weight"),
+        _ => refuse("is negative, so it cannot be a weight"),
+    }
+}
+
+fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
+    finite(column, columns::number(field))
+}
+
+fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
+    columns::read_elements(&column.name, field, place)?;
+    place.iter().try_for_each(|value| finite(column, *value).map(|_| ()))
+}
+
+fn finite(column: &UsedColumn, value: f32) -> Result<f32> {
+    if value.is_infinite() {
+        return Err(Error::ValueRange { column: column.name.clone() });
+    }
+    Ok(value)
+}
+
+fn code(
+    column: &UsedColumn,
+    argument: &'static str,
+    found: std::result::Result<u32, NoCode>,
+    texts: &Dictionary,
+) -> Result<f32> {
+    let (limit, column) = (texts.limit(), || column.name.clone());
+    match found {
+        Ok(code) => Ok(code as f32),
+        Err(NoCode::Full) => Err(Error::TooManyCategories { column: column(), limit }),
+        Err(NoCode::Unknown) => Err(Error::UnknownCategory { column: column(), argument }),
+    }
+}
+
+/// About as many words are in memory at once.
+const BUFFER_WORDS: usize = 1 << 18;
+
+pub(crate) struct Spool {
+    file: TemporaryFile,
+    rows: u64,
+    buffer: Vec<f32>,
+}
+
+impl Spool {
+    pub(crate) fn new() -> Spool {
+        Spool { file: TemporaryFile::new(), rows: 0, buffer: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, record: &[f32]) -> Result<()> {
+        self.buffer.extend_from_slice(record);
+        self.rows += 1;
+        if self.buffer.len() >= BUFFER_WORDS { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is still in memory, and frees it.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        self.buffer = Vec::new();
+        Ok(())
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The file's path, below the data directory.
+    pub(crate) fn path(&self) -> String {
+        self.file.path()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write(&self.buffer).map_err(SourceError::from)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
