@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import explanations, formats, fresh, grid, inside, rungs, serving
+from bench.report import explanations, formats, fresh, grid, inside, queries, rungs, serving
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -39,6 +39,7 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "ladder.md": (rungs.FILE, rungs.given),
     "serving.md": (serving.FILE, serving.given),
     "fresh.md": (fresh.FILE, fresh.given),
+    "queries.md": (queries.FILE, queries.given),
     "inside-part.md": ("inside.json", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
 }

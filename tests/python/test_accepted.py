@@ -86,17 +86,15 @@ def test_files_are_compared_by_their_library(
         pgboost.push(connection, "file", b"no model")
 
 
-def test_a_file_of_onnx_is_not_compared(connection: psycopg.Connection) -> None:
+def test_a_file_of_a_tree_ensemble_is_not_compared(connection: psycopg.Connection) -> None:
     frame = models.numbers()
     model = ensemble.RandomForestRegressor(**SMALL).fit(frame, models.target(frame))
     pgboost.push(connection, "forest", model)
-    content = pgboost.pull(connection, "forest").SerializeToString()
+    content = pgboost.pull(connection, "forest")
     with pytest.raises(pgboost.UnsupportedModelError, match="check=False"):
-        pgboost.push(connection, "onnx", content)
-    assert pgboost.push(connection, "onnx", content, check=False) == 1
-    names = list(frame.columns)
-    pgboost.push(connection, "onnx", content, check=False, feature_names=names)
-    assert pgboost.verify(connection, "onnx", model, frame)
+        pgboost.push(connection, "file", content)
+    assert pgboost.push(connection, "file", content, check=False) == 1
+    assert pgboost.verify(connection, "file", model, frame)
 
 
 @pytest.mark.parametrize("model", [None, {"no": "model"}, np.arange(3), object], ids=repr)

@@ -168,17 +168,6 @@ def test_a_verification_says_what_differs(connection: psycopg.Connection) -> Non
     assert pgboost.verify(connection, "model", other, frame, rtol=found.largest_relative * 1.01)
 
 
-def test_last_digits_of_forests_are_within_the_tolerance(connection: psycopg.Connection) -> None:
-    frame = models.numbers()
-    model = ensemble.RandomForestRegressor(n_estimators=60, random_state=1)
-    pgboost.push(connection, "forest", model.fit(frame, models.target(frame)))
-    found = pgboost.verify(connection, "forest", model, frame)
-    assert found
-    assert found.differing > 0
-    assert "within the tolerance" in str(found)
-    assert not pgboost.verify(connection, "forest", model, frame, rtol=0, atol=0)
-
-
 def test_more_features_than_a_table_has_columns(connection: psycopg.Connection) -> None:
     rows = np.random.default_rng(5).normal(size=(120, 1800)).astype(np.float32)
     model = fitted(pd.DataFrame(rows, columns=[f"x{number}" for number in range(1800)]))

@@ -28,6 +28,11 @@ def test_every_cell_is_beside_its_own_call(tmp_path: Path) -> None:
     assert "beside lightgbm 8.0, shap 1.2, xgboost 9.1." in text
     assert "Libraries were faster in 1 of 6 cells." in text
     assert "2e-07 (xgboost), 4e-07 (shap), 3e-07 (lightgbm) of the largest" in text
-    assert "| model | one row, avx2 | one row, portable | one row, avx2, beside shap | 64 rows, avx2 |" in text
+    assert (
+        "| model | one row, avx2 | one row, portable | one row, avx2, beside shap | 64 rows, avx2 |"
+        in text
+    )
     assert "| xgboost-25x6 | 3.00 | 1.50 | 7.00 | - |" in text
-    assert "| lightgbm-100x31 | 0.50 | 2.00 | - | 150 |\n| median | 1.75 | 1.75 | 7.00 | 150 |" in text
+    assert (
+        "| lightgbm-100x31 | 0.50 | 2.00 | - | 150 |\n| median | 1.75 | 1.75 | 7.00 | 150 |" in text
+    )

@@ -41,8 +41,7 @@ EXPLAIN (COSTS OFF) SELECT town, max(predict('price', area, rooms, age)), sum(ro
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), count(*) FROM homes GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM homes;
 
--- Not a filter that could raise an error for a row that another condition removes, nor one of few rows.
-EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND 100 / id > 5;
+-- Not a condition that need not be tested, one that has effects or a plan, nor one of few rows.
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE town = 'town 1' OR predict('price', area, rooms, age) > 105;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > random();
 -- PostgreSQL 19 names a SubPlan by what it is for.
@@ -57,6 +56,29 @@ SELECT with_subplans($$SELECT id FROM homes WHERE predict('price', area, rooms, 
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND id = 77;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 LIMIT 5;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', 60, 2, 1) > 105;
+-- Arguments, conditions and inputs that can fail: below who asks for all rows.
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND 100 / id > 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), generate_series(1, 2) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE 100 / id > 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM homes;
+SELECT with_subplans($$SELECT predict('price', area, rooms, (SELECT max(tax) FROM towns WHERE towns.town = homes.town)) FROM homes$$);
+EXPLAIN (COSTS OFF) SELECT area FROM homes WHERE 100 / id > 5 AND predict('price', area, rooms, age) > 105 LIMIT 500;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM homes LIMIT 500;
+-- In a join's filter, in HAVING, of aggregates, of window functions, and in the arguments of each.
+EXPLAIN (COSTS OFF) SELECT id FROM homes JOIN towns USING (town) WHERE predict('price', area, tax, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id FROM homes LEFT JOIN towns USING (town) WHERE predict('price', area, tax, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id FROM homes LEFT JOIN towns ON homes.town = towns.town AND predict('price', area, tax, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id FROM homes JOIN towns USING (town) WHERE predict('price', area, rooms, age) > 105;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT id % 500, predict('price', avg(area), count(*), 1) FROM homes GROUP BY 1 HAVING predict('price', avg(area), count(*), 1) > 105;
+EXPLAIN (COSTS OFF) SELECT predict('price', lag(area) OVER (ORDER BY id), rooms, 1) FROM homes;
+EXPLAIN (COSTS OFF) SELECT avg(predict('price', area, rooms, age)) OVER (PARTITION BY town) FROM homes;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT unnest(predict_array('price', area, rooms, age)) FROM homes;
+EXPLAIN (COSTS OFF) SELECT (predict_array('price', area, rooms, age))[1], (predict_array('price', area, rooms, age))[1:1], greatest(predict('price', area, rooms, age), 0) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', to_jsonb(s)), predict('price', s) FROM (SELECT area * 2 AS area, rooms, age FROM homes) AS s;
+EXPLAIN (COSTS OFF) WITH s AS MATERIALIZED (SELECT id / 2 AS half, predict('price', area, 100 / (rooms + 1), age) AS p FROM homes) SELECT sum(p) FROM s WHERE predict('price', half, 1, 1) > 105;
+-- Who looks for one row reads one at a time. Not in a statement with volatile functions.
+EXPLAIN (COSTS OFF) SELECT EXISTS (SELECT FROM homes WHERE 100 / (id + 1) > 5 AND predict('price', area, rooms, age) > 105);
+EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM (SELECT *, random() AS r FROM homes OFFSET 0) AS s WHERE r < 0.5;
 -- Not where a row may not be evaluated, or evaluated again, or where reading ahead could do harm.
 EXPLAIN (COSTS OFF) SELECT CASE WHEN id > 5 THEN predict('price', area, rooms, age) END FROM homes;
 EXPLAIN (COSTS OFF) SELECT coalesce(area, predict('price', area, rooms, age)), id > 5 AND predict('price', area, rooms, age) > 5 FROM homes;
@@ -68,12 +90,8 @@ EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, tax, age) FROM
 EXPLAIN (COSTS OFF) DELETE FROM homes USING towns WHERE homes.town = towns.town RETURNING predict('price', area, rooms, age);
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), random() FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE random() < 0.5;
-EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), generate_series(1, 2) FROM homes;
-EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE 100 / id > 5;
-EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict(town, area, rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict(NULL, area, rooms, age) FROM homes;
-SELECT with_subplans($$SELECT predict('price', area, rooms, (SELECT max(tax) FROM towns WHERE towns.town = homes.town)) FROM homes$$);
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE id = 5;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes LIMIT 50;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM (SELECT * FROM homes ORDER BY town OFFSET 0) AS h LIMIT 100;
@@ -363,5 +381,5 @@ ANALYZE named;
 EXPLAIN (COSTS off) SELECT predict(model, area, 3, 1) FROM named;
 EXPLAIN (COSTS off) SELECT sum(predict(model, area, 3, 1)) FROM named;
 EXPLAIN (COSTS off) SELECT area FROM named WHERE predict(model, area, 3, 1) > 100;
--- Not where making the name can fail.
+-- Also where making the name can fail.
 EXPLAIN (COSTS off) SELECT predict(model || '@' || (1 / area)::text, area, 3, 1) FROM named;

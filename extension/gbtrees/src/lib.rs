@@ -37,7 +37,7 @@
 //!
 //! `unsafe` is confined to the reader of compiled models and to the kernels.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, unreachable_pub)]
 #![cfg_attr(
     not(all(feature = "catboost", feature = "lightgbm", feature = "onnx", feature = "xgboost")),
     allow(

@@ -1,4 +1,4 @@
-//! How large a model may be.
+//! How large a model may be, and room for what is made of it.
 //!
 //! A model is untrusted until it has been checked, so every size that it declares is compared with
 //! these limits before memory is taken for it. The defaults are far above what XGBoost users train

@@ -4,7 +4,7 @@
 //! text per thread for errors. A predictor borrows its model, which C must free last. No panic crosses the
 //! border, since the library has none.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, unreachable_pub)]
 #![allow(unsafe_code, reason = "C hands over pointers")]
 
 use std::cell::RefCell;

@@ -29,7 +29,7 @@ const ONE_SPLIT: &str = r#"{
 
 fn last_error() -> String {
     // SAFETY: it is ended by a zero, or the library has a fault.
-    unsafe { CStr::from_ptr(gbtrees_last_error()) }.to_str().unwrap().to_owned()
+    unsafe { CStr::from_ptr(gbtrees_last_error()) }.to_string_lossy().into_owned()
 }
 
 /// A model, and what is done with it.

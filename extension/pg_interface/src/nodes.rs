@@ -68,16 +68,45 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// An aggregate's arguments, and the condition of its FILTER; none of another node.
+    /// The arguments of an aggregate or a window function, and the condition of its FILTER; none of another
+    /// node.
     pub fn as_aggregate(self) -> (Vec<Expr<'p>>, Option<Expr<'p>>) {
-        if self.tag() != NodeTag::T_Aggref {
-            return (Vec::new(), None);
-        }
-        // SAFETY: the node is an aggregate; its children are expressions that belong to it.
+        // SAFETY: the node is read by its tag; its parts are expressions that belong to it.
         unsafe {
-            let aggregate = self.node.cast::<pg_sys::Aggref>();
-            let filter = (*aggregate).aggfilter.cast::<pg_sys::Node>();
-            (Expr::all((*aggregate).args), (!filter.is_null()).then(|| Expr::new(filter)))
+            let (arguments, filter) = match self.tag() {
+                NodeTag::T_Aggref => {
+                    let aggregate = self.node.cast::<pg_sys::Aggref>();
+                    ((*aggregate).args, (*aggregate).aggfilter)
+                }
+                NodeTag::T_WindowFunc => {
+                    let function = self.node.cast::<pg_sys::WindowFunc>();
+                    ((*function).args, (*function).aggfilter)
+                }
+                _ => return (Vec::new(), None),
+            };
+            let filter = filter.cast::<pg_sys::Node>();
+            (Expr::all(arguments), (!filter.is_null()).then(|| Expr::new(filter)))
+        }
+    }
+
+    /// Whether it takes elements or parts out of a value.
+    pub fn is_fetch(self) -> bool {
+        // SAFETY: the node is valid and is read by its tag.
+        unsafe {
+            self.tag() == NodeTag::T_SubscriptingRef
+                && (*self.node.cast::<pg_sys::SubscriptingRef>()).refassgnexpr.is_null()
+        }
+    }
+
+    /// Whether it takes elements out of a value and never fails.
+    pub fn is_leakproof_fetch(self) -> bool {
+        // SAFETY: the node is a subscript, whose container's type has routines.
+        unsafe {
+            self.is_fetch() && {
+                let container = (*self.node.cast::<pg_sys::SubscriptingRef>()).refcontainertype;
+                let routines = pg_sys::getSubscriptingRoutines(container, std::ptr::null_mut());
+                routines.as_ref().is_some_and(|routines| routines.fetch_leakproof)
+            }
         }
     }
 
@@ -225,6 +254,14 @@ pub enum StoredText {
     Null,
     /// It is known when the expression is evaluated.
     Other,
+}
+
+/// A function's name, with its arguments' types, as a message has it.
+pub fn function_name(function: Oid) -> String {
+    // SAFETY: takes any OID; returns a string that ends in a NUL, in this statement's memory.
+    unsafe {
+        std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned()
+    }
 }
 
 /// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.

@@ -60,6 +60,18 @@ pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
+/// Whether the client gets DEBUG1 messages. Without a guard, as planning each statement asks for it.
+pub fn is_debugged() -> bool {
+    // SAFETY: a variable of the backend, which has one thread.
+    unsafe { pgrx::pg_sys::client_min_messages <= pgrx::pg_sys::DEBUG1 as i32 }
+}
+
+/// Sends a message to a client that asks for DEBUG1 messages.
+pub fn debug(message: &str) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, message.to_owned(), "pgboost").report(PgLogLevel::DEBUG1);
+}
+
 /// Sends a warning to the client: programs that drop notices show it.
 pub fn warning_with(message: &str, detail: &str, hint: &str) {
     let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");

@@ -14,8 +14,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
     CurrentMemoryContext, ExprContext, ExprState, FunctionCallInfo, JsonbContainer, JsonbValue,
-    MemoryContext, MemoryContextCallback, Oid, PlanState, ProjectionInfo, Snapshot, TupleTableSlot,
-    varlena,
+    MemoryContext, MemoryContextCallback, Oid, PlanState, ProjectionInfo, QueryDesc, ScanDirection,
+    Snapshot, TupleTableSlot, varlena,
 };
 
 // Functions that cannot raise an error.
@@ -63,6 +63,17 @@ unsafe extern "C-unwind" {
     pub fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
     /// A value's own bytes, wherever they are (fmgr.c).
     pub fn pg_detoast_datum_copy(datum: *mut varlena) -> *mut varlena;
+    /// Runs a statement that has begun (execMain.c).
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    pub fn standard_ExecutorRun(
+        query: *mut QueryDesc,
+        direction: ScanDirection::Type,
+        count: u64,
+        once: bool,
+    );
+    /// The same.
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
+    pub fn standard_ExecutorRun(query: *mut QueryDesc, direction: ScanDirection::Type, count: u64);
 }
 
 const OWNS_MEMORY: u16 = pgrx::pg_sys::TTS_FLAG_SHOULDFREE as u16;

@@ -16,12 +16,14 @@ from .errors import PredictionsDifferError
 class Tolerance:
     """How far a number may be from Python's: `atol + rtol * abs(number)`, as in `numpy.isclose`.
 
-    `scaled` is an `atol` in units of the model's largest prediction.
+    `scaled` is an `atol` in units of the model's largest prediction. Classes whose values differ by at
+    most `tie` may be taken for each other.
     """
 
     rtol: float = 0.0
     atol: float = 0.0
     scaled: float = 0.0
+    tie: float = 0.0
 
     def of(self, values: Any) -> Any:
         """The tolerance of each number."""
@@ -144,7 +146,7 @@ def _tied(expected: Any, found: Sequence[str], theirs: Predictions, tolerance: T
 
     if tolerance == EXACT:
         return np.zeros(len(expected), bool)
-    margin = 2 * tolerance.of(expected).max(axis=1)
+    margin = 2 * tolerance.of(expected).max(axis=1) + tolerance.tie
     if expected.shape[1] == 1:
         return np.abs(expected[:, 0] - theirs.cut) <= margin
     place = {label: index for index, label in enumerate(theirs.labels)}

@@ -119,9 +119,10 @@ def _require_same(  # noqa: PLR0913, PLR0917 (what push has)
 
 def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> ModelFile:
     """The file with the functions of the object that its library makes of it."""
-    if file_format.startswith("onnx"):
+    if file_format.startswith(("onnx", "tree ensemble")):
         raise UnsupportedModelError(
-            "a file of ONNX is not compared here: push the model of scikit-learn, or pass check=False"
+            f"a file of the format {file_format} is not compared here: push the model's object, or pass"
+            " check=False"
         )
     try:
         return model_file(_object(file_format, file.content), rounds)
@@ -156,7 +157,8 @@ def models(connection: Connection[Any] | str) -> list[Version]:
 
 
 def pull(connection: Connection[Any] | str, model: str) -> Any:
-    """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`.
+    """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`; the bytes
+    of a tree ensemble.
 
     `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
     model can have its bytes.
@@ -188,6 +190,8 @@ def _object(file_format: str, content: bytes) -> Any:
             path = Path(directory, "model")
             path.write_bytes(content)
             return import_module("catboost").CatBoost().load_model(str(path), format=kind)
+    if library == "tree":
+        return content
     if library == "onnx":
         return import_module("onnx").load_from_string(content)
     raise UnsupportedModelError(f"no Python library is known for the format {file_format!r}")

@@ -129,7 +129,6 @@ impl<'m> Predictor<'m> {
         self.check(rows, out.len(), width)?;
         let row = self.row.get_or_insert_with(|| Scratch::new(compiled));
         for (index, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
-            if index.is_multiple_of(EXPLAINED) {}
             let features = features(rows, compiled, &(index..index + 1), &mut self.features);
             compiled.leaves(row, features, out)?;
         }
@@ -243,7 +242,7 @@ fn features<'f, T: Number>(
 
 fn zeros<M: Margin>(rows: usize, width: usize) -> Result<Vec<M>> {
     let mut out = Vec::new();
-    let count = rows.checked_mul(width).unwrap_or(usize::MAX);
+    let count = rows.saturating_mul(width);
     out.try_reserve_exact(count).map_err(|_| {
         Error::new(ErrorKind::OutOfMemory, format!("out of memory for {rows} rows of results"))
     })?;

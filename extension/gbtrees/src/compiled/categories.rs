@@ -1,8 +1,10 @@
-//! The category dictionaries in a compiled model: from a value to the code that the model was trained with.
+//! Lists of text, and the category dictionaries that are made of them: from a value to the code that the
+//! model was trained with.
 //!
-//! Values lie in the order of their codes; beside them lie the codes in the order of their values, so
-//! that a look-up is a binary search. Numbers are kept as bits: integers as i64, floating point as
-//! f64 with -0.0 turned into 0.0.
+//! A section of text is a count n, then n + 1 ascending offsets as u32, then the UTF-8 of all texts
+//! without anything between them. Values of a dictionary lie in the order of their codes, and a second list
+//! has the codes in the order of their values, so that a look-up is a binary search. Numbers are kept as
+//! bits: integers as i64, floating point as f64 with -0.0 turned into 0.0.
 
 use std::cmp::Ordering;
 
@@ -37,7 +39,12 @@ pub struct CategoryView<'a> {
     sorted: &'a [u32],
     numbers: &'a [u64],
     words: TextList<'a>,
+    /// Whether a value that is none of these has a code, which is the one after the last.
+    open: bool,
 }
+
+/// Added to a dictionary's kind where unknown values have a code.
+pub(crate) const UNKNOWN_CODE: u32 = 1 << 16;
 
 impl<'a> CategoryView<'a> {
     /// The dictionary that a record describes; nothing if it describes none.
@@ -47,10 +54,11 @@ impl<'a> CategoryView<'a> {
         numbers: &'a [u64],
         words: TextList<'a>,
     ) -> Option<Self> {
-        let kind = try_cast(record.kind).ok()?;
+        let open = record.kind & UNKNOWN_CODE != 0;
+        let kind = try_cast(record.kind & !UNKNOWN_CODE).ok()?;
         let first = record.sorted as usize;
         let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
-        Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words })
+        Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words, open })
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -84,8 +92,16 @@ impl<'a> CategoryView<'a> {
         self.numbers[index]
     }
 
-    /// The code of a text, if it is one of the values.
+    /// The code of a text, if it is one of the values or unknown values have a code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
+        self.known_text(text).or(self.unknown())
+    }
+
+    fn unknown(&self) -> Option<u32> {
+        self.open.then_some(self.sorted.len() as u32)
+    }
+
+    fn known_text(&self, text: &str) -> Option<u32> {
         if self.kind == CategoryKind::Hashed {
             return Some(self.code_of_hash(city_hash::hash(text.as_bytes())));
         }
@@ -102,20 +118,29 @@ impl<'a> CategoryView<'a> {
         code.unwrap_or(self.sorted.len() as u32)
     }
 
-    /// The code of a whole number, if it is one of the values.
+    /// The code of a whole number, if it is one of the values or unknown values have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
+        self.known_integer(number).or(self.unknown())
+    }
+
+    fn known_integer(&self, number: i64) -> Option<u32> {
         match self.kind {
             CategoryKind::Text => None,
             CategoryKind::Integer => {
                 self.search(|index| self.number(index).cast_signed().cmp(&number))
             }
-            CategoryKind::Float => self.code_of_float(number as f64),
-            CategoryKind::Hashed => self.code_of_text(&number.to_string()),
+            CategoryKind::Float => self.known_float(number as f64),
+            CategoryKind::Hashed => self.known_text(&number.to_string()),
         }
     }
 
-    /// The code of a floating-point number, if it is one of the values; NaN never is.
+    /// The code of a floating-point number that is not NaN, if it is one of the values or unknown values
+    /// have a code.
     pub fn code_of_float(&self, number: f64) -> Option<u32> {
+        self.known_float(number).or(self.unknown())
+    }
+
+    fn known_float(&self, number: f64) -> Option<u32> {
         // Above this the neighbours of a float are not whole numbers that it could be told from.
         const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
         let number = number + 0.0;
@@ -123,7 +148,7 @@ impl<'a> CategoryView<'a> {
             CategoryKind::Text => None,
             CategoryKind::Integer | CategoryKind::Hashed => (number.fract() == 0.0
                 && number.abs() <= MAX_WHOLE)
-                .then(|| self.code_of_integer(number as i64))?,
+                .then(|| self.known_integer(number as i64))?,
             CategoryKind::Float => {
                 self.search(|index| f64::from_bits(self.number(index)).total_cmp(&number))
             }

@@ -11,7 +11,6 @@
 pub(crate) mod aligned;
 pub(crate) mod categories;
 pub(crate) mod cuts;
-pub(crate) mod key;
 pub(crate) mod records;
 pub(crate) mod sections;
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub(crate) struct OutcomeNode {
     pub(crate) factor: u32,
 }
 
-/// The outcomes to the categorical splits of a feature.
+/// The outcomes of the categorical splits of a feature.
 ///
 /// A line of words per code, then one for what is in no set, and one for missing values.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
@@ -286,4 +286,60 @@ pub(crate) struct Dictionary {
     pub(crate) start: u32,
     /// Index of the first code in the sorted section.
     pub(crate) sorted: u32,
+}
+
+/// The key of a number, which must not be NaN.
+#[inline(always)]
+pub(crate) fn monotone_key(number: f32) -> u32 {
+    // Adding zero turns -0.0 into 0.0 and changes nothing else.
+    let bits = (number + 0.0).to_bits();
+    // Negative numbers: all bits flipped. Others: the sign bit alone.
+    let flip = (bits.cast_signed() >> 31).cast_unsigned() | 0x8000_0000;
+    bits ^ flip
+}
+
+/// The number that has a key, 0.0 for that of both zeros.
+pub(crate) fn number_of_key(key: u32) -> f32 {
+    let flip = if key & 0x8000_0000 == 0 { u32::MAX } else { 0x8000_0000 };
+    f32::from_bits(key ^ flip)
+}
+
+/// The slot that a split on this feature reads.
+pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
+    2 * feature + usize::from(!default_left)
+}
+
+/// The slot that always holds `u32::MAX`, which is below no key.
+pub(crate) fn leaf_slot(num_features: usize) -> usize {
+    2 * num_features
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers in ascending order, from end to end.
+    fn ascending() -> impl Iterator<Item = f32> + Clone {
+        let positive =
+            [1e-45, f32::MIN_POSITIVE, 0.1, 1.0, 1.5, 16_777_216.0, f32::MAX, f32::INFINITY];
+        let negative = positive.into_iter().rev().map(|number| -number);
+        negative.chain([-0.0, 0.0]).chain(positive)
+    }
+
+    #[test]
+    fn keys_are_ordered_as_their_numbers() {
+        for a in ascending() {
+            for b in ascending() {
+                assert_eq!(a < b, monotone_key(a) < monotone_key(b), "{a} and {b}");
+                assert_eq!(a == b, monotone_key(a) == monotone_key(b), "{a} and {b}");
+            }
+            assert_eq!(number_of_key(monotone_key(a)), a);
+        }
+    }
+
+    #[test]
+    fn no_number_has_the_key_of_a_missing_value() {
+        assert!(monotone_key(f32::NEG_INFINITY) > 0);
+        assert!(monotone_key(f32::INFINITY) < u32::MAX);
+    }
 }

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::compiled::aligned::PIECE;
 use crate::compiled::cuts::CutSpan;
-use crate::compiled::key::leaf_slot;
+use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
     CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, SplitRecord,
     TreeSummary, WideNode,
@@ -130,7 +130,7 @@ sections! {
     /// One per output: what its sum begins with.
     BASE_MARGINS: f32,
     CONDITION_COLUMNS: ConditionColumn,
-    /// The thresholds of ranked columns, each column's as a search tree.
+    /// The thresholds of ranked columns, each column's as a search tree in the Eytzinger layout.
     SEARCH_TREES: f32,
     /// Successive groups of tiles, for the evaluation of one row.
     CHUNKS: Chunk,

@@ -1,13 +1,13 @@
 //! Tiles: the upper levels of every tree, laid out for kernels that decide many nodes at once.
 //!
-//! A node asks whether its feature's value is below its threshold, or in its set of categories: its
+//! A node tests whether its feature's value is below its threshold, or in its set of categories: its
 //! *condition*. The nodes of a forest share a few conditions: 100,976 nodes of 500 trees over ten
 //! features have 1,579. A kernel evaluates each condition once for a block of rows, and a tile names
 //! the condition of each node, so that traversal is looking up bits.
 //!
 //! A *condition column* is a feature, the direction of its missing values, and up to [`MAX_RANKS`] of
 //! its thresholds. A value's rank is the number of thresholds that it is not below, so one small
-//! number outcomes all conditions of a column. Where a feature has more thresholds, successive columns
+//! number decides all conditions of a column. Where a feature has more thresholds, successive columns
 //! have them, and one search finds a value's ranks in up to [`MAX_SHARING`] of these. Category codes are
 //! looked up in one bit table per condition.
 //!
@@ -61,7 +61,7 @@ pub(crate) const MIN_SEARCH_LEVELS: u32 = 5;
 /// Codes from here on have no place in a [`CodeTable`].
 pub(crate) const TABLE_CODES: u32 = 8 * CodeTable::NOT_IN_SET as u32;
 
-/// How the conditions of a column are outcome.
+/// How the conditions of a column are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]
 pub(crate) enum ColumnKind {

@@ -6,7 +6,6 @@
 //! files alone is its reader's business.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
-#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,
@@ -116,6 +115,7 @@ impl<'a> Builder<'a> {
             feature_names: parts.feature_names,
             feature_types: parts.feature_types,
             categories: parts.categories,
+            unknown_codes: Vec::new(),
             ranks: parts.ranks,
             class_labels: parts.class_labels,
             attributes: parts.attributes,
@@ -143,6 +143,16 @@ impl<'a> Builder<'a> {
         let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
         self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
         self.model.trees.push(tree);
+        Ok(())
+    }
+
+    /// Says of each feature whether its unknown values have a code.
+    pub(crate) fn set_unknown_codes(&mut self, unknown_codes: Vec<bool>) -> Result<()> {
+        if ![0, self.model.num_features].contains(&unknown_codes.len()) {
+            let message = "the number of features whose unknown values have a code is wrong";
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        self.model.unknown_codes = unknown_codes;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! XGBoost 3.1 and later store them in the model file when it was trained on a data frame with
 //! category columns; CatBoost stores the hashes of those that splits test. Code `i` is the i-th value.
-//! Values are unique, so a look-up has one outcome.
+//! Values are unique, so a look-up has one answer.
 
 use std::collections::HashSet;
 use std::hash::Hash;

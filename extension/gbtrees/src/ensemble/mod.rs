@@ -65,6 +65,9 @@ pub struct Ensemble {
     pub(crate) feature_types: Vec<FeatureType>,
     /// One per feature: the values that its codes stand for, where the file carries them.
     pub(crate) categories: Vec<Option<Categories>>,
+    /// Empty, or one per feature: whether values that are none of its categories have a code, the one
+    /// after the last, as encoders of pipelines see them. Else they are an error, or missing.
+    pub(crate) unknown_codes: Vec<bool>,
     /// Empty, or one list per feature. Where a list is not empty, categorical splits of that feature
     /// test not codes but the rank of a value: how many numbers of the list it is not below. The list
     /// ascends and has the thresholds of all of the feature's splits, all of which are
@@ -135,6 +138,11 @@ impl Ensemble {
     /// For each feature the values that its codes stand for, where the file carries them.
     pub fn categories(&self) -> &[Option<Categories>] {
         &self.categories
+    }
+
+    /// Whether values that are none of a feature's categories have a code: the one after the last.
+    pub fn has_unknown_code(&self, feature: usize) -> bool {
+        self.unknown_codes.get(feature) == Some(&true)
     }
 
     /// The numbers by which values of a feature are ranked; none if its categorical splits test codes.

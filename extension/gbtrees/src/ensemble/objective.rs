@@ -66,12 +66,10 @@ pub enum ClassBy {
 impl Transform {
     /// Whether a library computes it in that precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
-        use Transform::{
-            Ascending, Expectile, Hinge, Isolation, LogOnePlusExp, MeanVariance, SignedSquare,
-        };
+        use Transform::{Ascending, Expectile, Hinge, LogOnePlusExp, MeanVariance, SignedSquare};
         match precision {
             Precision::Single => !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance),
-            Precision::Double => !matches!(self, Hinge | Ascending | Expectile | Isolation),
+            Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
         }
     }
 }
@@ -172,7 +170,7 @@ impl Scaling {
     }
 
     /// A sum, scaled.
-    pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
+    pub(crate) fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
         let bias = self.bias.get(output).copied().unwrap_or(NO_BIAS);
         match precision {
             Precision::Double => sum * self.scale / self.divisor + bias,

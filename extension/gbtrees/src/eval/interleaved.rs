@@ -3,9 +3,9 @@
 //! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
 //! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
-//! deepest. A row's outcomes to categorical splits are looked up before, so that such a split takes
-//! the same step; in a compiled model without outcomes a step asks which kind a split is, the one branch that
-//! is mispredicted. The leaves are handed over in the order of the trees.
+//! deepest. The outcomes of a row's categorical splits are looked up before, so that such a split takes
+//! the same step; in a compiled model without outcomes a step branches on the kind of a split, the one branch
+//! that is mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"

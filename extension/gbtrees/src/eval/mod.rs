@@ -11,7 +11,7 @@ mod batch;
 mod block;
 pub(crate) mod interleaved;
 mod kernel;
-pub mod reference;
+pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
 pub(crate) mod row_keys;

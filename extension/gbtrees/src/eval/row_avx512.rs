@@ -271,6 +271,9 @@ type Below4 = Below<Below3>;
 type Below5 = Below<Below4>;
 
 /// The paths of 64 trees through their upper levels.
+///
+/// # Safety
+/// The processor has the instructions, and the nodes of that many levels are there, the root at 1.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -> __m512i {
     let mut numbers = _mm512_setzero_si512();
@@ -301,6 +304,9 @@ unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -
 
 /// The paths of 64 trees through all levels, of which eight are taken to be there, by those through the
 /// upper.
+///
+/// # Safety
+/// The processor has the instructions, and the blocks of so many trees are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn below(
     blocks: *const NodeBlock,

@@ -1,9 +1,9 @@
-//! The keys of a row, by slot: see [`crate::compiled::key`]; behind them its outcomes to categorical
+//! The keys of a row, by slot: see [`crate::compiled::records`]; behind them its outcomes to categorical
 //! splits, if the compiled model has any: see [`crate::lower::outcomes`].
 #![allow(unsafe_code, reason = "copies outcomes that the compiled model's check has vouched for")]
 
-use crate::compiled::key::{leaf_slot, monotone_key};
 use crate::compiled::records::OutcomeTable;
+use crate::compiled::records::{leaf_slot, monotone_key};
 use crate::compiled::sections::{OUTCOME_TABLES, OUTCOMES, Sections};
 use crate::verified;
 

@@ -15,7 +15,7 @@ use crate::ensemble::{ClassBy, Ensemble, Node, Precision, Task, Transform, Tree}
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::leaf_wise::leaf_wise;
+use crate::random::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
 

@@ -13,9 +13,9 @@ use crate::compiled::sections::{
 };
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
+use crate::explain::ContributionScratch;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
-use crate::explain::scratch::ContributionScratch;
 use crate::explain::split_factors::refill;
 use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, Prepared, pair};
 use crate::quadrature::exact_points;

@@ -9,7 +9,7 @@ use crate::compiled::aligned::StableBytes;
 use crate::compiled::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
-use crate::explain::scratch::ContributionScratch;
+use crate::explain::ContributionScratch;
 use crate::explain::walk::pair;
 use crate::{Cancel, Error, ErrorKind, Limits, Result, verified};
 

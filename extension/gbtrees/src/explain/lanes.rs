@@ -1,4 +1,5 @@
-//! Numbers of f32 that are computed with together, one per row, as arrays or by instructions.
+//! Numbers of f32 that are computed with together, as arrays or by instructions: one per row of a block
+//! ([`Lanes`]), or four points of one row ([`Quad`]).
 //!
 //! Nothing is contracted: a product is rounded before it is added to, so all instructions give the same bits.
 //! A fused operation would save a tenth of the time, and give others.

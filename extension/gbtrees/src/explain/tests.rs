@@ -12,7 +12,7 @@ use crate::eval;
 use crate::eval::{Kernel, Scratch};
 use crate::explain::{ContributionScratch, reference};
 use crate::lower::compile;
-use crate::random::leaf_wise::leaf_wise;
+use crate::random::leaf_wise;
 use crate::random::model::{model, narrowed, rows};
 use crate::random::{Random, Shape};
 

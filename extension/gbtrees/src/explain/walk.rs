@@ -28,7 +28,7 @@
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
 
-use crate::compiled::key::number_of_key;
+use crate::compiled::records::number_of_key;
 use crate::compiled::records::{Leaves, SplitRecord};
 use crate::ensemble::is_in_set;
 use crate::eval::Kernel;

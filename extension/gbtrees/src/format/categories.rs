@@ -45,6 +45,26 @@ fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
             ValueKind::Number => Ok(Value::Number(reader.wide_number()?)),
             _ => Err(fault("strings or numbers")),
         })?;
+    if values.is_empty() {
+        return Err(fault("at least one"));
+    }
+    of_one_type(&values).ok_or_else(|| fault("all strings or all numbers"))
+}
+
+/// The categories of a file: strings or numbers.
+pub(super) fn of_file<'a, R: Reader<'a>>(reader: &mut R) -> Result<Categories> {
+    let values = array(reader, Categories::MAX_CODES, "categories", |reader| {
+        Ok(match reader.kind()? {
+            ValueKind::String => Value::Text(reader.string()?.into_owned()),
+            _ => Value::Number(reader.number()?),
+        })
+    })?;
+    of_one_type(&values).ok_or_else(|| {
+        reader.error(ErrorKind::WrongType, "categories are neither all strings nor all numbers")
+    })
+}
+
+fn of_one_type(values: &[Value]) -> Option<Categories> {
     let text = |value: &Value| match value {
         Value::Text(text) => Some(text.clone()),
         Value::Number(_) => None,
@@ -58,14 +78,10 @@ fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
         Value::Number(Number::Integer(number)) => Some(*number as f64),
         Value::Text(_) => None,
     };
-    if values.is_empty() {
-        return Err(fault("at least one"));
-    }
     let all_text = values.iter().map(text).collect::<Option<_>>().map(Categories::Text);
     all_text
         .or_else(|| values.iter().map(integer).collect::<Option<_>>().map(Categories::Integer))
         .or_else(|| values.iter().map(float).collect::<Option<_>>().map(Categories::Float))
-        .ok_or_else(|| fault("all strings or all numbers"))
 }
 
 #[cfg(test)]

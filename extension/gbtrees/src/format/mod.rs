@@ -20,7 +20,7 @@ mod lightgbm;
 mod onnx;
 mod reader;
 mod sniff;
-#[cfg(feature = "xgboost")]
+mod tree_ensemble;
 mod ubjson;
 #[cfg(feature = "xgboost")]
 mod xgboost;
@@ -66,6 +66,14 @@ pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemb
         Format::XgboostUbjson => {
             let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, cancel), limits)?;
             xgboost::build(file, "xgboost ubjson", limits, cancel)
+        }
+        Format::EnsembleJson => {
+            let mut reader = json::Json::new(bytes, cancel);
+            tree_ensemble::read(&mut reader, "tree ensemble json", limits, cancel)
+        }
+        Format::EnsembleUbjson => {
+            let mut reader = ubjson::Ubjson::new(bytes, cancel);
+            tree_ensemble::read(&mut reader, "tree ensemble ubjson", limits, cancel)
         }
         #[cfg(feature = "lightgbm")]
         Format::LightgbmText => lightgbm::read(bytes, limits, cancel),

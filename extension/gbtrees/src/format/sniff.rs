@@ -2,8 +2,8 @@
 //!
 //! Files that are known and not read are refused by name, so that the user learns what to do.
 
-use crate::format::json;
 use crate::format::reader::Reader;
+use crate::format::{json, ubjson};
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
@@ -12,6 +12,8 @@ pub(super) enum Format {
     XgboostBinary,
     XgboostJson,
     XgboostUbjson,
+    EnsembleJson,
+    EnsembleUbjson,
     LightgbmText,
     Onnx,
 }
@@ -33,7 +35,10 @@ pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
     let start = bytes.iter().position(|byte| !json::is_space(*byte)).unwrap_or(bytes.len());
     match bytes.get(start..).unwrap_or_default() {
         [b'{', b'L' | b'l' | b'I' | b'i' | b'U' | b'#' | b'$', ..] if start == 0 => {
-            Ok(Format::XgboostUbjson)
+            match begins_ensemble(&mut ubjson::Ubjson::new(bytes, cancel))? {
+                true => Ok(Format::EnsembleUbjson),
+                false => Ok(Format::XgboostUbjson),
+            }
         }
         [b'{', ..] => library_of_json(&mut json::Json::new(bytes, cancel)),
         [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
@@ -51,11 +56,21 @@ fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
         match key.as_ref() {
             "ctr_data" | "features_info" | "model_info" | "oblivious_trees" | "scale_and_bias"
             | "trees" => return Ok(Format::CatboostJson),
+            ENSEMBLE => return Ok(Format::EnsembleJson),
             "learner" | "Model" => break,
             _ => reader.skip()?,
         }
     }
     Ok(Format::XgboostJson)
+}
+
+/// The key of a tree ensemble's version. In UBJSON it is the first.
+const ENSEMBLE: &str = "tree_ensemble";
+
+/// Whether the first key is that of a tree ensemble.
+fn begins_ensemble<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
+    let mut object = reader.open_object()?;
+    Ok(reader.next_key(&mut object)?.is_some_and(|key| key == ENSEMBLE))
 }
 
 /// Before a binary model of XGBoost in a memory snapshot of its releases up to 1.2; eight bytes with the

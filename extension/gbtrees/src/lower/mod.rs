@@ -1,7 +1,11 @@
-//! Writing a compiled model.
+//! Lowering: from a checked ensemble to a compiled model.
 //!
-//! The sections are collected first, each as its own list, then laid one after another behind the
-//! header. Nothing in a compiled model depends on addresses, time or hashing order.
+//! `cuts` finds the f32 that kernels compare, `canonical` turns every rule that a library has into one form
+//! of split, `trees` lays nodes out for interleaved traversal, in the `order` in which walks meet them,
+//! `outcomes` looks categorical splits up beforehand, `tiles` lays trees out for kernels that decide many
+//! nodes at once, `points` and `splits` are for explanations. [`compile`] collects the sections of all of
+//! these and hands them to the writer of compiled models. Nothing depends on addresses, time or hashing
+//! order.
 
 pub(crate) mod canonical;
 pub(crate) mod cuts;
@@ -15,7 +19,7 @@ pub(crate) mod trees;
 use std::cmp::Ordering;
 
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::categories::{CategoryKind, text_section};
+use crate::compiled::categories::{CategoryKind, UNKNOWN_CODE, text_section};
 use crate::compiled::records::Dictionary;
 use crate::compiled::sections::*;
 use crate::compiled::writer::Writer;
@@ -49,7 +53,7 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     let tiles = Tiles::collect(&forest, &trees, cancel)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
-    let dictionaries = Dictionaries::collect(model.categories())?;
+    let dictionaries = Dictionaries::collect(model)?;
     let categorical: Vec<u8> = model
         .feature_types()
         .iter()
@@ -162,15 +166,17 @@ pub(crate) struct Dictionaries<'a> {
 
 impl<'a> Dictionaries<'a> {
     /// The dictionaries of a model's features; no record at all if no feature has one.
-    pub(crate) fn collect(features: &'a [Option<Categories>]) -> Result<Self> {
+    pub(crate) fn collect(model: &'a Ensemble) -> Result<Self> {
         let mut all = Dictionaries::default();
-        if features.iter().any(Option::is_some) {
-            features.iter().try_for_each(|categories| all.add(categories.as_ref()))?;
+        if model.categories().iter().any(Option::is_some) {
+            for (feature, categories) in model.categories().iter().enumerate() {
+                all.add(categories.as_ref(), model.has_unknown_code(feature))?;
+            }
         }
         Ok(all)
     }
 
-    fn add(&mut self, categories: Option<&'a Categories>) -> Result<()> {
+    fn add(&mut self, categories: Option<&'a Categories>, has_unknown_code: bool) -> Result<()> {
         let sorted = to_u32(self.sorted.len())?;
         let Some(categories) = categories else {
             self.records.push(Dictionary { kind: 0, count: 0, start: 0, sorted });
@@ -199,7 +205,8 @@ impl<'a> Dictionaries<'a> {
                 (CategoryKind::Hashed, self.push(hashes.iter().map(|hash| (*hash).into())))
             }
         };
-        self.records.push(Dictionary { kind: kind as u32, count, start: to_u32(start)?, sorted });
+        let kind = kind as u32 | if has_unknown_code { UNKNOWN_CODE } else { 0 };
+        self.records.push(Dictionary { kind, count, start: to_u32(start)?, sorted });
         Ok(())
     }
 

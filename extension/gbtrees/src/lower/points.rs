@@ -217,6 +217,46 @@ fn not_taken(share: f64, q: f64) -> f64 {
     share * (1.0 - q)
 }
 
+/// Whether a number can be a cover: a sum of hessians, of rows or of weights.
+fn is_cover(cover: f32) -> bool {
+    cover.is_finite() && cover >= 0.0
+}
+
+/// Whether all nodes have covers. Zeros alone are none, unless there is no split that they would weigh.
+pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool> {
+    let (mut has_splits, mut has_weight) = (false, false);
+    for tree in forest.trees() {
+        for nodes in tree.nodes().chunks(NODES_PER_CHECK) {
+            cancel.check()?;
+            for node in nodes {
+                if let Some(split) = node.split() {
+                    has_splits = true;
+                    has_weight |= split.cover > 0.0;
+                }
+                if !is_cover(node.cover()) {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(has_weight || !has_splits)
+}
+
+/// The share of a split's rows that went to a child.
+///
+/// XGBoost 3.4.1 takes a half where the parent has no cover, and never less than 1e-12
+/// (src/predictor/interpretability/shap.cc): no share is 0, and no weight is lost.
+pub(crate) fn share(child: f32, parent: f32) -> f64 {
+    if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
+}
+
+/// The share of the left child of a split with these children. The two shares add up to 1, whatever the
+/// file says.
+pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
+    let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
+    left / (left + right)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,44 +324,4 @@ mod tests {
         let summary = summary(vec![leaf(3.0, 0.0)], 1);
         assert_eq!((summary.mean, summary.points, summary.splits), (3.0, 1, 0));
     }
-}
-
-/// Whether a number can be a cover: a sum of hessians, of rows or of weights.
-fn is_cover(cover: f32) -> bool {
-    cover.is_finite() && cover >= 0.0
-}
-
-/// Whether all nodes have covers. Zeros alone are none, unless there is no split that they would weigh.
-pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool> {
-    let (mut has_splits, mut has_weight) = (false, false);
-    for tree in forest.trees() {
-        for nodes in tree.nodes().chunks(NODES_PER_CHECK) {
-            cancel.check()?;
-            for node in nodes {
-                if let Some(split) = node.split() {
-                    has_splits = true;
-                    has_weight |= split.cover > 0.0;
-                }
-                if !is_cover(node.cover()) {
-                    return Ok(false);
-                }
-            }
-        }
-    }
-    Ok(has_weight || !has_splits)
-}
-
-/// The share of a split's rows that went to a child.
-///
-/// XGBoost 3.4.1 takes a half where the parent has no cover, and never less than 1e-12
-/// (src/predictor/interpretability/shap.cc): no share is 0, and no weight is lost.
-pub(crate) fn share(child: f32, parent: f32) -> f64 {
-    if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
-}
-
-/// The share of the left child of a split with these children. The two shares add up to 1, whatever the
-/// file says.
-pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
-    let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
-    left / (left + right)
 }

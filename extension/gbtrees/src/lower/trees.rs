@@ -3,10 +3,10 @@
 //! Trees that `kinds` has walked as categorical have wide nodes, others compact nodes where those can
 //! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
 
-use crate::compiled::key::{default_slot, leaf_slot, monotone_key};
 use crate::compiled::records::{
     CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
 };
+use crate::compiled::records::{default_slot, leaf_slot, monotone_key};
 use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};

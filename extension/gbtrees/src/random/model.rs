@@ -79,6 +79,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
         feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
+        unknown_codes: Vec::new(),
         ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: Vec::new(),

@@ -12,7 +12,8 @@ pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> us
         Transform::Identity => {}
         Transform::Logistic => each(margins, |margin| 1.0 / (1.0 + (-margin * slope).exp())),
         Transform::Softmax => softmax(margins),
-        Transform::LogisticMirrored | Transform::SoftmaxSingle | Transform::Isolation => {
+        Transform::Isolation => each(margins, |margin| slope - 2f64.powf(-margin)),
+        Transform::LogisticMirrored | Transform::SoftmaxSingle => {
             in_single(transform, slope, margins);
         }
         Transform::ArgMax => return arg_max(margins),

@@ -16,6 +16,8 @@ pub(crate) struct Batch<'a, 'p> {
     pub(crate) calls: &'a [Expr<'p>],
     /// How many rows are asked of it at most, if that is known.
     pub(crate) limit: Option<f64>,
+    /// Whether it may read only rows that are asked for, since reading one can fail.
+    pub(crate) only_asked: bool,
 }
 
 static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
@@ -55,18 +57,18 @@ impl<'p> Batch<'_, 'p> {
         }
     }
 
-    /// A batch that takes the place of a scan and takes over the scan's conditions, from the first
-    /// on that predicts. What is below is the scan without its filter's effect on how
+    /// A batch that takes the place of a path and takes over the path's conditions, from the first
+    /// on that predicts. What is below is the path without its filter's effect on how
     /// many rows are expected. With `adds_calls` the calls' values are handed on.
-    pub(crate) fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
+    pub(crate) fn testing(&self, path: Path<'p>, adds_calls: bool) -> Path<'p> {
         // SAFETY: the path is valid; the target is a copy.
         unsafe {
-            let scan = scan.as_ptr();
-            let target = pg_sys::copy_pathtarget((*scan).pathtarget);
+            let path = path.as_ptr();
+            let target = pg_sys::copy_pathtarget((*path).pathtarget);
             for call in self.calls.iter().filter(|_| adds_calls) {
                 pg_sys::add_new_column_to_pathtarget(target, call.node().cast());
             }
-            self.path(scan, target, true)
+            self.path(path, target, true)
         }
     }
 
@@ -96,6 +98,7 @@ impl<'p> Batch<'_, 'p> {
             let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
             let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
             let numbers = pg_sys::lappend_int(numbers, tests.into());
+            let numbers = pg_sys::lappend_int(numbers, self.only_asked.into());
             let calls = self.calls.iter().map(|call| call.node());
             (*path).custom_private = nodes::list_of(std::iter::once(numbers.cast()).chain(calls));
             (*path).methods = &raw const METHODS.0;

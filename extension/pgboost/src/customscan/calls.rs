@@ -27,14 +27,9 @@ pub(crate) fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr
     }
 }
 
-/// The parts that are evaluated whenever the expression is; of an aggregate, for every row.
+/// The parts that are evaluated whenever the expression is, for the same row.
 fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
     match kind(expression) {
-        // FILTER's condition comes before the arguments.
-        ExprKind::Aggregate => match expression.as_aggregate() {
-            (_, Some(filter)) => vec![filter],
-            (arguments, None) => arguments,
-        },
         ExprKind::Branching => first_part(expression).into_iter().collect(),
         ExprKind::Plain | ExprKind::Calling | ExprKind::Failing => expression.children(),
         _ => Vec::new(),
@@ -59,13 +54,59 @@ pub(crate) fn predicts_pinned(expression: Expr<'_>) -> bool {
         || expression.children().into_iter().any(predicts_pinned)
 }
 
-/// Collects the calls that aggregates evaluate for every row.
+/// Collects the calls that aggregates and window functions evaluate for every row.
 pub(crate) fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
-    if kind(expression) == ExprKind::Aggregate {
-        unconditional_calls(expression, calls);
-    } else {
+    if kind(expression) != ExprKind::Aggregate {
         expression.children().into_iter().for_each(|part| aggregated_calls(part, calls));
+        return;
     }
+    // FILTER's condition comes before the arguments.
+    let evaluated = match expression.as_aggregate() {
+        (_, Some(filter)) => vec![filter],
+        (arguments, None) => arguments,
+    };
+    evaluated.into_iter().for_each(|part| unconditional_calls(part, calls));
+}
+
+/// Collects the calls that an output evaluates for every row from which it makes a set, or a value.
+pub(crate) fn calls_for_sets<'p>(output: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
+    if output.returns_set() {
+        output.children().into_iter().for_each(|argument| calls_for_sets(argument, calls));
+    } else {
+        unconditional_calls(output, calls);
+    }
+}
+
+/// What an aggregation or a step of window functions must return for these expressions to be computed above
+/// it: what it gets from below, and what it computes itself. Nothing if that is not enough.
+pub(crate) fn returned_for<'p>(
+    expressions: &[Expr<'p>],
+    below: &[Expr<'p>],
+) -> Option<Vec<Expr<'p>>> {
+    fn collect<'p>(
+        expression: Expr<'p>,
+        below: &[Expr<'p>],
+        returned: &mut Vec<Expr<'p>>,
+    ) -> Option<()> {
+        let is_given = || below.iter().any(|output| output.is_same_as(expression));
+        match kind(expression) {
+            ExprKind::Constant | ExprKind::Parameter => {}
+            ExprKind::Aggregate => returned.push(expression),
+            _ if is_given() => returned.push(expression),
+            ExprKind::Column | ExprKind::Placeholder | ExprKind::Other => return None,
+            _ => {
+                for part in expression.children() {
+                    collect(part, below, returned)?;
+                }
+            }
+        }
+        Some(())
+    }
+    let mut returned = Vec::new();
+    for expression in expressions {
+        collect(*expression, below, &mut returned)?;
+    }
+    Some(distinct(returned))
 }
 
 /// Collects the columns that an expression names outside of these calls.
@@ -103,13 +144,18 @@ pub(crate) fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
 pub(crate) fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let Some((_, arguments)) = call.as_call() else { return false };
     let Some((model, features)) = arguments.split_first() else { return false };
-    let can_read = |argument: &Expr<'_>| never_errors(*argument) && is_made_of(*argument, inputs);
+    let can_read = |argument: &Expr<'_>| !argument.is_volatile() && is_made_of(*argument, inputs);
     let by_column = || {
         let is_pinned = prediction(call).is_some_and(|function| function.pinned);
         !is_pinned && !columns_of(&[*model]).is_empty() && can_read(model)
     };
     let named = model.constant_text().is_some() || by_column();
     named && features.iter().all(can_read)
+}
+
+/// Whether the arguments of these calls can be had of every row.
+pub(crate) fn arguments_never_error(calls: &[Expr<'_>]) -> bool {
+    calls.iter().flat_map(|call| varying_arguments(*call)).all(never_errors)
 }
 
 /// A call's arguments that differ from row to row: features, and the model's name.

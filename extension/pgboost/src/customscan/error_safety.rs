@@ -32,8 +32,10 @@ pub(crate) enum ExprKind {
     Failing,
     /// What is evaluated below an outer join, and only handed on above it.
     Placeholder,
-    /// An aggregate of this query level.
+    /// An aggregate of this query level, or a window function.
     Aggregate,
+    /// Runs a plan for each row, which may depend on it.
+    Subquery,
     Other,
 }
 
@@ -63,9 +65,17 @@ pub(crate) fn kind(expression: Expr<'_>) -> ExprKind {
         | NodeTag::T_NullIfExpr
         | NodeTag::T_ScalarArrayOpExpr
         | NodeTag::T_CoerceViaIO => ExprKind::Calling,
-        NodeTag::T_MinMaxExpr | NodeTag::T_CoerceToDomain => ExprKind::Failing,
+        NodeTag::T_SubscriptingRef if expression.is_leakproof_fetch() => ExprKind::Plain,
+        NodeTag::T_SubscriptingRef if expression.is_fetch() => ExprKind::Failing,
+        NodeTag::T_MinMaxExpr
+        | NodeTag::T_CoerceToDomain
+        | NodeTag::T_ArrayCoerceExpr
+        | NodeTag::T_ConvertRowtypeExpr
+        | NodeTag::T_RowCompareExpr
+        | NodeTag::T_SQLValueFunction => ExprKind::Failing,
         NodeTag::T_PlaceHolderVar => ExprKind::Placeholder,
-        NodeTag::T_Aggref => ExprKind::Aggregate,
+        NodeTag::T_Aggref | NodeTag::T_WindowFunc => ExprKind::Aggregate,
+        NodeTag::T_SubPlan | NodeTag::T_AlternativeSubPlan => ExprKind::Subquery,
         _ => ExprKind::Other,
     }
 }
@@ -90,7 +100,7 @@ pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
             none_errors(expression.children())
         }
         ExprKind::Calling => functions_never_fail() && none_errors(expression.children()),
-        ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
+        ExprKind::Failing | ExprKind::Aggregate | ExprKind::Subquery | ExprKind::Other => false,
     }
 }
 
@@ -103,16 +113,20 @@ fn never_fails(function: Oid) -> bool {
         || (is_leakproof(function) && !is_volatile_function(function))
 }
 
-/// Whether the expression can be had from these inputs by what never errors.
+/// Whether the expression can be had from these inputs.
 pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let is_input = || inputs.iter().any(|input| input.is_same_as(expression));
     match kind(expression) {
         ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Column | ExprKind::Placeholder => is_input(),
-        ExprKind::Plain | ExprKind::Branching | ExprKind::Calling => {
+        ExprKind::Plain
+        | ExprKind::Branching
+        | ExprKind::Calling
+        | ExprKind::Failing
+        | ExprKind::Subquery => {
             is_input() || expression.children().into_iter().all(|part| is_made_of(part, inputs))
         }
-        ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
+        ExprKind::Aggregate | ExprKind::Other => is_input(),
     }
 }
 
@@ -123,7 +137,7 @@ pub(crate) fn has_no_effects(expression: Expr<'_>) -> bool {
 }
 
 fn has_no_plan(expression: Expr<'_>) -> bool {
-    !matches!(kind(expression), ExprKind::Aggregate | ExprKind::Other)
+    !matches!(kind(expression), ExprKind::Aggregate | ExprKind::Subquery | ExprKind::Other)
         && expression.children().into_iter().all(has_no_plan)
 }
 
@@ -152,7 +166,12 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
                     reads_ahead(below, first && begins_at_once(path, index, below))
                 })
         }
-        PathKind::Aggregation | PathKind::Opaque | PathKind::Other => false,
+        PathKind::Aggregation
+        | PathKind::RowsScan
+        | PathKind::Window
+        | PathKind::Sets
+        | PathKind::Opaque
+        | PathKind::Other => false,
     }
 }
 

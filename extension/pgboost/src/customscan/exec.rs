@@ -16,6 +16,7 @@ use std::time::Instant;
 use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
+use super::asked::Asked;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::predictor::batch::BatchValidity;
 
@@ -49,6 +50,8 @@ pub(super) struct Node {
     pub(super) ended: bool,
     /// Whether this node has.
     pub(super) end_told: bool,
+    /// How many rows are asked for, if no others may be read, since reading one can fail.
+    pub(super) asked: Option<Asked>,
 }
 
 /// The node of a state, once it has begun.
@@ -65,7 +68,13 @@ impl Node {
         let max = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
         let size = SIZES.get(self.size).copied().unwrap_or(max).min(max);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
+        let size = self.asked.map_or(size, |asked| size.min(self.rows_asked(asked)));
         size.min(self.memory() / self.row_bytes()).max(1)
+    }
+
+    fn rows_asked(&self, asked: Asked) -> usize {
+        // SAFETY: the state is running, and so is its statement.
+        unsafe { asked.rows((*self.output.scan).ss.ps.state, self.expected) }
     }
 
     /// The most rows of a batch.

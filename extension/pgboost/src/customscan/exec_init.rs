@@ -12,6 +12,7 @@ use pgrx::pg_sys::{
 };
 use pgrx::{PgMemoryContexts, pg_guard};
 
+use super::asked;
 use super::call::Call;
 use super::exec::{Node, State};
 use super::given::{self, Given};
@@ -48,8 +49,11 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;
         let mut private = nodes::list_pointers::<List>((*plan).custom_private);
-        let limit =
-            private.next().and_then(|limit| nodes::list_integers(limit).next()).unwrap_or(0);
+        let numbers: Vec<i32> = private
+            .next()
+            .map(|numbers| nodes::list_integers(numbers).collect())
+            .unwrap_or_default();
+        let [limit, only_asked] = numbers[..] else { report::raise(Error::NoRegistry) };
         let given: Vec<Vec<Given>> =
             private.map(|recorded| given::read(nodes::list_integers(recorded))).collect();
         let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - given.len();
@@ -80,6 +84,8 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             rows.keep_names(place);
         }
         let limit = usize::try_from(limit).unwrap_or(0);
+        let statement = (*scan).ss.ps.state;
+        let asked = (only_asked != 0).then(|| asked::of(plan.cast(), (*statement).es_plannedstmt));
         let output = RowOutput {
             plain: plain_projection(scan, inputs, &calls),
             plain_conditions: pg_sys::ExecInitQual(
@@ -103,6 +109,7 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             limit,
             ended: false,
             end_told: false,
+            asked,
         }
     }
 }

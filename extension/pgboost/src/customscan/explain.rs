@@ -1,4 +1,5 @@
-//! What EXPLAIN shows of a batch: the models with their versions, and how large batches become.
+//! What EXPLAIN shows of a batch: the models with their versions, and how large batches become; with VERBOSE
+//! also which rows are read ahead where reading one can fail.
 //! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
 //! that took.
 
@@ -10,6 +11,7 @@ use pg_interface::nodes;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
+use super::asked::Asked;
 use super::call::Call;
 use super::exec;
 use crate::guc;
@@ -36,6 +38,9 @@ pub(super) unsafe extern "C-unwind" fn explain(
         }));
         pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
         integer(c"Batch Size", node.max_batch() as i64, explain);
+        if let Some(asked) = node.asked.filter(|_| (*explain).verbose) {
+            pg_sys::ExplainPropertyText(c"Reads Ahead".as_ptr(), reads_ahead(asked), explain);
+        }
         let instrument = (*state).ss.ps.instrument;
         if (*explain).analyze && !instrument.is_null() {
             let kernel = CString::new(guc::kernel().name()).unwrap_or_default();
@@ -52,6 +57,18 @@ pub(super) unsafe extern "C-unwind" fn explain(
             }
         }
     }
+}
+
+/// Which rows a batch may read where reading one can fail.
+fn reads_ahead(asked: Asked) -> *const std::ffi::c_char {
+    match asked {
+        Asked::All => c"all rows",
+        Asked::AsCaller => c"the rows that are fetched",
+        Asked::WithCaller => c"all rows, if all are fetched",
+        Asked::Limited => c"the rows of LIMIT, if all are fetched",
+        Asked::Fewer => c"no rows, since some may not be asked for",
+    }
+    .as_ptr()
 }
 
 /// # Safety

@@ -12,17 +12,18 @@ use pgrx::pg_guard;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
 
 use super::level::QueryLevel;
-use super::placement;
+use super::{placement, run};
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
-/// Makes PostgreSQL show the finished paths of every query level from now on.
+/// Makes PostgreSQL show the finished paths of every query level from now on, and how many rows are asked for.
 pub(crate) fn install() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
         PREVIOUS = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(upper_paths);
     }
+    run::install();
 }
 
 /// Calls the hook that was there before, whose errors pass through here as through C.

@@ -78,6 +78,35 @@ impl<'p> QueryLevel<'p> {
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
     }
 
+    /// Whether no volatile function is called by this level and those around it, nor in a subquery of an
+    /// expression that is planned by now.
+    pub(crate) fn has_no_effects(&self) -> bool {
+        // SAFETY: the levels are valid, and so are those of the subqueries that are planned.
+        unsafe {
+            let subqueries = nodes::list_pointers((*(*self.root).glob).subroots);
+            let mut levels = self.levels().chain(subqueries);
+            levels.all(|root| !pg_sys::contain_volatile_functions((*root).parse.cast()))
+        }
+    }
+
+    /// The expressions of this level, and those of functions in FROM.
+    pub(crate) fn expressions(&self) -> (Vec<Expr<'p>>, Vec<Expr<'p>>) {
+        // SAFETY: the level is valid, and so are its lists; a null pointer is no expression.
+        unsafe {
+            let query = (*self.root).parse;
+            let parts = [(*query).targetList.cast(), (*query).jointree.cast(), (*query).havingQual];
+            let parts =
+                parts.into_iter().filter(|part| !part.is_null()).map(|part| Expr::new(part));
+            let entries = nodes::list_pointers::<pg_sys::RangeTblEntry>((*query).rtable);
+            let of_functions =
+                entries.filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_FUNCTION);
+            (
+                parts.collect(),
+                of_functions.flat_map(|entry| Expr::all((*entry).functions)).collect(),
+            )
+        }
+    }
+
     /// The part of rows that pass these conditions, as far as the planner knows.
     pub(crate) fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.

@@ -14,6 +14,7 @@
 //! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
 //! have no `unsafe`.
 
+mod asked;
 mod batch_path;
 mod call;
 #[deny(unsafe_code)]
@@ -33,8 +34,11 @@ mod paths;
 #[deny(unsafe_code)]
 mod placement;
 mod plan;
+#[deny(unsafe_code)]
+mod reasons;
 mod row_output;
 mod rows;
+mod run;
 
 pub(crate) use hook::install as install_hook;
 pub(crate) use methods::register;

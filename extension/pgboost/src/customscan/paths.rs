@@ -39,6 +39,12 @@ pub(crate) enum PathKind {
     FunctionScan,
     /// Reads a subquery, which was planned by itself, and tests conditions.
     SubqueryScan,
+    /// Reads a common table expression or constant rows, and tests conditions.
+    RowsScan,
+    /// Computes window functions of the rows below it.
+    Window,
+    /// Makes several rows of one by functions that return sets.
+    Sets,
     /// Sorts, for which it reads everything before the first row is handed out.
     Sort,
     /// Sorts groups that come one after another.
@@ -80,6 +86,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_Path => match (*self.path).pathtype {
                     NodeTag::T_SeqScan => PathKind::Scan,
                     NodeTag::T_FunctionScan => PathKind::FunctionScan,
+                    NodeTag::T_CteScan | NodeTag::T_ValuesScan => PathKind::RowsScan,
                     _ => PathKind::Other,
                 },
                 NodeTag::T_IndexPath => {
@@ -103,11 +110,11 @@ impl<'p> Path<'p> {
                 | NodeTag::T_AppendPath
                 | NodeTag::T_MergeAppendPath
                 | NodeTag::T_LimitPath => PathKind::Transparent,
-                NodeTag::T_GroupPath
-                | T_UniquePath
-                | NodeTag::T_WindowAggPath
-                | NodeTag::T_ModifyTablePath
-                | NodeTag::T_ProjectSetPath => PathKind::Opaque,
+                NodeTag::T_WindowAggPath => PathKind::Window,
+                NodeTag::T_ProjectSetPath => PathKind::Sets,
+                NodeTag::T_GroupPath | T_UniquePath | NodeTag::T_ModifyTablePath => {
+                    PathKind::Opaque
+                }
                 NodeTag::T_CustomPath => {
                     let methods = (*self.path.cast::<pg_sys::CustomPath>()).methods;
                     let is_batch = CStr::from_ptr((*methods).CustomName) == NAME;
@@ -198,7 +205,8 @@ impl<'p> Path<'p> {
                 PathKind::Scan
                 | PathKind::ForeignScan
                 | PathKind::FunctionScan
-                | PathKind::SubqueryScan => {
+                | PathKind::SubqueryScan
+                | PathKind::RowsScan => {
                     let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
                     let parameters = (*self.path).param_info;
                     if !parameters.is_null() {
@@ -211,10 +219,76 @@ impl<'p> Path<'p> {
         }
     }
 
+    /// Those of its conditions that may be tested on the rows that come out of it, in place of there.
+    pub(crate) fn conditions_to_move(self) -> Vec<Expr<'p>> {
+        if self.kind() != PathKind::Join {
+            return self.conditions();
+        }
+        // SAFETY: the path is a join, read by its tag; the lists are those of its conditions.
+        unsafe {
+            let join = self.path.cast::<pg_sys::JoinPath>();
+            let matched = match (*self.path).type_ {
+                NodeTag::T_HashPath => (*self.path.cast::<pg_sys::HashPath>()).path_hashclauses,
+                NodeTag::T_MergePath => (*self.path.cast::<pg_sys::MergePath>()).path_mergeclauses,
+                _ => std::ptr::null_mut(),
+            };
+            // What ON says of an outer join decides which rows match, and not which come out.
+            let is_on = |condition: *mut pg_sys::RestrictInfo| match (*join).jointype {
+                pg_sys::JoinType::JOIN_INNER => false,
+                pg_sys::JoinType::JOIN_LEFT
+                | pg_sys::JoinType::JOIN_RIGHT
+                | pg_sys::JoinType::JOIN_FULL => !(*condition).is_pushed_down,
+                _ => true,
+            };
+            nodes::list_pointers::<pg_sys::RestrictInfo>((*join).joinrestrictinfo)
+                .filter(|condition| !pg_sys::list_member_ptr(matched, (*condition).cast()))
+                .filter(|condition| !is_on(*condition))
+                .map(|condition| Expr::new((*condition).clause.cast()))
+                .collect()
+        }
+    }
+
+    /// Whether a plan may be put on top of each of the two paths that it joins. A merge join goes back in
+    /// the second one.
+    pub(crate) fn joins_any_path(self) -> bool {
+        // SAFETY: the path is read by its tag.
+        unsafe {
+            (*self.path).type_ != NodeTag::T_MergePath || {
+                let join = self.path.cast::<pg_sys::MergePath>();
+                !(*join).innersortkeys.is_null() || (*join).materialize_inner
+            }
+        }
+    }
+
+    /// Whether an aggregation reads all rows before the first comes out.
+    pub(crate) fn reads_all_first(self) -> bool {
+        // SAFETY: the path is read by its tag.
+        unsafe {
+            (*self.path).type_ == NodeTag::T_AggPath
+                && matches!(
+                    (*self.path.cast::<pg_sys::AggPath>()).aggstrategy,
+                    pg_sys::AggStrategy::AGG_PLAIN | pg_sys::AggStrategy::AGG_HASHED
+                )
+        }
+    }
+
     /// Whether it depends on the rows of another path.
     pub(crate) fn is_parameterized(self) -> bool {
         // SAFETY: the path is valid.
         unsafe { !(*self.path).param_info.is_null() }
+    }
+
+    /// Whether it reads rows from where they are stored, and not from other paths.
+    pub(crate) fn is_scan(self) -> bool {
+        matches!(self.kind(), PathKind::Scan | PathKind::ForeignScan)
+    }
+
+    /// Whether it is a scan of a foreign partition that is asked while others are.
+    pub(crate) fn is_async(self) -> bool {
+        // SAFETY: the path is valid and is read by its tag.
+        unsafe {
+            (*self.path).type_ == NodeTag::T_ForeignPath && is_asked_with_others(self.path.cast())
+        }
     }
 
     /// Whether it reads rows of a table.
@@ -223,7 +297,7 @@ impl<'p> Path<'p> {
         unsafe { (*(*self.path).parent).rtekind == pg_sys::RTEKind::RTE_RELATION }
     }
 
-    /// Whether a scan has a condition that is tested once for all of its rows. The planner puts a node on top
+    /// Whether a scan or a join has a condition that is tested once for all of its rows. The planner puts a node on top
     /// of it for that, which computes what the path was to compute before it had a batch
     /// (src/backend/optimizer/plan/createplan.c, `create_gating_plan`).
     pub(crate) fn is_gated(self) -> bool {
@@ -233,6 +307,9 @@ impl<'p> Path<'p> {
                 nodes::list_pointers::<pg_sys::RestrictInfo>(list)
                     .any(|condition| (*condition).pseudoconstant)
             };
+            if self.kind() == PathKind::Join {
+                return gates((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo);
+            }
             let parameters = (*self.path).param_info;
             gates((*(*self.path).parent).baserestrictinfo)
                 || !parameters.is_null() && gates((*parameters).ppi_clauses)
@@ -251,27 +328,34 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Whether the foreign server joins and aggregates nothing, and is not asked while others are: a scan of a
-/// partition that could be asked beside others' could not once a batch is on top of it
-/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+/// Whether the foreign server joins and aggregates nothing, and is not asked while others are.
 ///
 /// # Safety
 /// The path is valid.
 unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
+    // SAFETY: the caller says so.
+    unsafe {
+        let kind = (*(*path).path.parent).reloptkind;
+        kind == pg_sys::RelOptKind::RELOPT_BASEREL
+            || kind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL && !is_asked_with_others(path)
+    }
+}
+
+/// Whether a scan of a partition could be asked while others are, which it could not once a batch is on top of it
+/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+///
+/// # Safety
+/// The path is valid.
+unsafe fn is_asked_with_others(path: *mut pg_sys::ForeignPath) -> bool {
     // SAFETY: the caller says so; a foreign table's relation has the routines of its wrapper.
     unsafe {
         let relation = (*path).path.parent;
-        let (is_table, is_partition) = match (*relation).reloptkind {
-            pg_sys::RelOptKind::RELOPT_BASEREL => (true, false),
-            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL => (true, true),
-            _ => (false, false),
-        };
         let is_async = || {
             let routines = (*relation).fdwroutine;
             let asked = routines.as_ref().and_then(|routines| routines.IsForeignPathAsyncCapable);
             pg_sys::enable_async_append && asked.is_some_and(|asked| asked(path))
         };
-        is_table && !(is_partition && is_async())
+        (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL && is_async()
     }
 }
 

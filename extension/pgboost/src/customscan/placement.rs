@@ -1,27 +1,30 @@
 //! Where predictions are computed in batches: which steps of a plan get a batch below or in place
 //! of them.
 //!
-//! Three shapes are known. Where a row's output is computed and has calls of predict in it, a batch
-//! takes the place of that computation. Where rows are aggregated and an aggregate's argument has
-//! such calls, a batch goes below the aggregation and computes them for it. Where a scan's filter
-//! has them, a batch takes that filter over. PostgreSQL itself then puts the batch's column in place
-//! of every call that is equal to one that the batch computes.
+//! Four shapes are known. Where a row's output is computed and has calls of predict in it, a batch
+//! takes the place of that computation. Where an aggregate, a window function or a function that returns a
+//! set has such calls in its arguments, a batch goes below it and computes them for it. Where the filter of a
+//! scan, a join or an aggregation has them, a batch takes that filter over. PostgreSQL itself then puts the
+//! batch's column in place of every call that is equal to one that the batch computes.
 //!
 //! A query that locks rows, or that changes rows of several tables, may evaluate a row again beside
 //! rows of others, and is left alone as a whole.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use pg_interface::nodes::Expr;
+use pg_interface::report;
 
 use super::batch_path::Batch;
 use super::calls::{
-    aggregated_calls, can_batch, columns_beside, columns_of, distinct, predicts, predicts_pinned,
-    unconditional_calls,
+    aggregated_calls, arguments_never_error, calls_for_sets, can_batch, columns_beside, columns_of,
+    distinct, predicts, predicts_pinned, returned_for, unconditional_calls,
 };
 use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_errors};
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
+use super::reasons;
 use crate::guc;
 
 /// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
@@ -34,12 +37,25 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
     // as if nobody looked. The planner knows of no such limit where a level aggregates; where it
     // sorts, rows that are not asked for may be predicted as well.
     let few = level.row_limit().is_some_and(|limit| limit < MIN_ROWS) && !level.has_order();
+    let tells = report::is_debugged();
     if few || !guc::batch() || level.may_reevaluate_rows() {
+        if tells {
+            reasons::tell(level, few, &[]);
+        }
         return;
     }
-    let mut placement = Placement { level, done: HashMap::new() };
-    let top = Demand { limit: level.row_limit().map(f64::to_bits), may_widen: false };
+    let mut placement = Placement {
+        level,
+        has_no_effects: OnceCell::new(),
+        batched: RefCell::default(),
+        done: HashMap::new(),
+    };
+    let limit = level.row_limit().map(f64::to_bits);
+    let top = Demand { limit, may_widen: false, all: !level.has_limit() };
     level.replace_paths(|path| placement.rewritten(path, top));
+    if tells {
+        reasons::tell(level, few, &placement.batched.into_inner());
+    }
 }
 
 /// What is asked of a path where it stands.
@@ -48,19 +64,28 @@ struct Demand {
     /// The bits of how many rows are asked of it at most, if that is known.
     limit: Option<u64>,
     may_widen: bool,
+    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).
+    all: bool,
 }
 
 impl Demand {
+    const ALL: Demand = Demand { limit: None, may_widen: false, all: true };
+
     fn limit(self) -> Option<f64> {
         self.limit.map(f64::from_bits)
     }
 
-    /// That of a path which is a path's only one below.
+    /// That of what is below a path.
     fn below(self, path: Path<'_>) -> Demand {
         match path.kind() {
-            // All rows are read before the first comes out.
-            PathKind::Sort => Demand { limit: None, may_widen: false },
-            PathKind::Projection | PathKind::Aggregation => Demand { may_widen: true, ..self },
+            PathKind::Sort => Demand::ALL,
+            PathKind::Aggregation if path.reads_all_first() => {
+                Demand { may_widen: true, ..Demand::ALL }
+            }
+            PathKind::Projection | PathKind::Aggregation | PathKind::Window | PathKind::Sets => {
+                Demand { may_widen: true, ..self }
+            }
+            PathKind::Join => Demand { limit: None, may_widen: false, ..self },
             _ => Demand { may_widen: false, ..self },
         }
     }
@@ -68,6 +93,9 @@ impl Demand {
 
 struct Placement<'a, 'p> {
     level: &'a QueryLevel<'p>,
+    has_no_effects: OnceCell<bool>,
+    /// The calls that batches compute.
+    batched: RefCell<Vec<Expr<'p>>>,
     /// Paths share what is below them.
     done: HashMap<(Path<'p>, Demand), Path<'p>>,
 }
@@ -85,27 +113,38 @@ impl<'p> Placement<'_, 'p> {
     }
 
     fn rewrite(&mut self, path: Path<'p>, demand: Demand) -> Path<'p> {
-        let kind = path.kind();
-        match kind {
-            PathKind::Scan => {
+        match path.kind() {
+            PathKind::Scan | PathKind::SubqueryScan | PathKind::RowsScan => {
                 let batch = self.testing(path, demand).or_else(|| self.computing(path, demand));
                 return batch.unwrap_or(path);
             }
             PathKind::ForeignScan => return self.computing(path, demand).unwrap_or(path),
             PathKind::Projection
             | PathKind::Aggregation
+            | PathKind::Window
+            | PathKind::Sets
             | PathKind::Sort
             | PathKind::IncrementalSort
+            | PathKind::Join
             | PathKind::Transparent
             | PathKind::Opaque => {}
             _ => return path,
         }
-        path.replace_below(|below| self.rewritten(below, demand.below(path)));
-        match kind {
+        let below = demand.below(path);
+        if path.kind() != PathKind::Join || path.joins_any_path() {
+            path.replace_below(|path| self.rewritten(path, below));
+        }
+        match path.kind() {
             PathKind::Projection => self.instead_of(path, demand).unwrap_or(path),
-            PathKind::Aggregation => {
-                path.replace_below(|below| self.below_aggregation(path, below));
+            PathKind::Join => self.testing(path, demand).unwrap_or(path),
+            PathKind::Sets => {
+                path.replace_below(|path_below| self.below_sets(path, path_below, below));
                 path
+            }
+            PathKind::Aggregation | PathKind::Window => {
+                path.replace_below(|path_below| self.below_aggregation(path, path_below, below));
+                let batch = self.testing(path, demand).or_else(|| self.computing(path, demand));
+                batch.unwrap_or(path)
             }
             _ => path,
         }
@@ -118,28 +157,33 @@ impl<'p> Placement<'_, 'p> {
         }
         let outputs = projection.outputs();
         let calls = calls_to_batch(computed_calls(&outputs)?, &below.outputs())?;
-        self.can_read(below).then(|| self.batch(below, &calls, demand).instead_of(projection))
+        Some(self.batch(below, &calls, demand)?.instead_of(projection))
     }
 
-    /// A batch that computes what a scan would compute of its columns, as it is to do where its rows
-    /// are put together with those of others.
-    fn computing(&self, scan: Path<'p>, demand: Demand) -> Option<Path<'p>> {
-        if has_few_rows(scan, demand) {
+    /// A batch that computes what a scan, an aggregation or a step of window functions would compute of what
+    /// it has, as a scan is to do where its rows are put together with those of others.
+    fn computing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
+        if has_few_rows(path, demand) {
             return None;
         }
-        let outputs = scan.outputs();
-        let columns = columns_of(&outputs);
-        let calls = calls_to_batch(computed_calls(&outputs)?, &columns)?;
-        if scan.is_gated() || !scan.conditions().into_iter().all(never_errors) {
+        let outputs = path.outputs();
+        let calls = computed_calls(&outputs)?;
+        let columns = columns_for(path, &outputs)?;
+        let calls = calls_to_batch(calls, &columns)?;
+        let never_fails = || path.is_scan() && path.conditions().into_iter().all(never_errors);
+        let only_asked = self.reads_only_asked(demand, &calls, never_fails)?;
+        if path.is_gated() {
             return None;
         }
-        let below = self.level.projected(scan, &columns);
-        Some(self.batch(below, &calls, demand).instead_of(scan))
+        let below = self.level.projected(path, &columns);
+        let level = self.level;
+        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_asked };
+        Some(batch.instead_of(path))
     }
 
-    /// A batch that tests the conditions of a scan which predict, and those that come after them.
-    fn testing(&self, scan: Path<'p>, demand: Demand) -> Option<Path<'p>> {
-        let conditions = scan.conditions();
+    /// A batch that tests the conditions of a path which predict, and those that come after them.
+    fn testing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
+        let conditions = path.conditions_to_move();
         let (tested, others): (Vec<Expr<'p>>, Vec<Expr<'p>>) =
             conditions.iter().copied().partition(|condition| predicts(*condition));
         // PostgreSQL tests the cheapest first, and others for the rows that pass it.
@@ -147,74 +191,116 @@ impl<'p> Placement<'_, 'p> {
             .iter()
             .copied()
             .min_by(|one, other| self.level.cost(*one).total_cmp(&self.level.cost(*other)))?;
-        if scan.is_parameterized() || scan.is_gated() || !scan.reads_table() {
+        if path.is_parameterized() || path.is_gated() {
             return None;
         }
         // The index may be one of these predictions, which then are not tested again.
-        if scan.uses_index() && tested.iter().any(|condition| predicts_pinned(*condition)) {
+        if path.uses_index() && tested.iter().any(|condition| predicts_pinned(*condition)) {
             return None;
         }
-        let outputs = scan.outputs();
-        let columns = columns_of(&[&conditions[..], &outputs].concat());
+        let outputs = path.outputs();
+        let columns = columns_for(path, &[&conditions[..], &outputs].concat())?;
         let mut calls = Vec::new();
         unconditional_calls(first, &mut calls);
         let calls = calls_to_batch(calls, &columns)?;
-        // Others may be tested before, for a row that nobody has asked for, or after.
-        let can_move = tested.iter().all(|condition| has_no_effects(*condition))
-            && others.into_iter().all(never_errors)
-            && outputs.iter().all(|output| has_no_effects(*output));
+        // They may be tested after others.
+        let can_move = tested.iter().all(|condition| has_no_effects_above(*condition, &columns))
+            && outputs.iter().all(|output| has_no_effects_above(*output, &columns));
         if !can_move || columns_of(&calls).is_empty() {
             return None;
         }
         let passing = self.level.selectivity(&tested).max(f64::MIN_POSITIVE);
-        let rows = scan.rows() / passing;
+        let rows = path.rows() / passing;
         let asked = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
         if rows.min(asked) < MIN_ROWS {
             return None;
         }
-        let below = self.level.projected(scan, &columns);
+        // Others may be tested before, for a row that nobody has asked for.
+        let never_fails = || {
+            path.kind() == PathKind::Scan
+                && path.reads_table()
+                && others.into_iter().all(never_errors)
+        };
+        let only_asked =
+            self.reads_only_asked(Demand { limit: None, ..demand }, &calls, never_fails)?;
+        let below = self.level.projected(path, &columns);
         below.set_rows(rows);
-        let batch = Batch { level: self.level, below, calls: &calls, limit: None };
-        Some(batch.testing(scan, demand.may_widen))
+        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_asked };
+        Some(batch.testing(path, demand.may_widen))
     }
 
-    /// What is below an aggregation, or a batch on top of it.
-    fn below_aggregation(&self, aggregation: Path<'p>, below: Path<'p>) -> Path<'p> {
-        let all = Demand { limit: None, may_widen: true };
-        if has_few_rows(below, all) {
-            return below;
-        }
-        let mut evaluated = aggregation.outputs();
-        evaluated.extend(aggregation.conditions());
+    /// What is below an aggregation or a step of window functions, or a batch on top of it.
+    fn below_aggregation(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
+        let mut evaluated = path.outputs();
+        evaluated.extend(path.conditions());
         let mut calls = Vec::new();
         evaluated.iter().for_each(|output| aggregated_calls(*output, &mut calls));
-        let Some(calls) = calls_to_batch(calls, &below.outputs()) else { return below };
-        if !self.can_read(below) {
+        self.with_calls(below, calls, &evaluated, demand).unwrap_or(below)
+    }
+
+    /// What is below a step that makes several rows of one, or a batch on top of it.
+    fn below_sets(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
+        let outputs = path.outputs();
+        let mut calls = Vec::new();
+        outputs.iter().for_each(|output| calls_for_sets(*output, &mut calls));
+        if outputs.iter().any(|output| output.is_volatile()) {
             return below;
         }
+        self.with_calls(below, calls, &outputs, demand).unwrap_or(below)
+    }
+
+    /// A batch on top of a path, which adds the calls to what is evaluated above it.
+    fn with_calls(
+        &self,
+        below: Path<'p>,
+        calls: Vec<Expr<'p>>,
+        evaluated: &[Expr<'p>],
+        demand: Demand,
+    ) -> Option<Path<'p>> {
+        if calls.is_empty() || has_few_rows(below, demand) {
+            return None;
+        }
+        let calls = calls_to_batch(calls, &below.outputs())?;
         let mut columns = Vec::new();
         evaluated.iter().for_each(|output| columns_beside(*output, &calls, &mut columns));
         let is_needed = |output: Expr<'p>| {
             kind(output) != ExprKind::Column
                 || columns.iter().any(|column| column.is_same_as(output))
         };
-        self.batch(below, &calls, all).added(is_needed)
+        Some(self.batch(below, &calls, demand)?.added(is_needed))
     }
 
+    /// A batch on top of a path, if its rows may be read before they are asked for.
     fn batch<'a>(
         &'a self,
         below: Path<'p>,
         calls: &'a [Expr<'p>],
         demand: Demand,
-    ) -> Batch<'a, 'p> {
-        Batch { level: self.level, below, calls, limit: demand.limit() }
-    }
-
-    fn can_read(&self, below: Path<'p>) -> bool {
+    ) -> Option<Batch<'a, 'p>> {
         // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
         // node between the two would not pass that on.
-        let takes_bound_away = self.level.has_limit() && leads_to_sort(below);
-        !takes_bound_away && may_read_ahead(below)
+        if self.level.has_limit() && leads_to_sort(below) || below.is_async() {
+            return None;
+        }
+        let only_asked = self.reads_only_asked(demand, calls, || may_read_ahead(below))?;
+        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_asked })
+    }
+
+    /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that is
+    /// not enough, or never more than one.
+    fn reads_only_asked(
+        &self,
+        demand: Demand,
+        calls: &[Expr<'p>],
+        never_fails: impl FnOnce() -> bool,
+    ) -> Option<bool> {
+        let only_asked = !(arguments_never_error(calls) && never_fails());
+        let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
+        if only_asked && !((demand.all || demand.limit.is_some()) && has_no_effects()) {
+            return None;
+        }
+        self.batched.borrow_mut().extend(calls);
+        Some(only_asked)
     }
 }
 
@@ -225,6 +311,33 @@ fn calls_to_batch<'p>(mut calls: Vec<Expr<'p>>, inputs: &[Expr<'p>]) -> Option<V
         !inputs.iter().any(|input| input.is_same_as(*call)) && can_batch(*call, inputs)
     });
     (!calls.is_empty()).then(|| distinct(calls))
+}
+
+/// What a path must return for these expressions to be computed above it; nothing if it cannot.
+fn columns_for<'p>(path: Path<'p>, expressions: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
+    match path.kind() {
+        PathKind::Aggregation | PathKind::Window => {
+            let [below] = path.below()[..] else { return None };
+            returned_for(expressions, &below.outputs())
+        }
+        PathKind::Join if expressions.iter().any(|it| has_placeholder(*it)) => None,
+        _ => Some(columns_of(expressions)),
+    }
+}
+
+fn has_placeholder(expression: Expr<'_>) -> bool {
+    kind(expression) == ExprKind::Placeholder
+        || expression.children().into_iter().any(has_placeholder)
+}
+
+/// Whether an expression may be evaluated above a path that returns these columns, and later.
+fn has_no_effects_above(expression: Expr<'_>, columns: &[Expr<'_>]) -> bool {
+    columns.iter().any(|column| column.is_same_as(expression))
+        || has_no_effects(expression)
+        || !expression.is_volatile()
+            && kind(expression) != ExprKind::Subquery
+            && kind(expression) != ExprKind::Other
+            && expression.children().into_iter().all(|part| has_no_effects_above(part, columns))
 }
 
 /// Asked first of all, for the sake of queries for one row.

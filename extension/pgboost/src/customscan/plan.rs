@@ -43,7 +43,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
             .next()
             .map(|numbers| nodes::list_integers(numbers.cast()).collect())
             .unwrap_or_default();
-        let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
+        let [limit, tests, only_asked] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
         // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
@@ -62,7 +62,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         }
         (*plan).custom_plans = below;
         (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
-        (*plan).custom_private = private(limit, inputs, &calls);
+        (*plan).custom_private = private([limit, only_asked], inputs, &calls);
         (*plan).methods = methods::scan();
         plan.cast()
     }
@@ -125,22 +125,36 @@ unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
     )
 }
 
-/// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
-/// the scan turned out to be below another plan, that tests them as ever.
+/// Takes from a plan the conditions that it tests on each row, from the first on that predicts. If
+/// the plan turned out to be below another, that tests them as ever.
 ///
 /// # Safety
-/// The plan is valid, and of a scan.
+/// The plan is valid.
 unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
     unsafe {
-        if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
-            return std::ptr::null_mut();
-        }
-        let conditions: Vec<*mut Node> = nodes::list_pointers((*plan).qual).collect();
+        let tested: *mut *mut List = match (*plan).type_ {
+            NodeTag::T_NestLoop | NodeTag::T_HashJoin | NodeTag::T_MergeJoin
+                if (*plan.cast::<pg_sys::Join>()).jointype == pg_sys::JoinType::JOIN_INNER =>
+            {
+                &raw mut (*plan.cast::<pg_sys::Join>()).joinqual
+            }
+            NodeTag::T_NestLoop
+            | NodeTag::T_HashJoin
+            | NodeTag::T_MergeJoin
+            | NodeTag::T_IndexOnlyScan
+            | NodeTag::T_SubqueryScan
+            | NodeTag::T_CteScan
+            | NodeTag::T_ValuesScan
+            | NodeTag::T_Agg => &raw mut (*plan).qual,
+            _ if reads_table_rows(plan) => &raw mut (*plan).qual,
+            _ => return std::ptr::null_mut(),
+        };
+        let conditions: Vec<*mut Node> = nodes::list_pointers(*tested).collect();
         let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
         let first = first.unwrap_or(conditions.len());
         let (kept, taken) = conditions.split_at(first);
-        (*plan).qual = nodes::list_of(kept.iter().copied());
+        *tested = nodes::list_of(kept.iter().copied());
         nodes::list_of(taken.iter().copied())
     }
 }
@@ -160,15 +174,18 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     }
 }
 
-/// How many rows LIMIT asks for, 0 standing for not known, and for each call where its arguments come from.
+/// How many rows LIMIT asks for, 0 standing for not known, and whether only those that are asked for may be
+/// read; and for each call where its arguments come from.
 ///
 /// # Safety
 /// The list is of expressions, the nodes are calls, and all are valid.
-unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut List {
+unsafe fn private(numbers: [i32; 2], inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
-        let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
         let recorded = calls.iter().map(|call| given::recorded(Expr::new(*call), inputs));
-        nodes::list_of(std::iter::once(limit).chain(recorded))
+        let numbers = numbers
+            .into_iter()
+            .fold(std::ptr::null_mut(), |list, number| pg_sys::lappend_int(list, number));
+        nodes::list_of(std::iter::once(numbers).chain(recorded))
     }
 }

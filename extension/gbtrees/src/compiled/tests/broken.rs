@@ -65,7 +65,7 @@ fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
     }
 }
 
-/// The compiled model, which nobody has verified since it was changed, does not outcome, and is refused at
+/// The compiled model, which nobody has verified since it was changed, gives no numbers, and is refused at
 /// opening.
 fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
     assert!(refused(&compiled), "{what}: opened");

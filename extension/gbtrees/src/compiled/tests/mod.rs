@@ -19,7 +19,7 @@ use crate::ensemble::{Ensemble, Task, Transform};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::leaf_wise::leaf_wise;
+use crate::random::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
 

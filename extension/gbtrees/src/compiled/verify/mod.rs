@@ -13,7 +13,7 @@ use bytemuck::checked::try_cast;
 use crate::compiled::COMPILED_MODEL_VERSION;
 use crate::compiled::aligned::ALIGNMENT;
 use crate::compiled::categories::{CategoryView, TextList};
-use crate::compiled::key::leaf_slot;
+use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
     CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode,
 };

@@ -5,7 +5,7 @@
 //! says, nor further below an exit of its tile than the tile's group says: a walk of so many steps ends at a
 //! leaf, and the key of a leaf finds a value.
 
-use crate::compiled::key::leaf_slot;
+use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, SplitRecord, TreeSummary};
 use crate::compiled::sections::*;
 use crate::compiled::tiles::TileGroup;

@@ -1,6 +1,6 @@
-//! The values of a block's features, one after another.
+//! The columns of a block: the values of its features, and what their conditions compare with.
 //!
-//! Rows lie one after another, so that a feature's values lie apart, each in a cache line of its own. Several
+//! Rows lie one after another, so that a feature's values lie apart, each in another cache line. Several
 //! neighbouring features are copied together, while a line is at hand.
 
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};

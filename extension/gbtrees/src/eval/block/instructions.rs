@@ -182,6 +182,9 @@ pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
 }
 
 /// Of numbers of two bits, whether they are at least 0, 1, ... 4.
+///
+/// # Safety
+/// The processor has the instructions.
 #[inline(always)]
 unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
     // SAFETY: the caller's promise is that of the trait.
@@ -189,6 +192,9 @@ unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
 }
 
 /// Of numbers of four bits, whether they are at least 0, 1, ... 16.
+///
+/// # Safety
+/// The processor has the instructions; there are four.
 #[inline(always)]
 unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
     // SAFETY: the caller's promise is that of the trait.

@@ -6,7 +6,7 @@
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
-use crate::compiled::key::leaf_slot;
+use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
 use crate::eval::block::{BLOCK, Rows};

@@ -1,4 +1,4 @@
-//! Blocks of rows, over tiles: bits instead of comparisons.
+//! Blocks of rows, over tiles: bit slicing, which has bits in place of comparisons.
 //!
 //! A block is 512 rows, and one bit per row makes a [`Mask`]. Each condition is evaluated once for the
 //! whole block, which makes one mask. Then a tile is traversed for all rows together: the first bit of
@@ -7,7 +7,7 @@
 //! index of its leaf.
 //!
 //! `evaluate` has the order of things, for every instruction set alike. An instruction set brings a
-//! [`BlockKernel`], a table of functions, in a file of its own. Whoever calls a kernel has a
+//! [`BlockKernel`], a table of functions, in a file for it alone. Whoever calls a kernel has a
 //! [`crate::eval::Kernel`], which there is only where the processor has its instructions.
 #![allow(unsafe_code, reason = "vector instructions")]
 

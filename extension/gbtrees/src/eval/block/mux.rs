@@ -109,6 +109,9 @@ pub(super) unsafe fn walk<B: Instructions, const LEVELS: u32>(
 }
 
 /// The same for part of the rows.
+///
+/// # Safety
+/// As for the whole.
 #[inline(always)]
 unsafe fn walk_part<B: Instructions, const LEVELS: u32>(
     nodes: *const u16,

@@ -89,31 +89,6 @@ pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_found() {
-        for (index, entry) in TABLE.iter().enumerate() {
-            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
-            let info = Info { objective: Some(entry.0.to_owned()), ..Info::default() };
-            let dimensions = if entry.3 == One { 1 } else { 2 };
-            assert_eq!(of(&info, dimensions).unwrap().name(), entry.0);
-        }
-    }
-
-    #[test]
-    fn others_are_refused() {
-        let info = |name: &str| Info { objective: Some(name.to_owned()), ..Info::default() };
-        let kind = |info: &Info, dimensions| of(info, dimensions).unwrap_err().kind();
-        assert_eq!(kind(&info("PythonUserDefinedPerObject"), 1), ErrorKind::Unsupported);
-        assert_eq!(kind(&info("RMSE"), 2), ErrorKind::Parameter);
-        assert_eq!(kind(&info("RMSEWithUncertainty"), 1), ErrorKind::Parameter);
-        assert_eq!(kind(&Info::default(), 1), ErrorKind::MissingKey);
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Classes {
     /// By the number of a label.
@@ -179,4 +154,29 @@ pub(super) fn number<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
         Number::Integer(number) => number as f64,
         Number::Float(number) => number,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, entry) in TABLE.iter().enumerate() {
+            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
+            let info = Info { objective: Some(entry.0.to_owned()), ..Info::default() };
+            let dimensions = if entry.3 == One { 1 } else { 2 };
+            assert_eq!(of(&info, dimensions).unwrap().name(), entry.0);
+        }
+    }
+
+    #[test]
+    fn others_are_refused() {
+        let info = |name: &str| Info { objective: Some(name.to_owned()), ..Info::default() };
+        let kind = |info: &Info, dimensions| of(info, dimensions).unwrap_err().kind();
+        assert_eq!(kind(&info("PythonUserDefinedPerObject"), 1), ErrorKind::Unsupported);
+        assert_eq!(kind(&info("RMSE"), 2), ErrorKind::Parameter);
+        assert_eq!(kind(&info("RMSEWithUncertainty"), 1), ErrorKind::Parameter);
+        assert_eq!(kind(&Info::default(), 1), ErrorKind::MissingKey);
+    }
 }

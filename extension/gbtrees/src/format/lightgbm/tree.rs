@@ -185,24 +185,6 @@ fn around_zero(threshold: f64) -> f64 {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_about_zero_go_where_zero_goes() {
-        let near = [0.0, -0.0, 1e-40, -1e-40, 5e-324, -5e-324, ZERO, -ZERO];
-        let beyond = [ZERO.next_up(), (-ZERO).next_down(), 1.0, -1.0, f64::INFINITY];
-        for threshold in near.into_iter().chain(beyond) {
-            for value in near.into_iter().chain(beyond) {
-                let read = if value.abs() <= ZERO { 0.0 } else { value };
-                let expected = read <= threshold;
-                assert_eq!(value <= around_zero(threshold), expected, "{value:e} <= {threshold:e}");
-            }
-        }
-    }
-}
-
 const BITS: usize = u32::BITS as usize;
 
 fn read_sets(block: &Block<'_>, checks: &mut CancelChecks<'_>) -> Result<Vec<CategorySet>> {
@@ -245,4 +227,22 @@ fn set_index(threshold: f64, count: usize) -> Result<u32> {
         return Err(Error::new(ErrorKind::CategoryRange, message));
     }
     Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_about_zero_go_where_zero_goes() {
+        let near = [0.0, -0.0, 1e-40, -1e-40, 5e-324, -5e-324, ZERO, -ZERO];
+        let beyond = [ZERO.next_up(), (-ZERO).next_down(), 1.0, -1.0, f64::INFINITY];
+        for threshold in near.into_iter().chain(beyond) {
+            for value in near.into_iter().chain(beyond) {
+                let read = if value.abs() <= ZERO { 0.0 } else { value };
+                let expected = read <= threshold;
+                assert_eq!(value <= around_zero(threshold), expected, "{value:e} <= {threshold:e}");
+            }
+        }
+    }
 }

@@ -54,7 +54,7 @@ pub(super) struct Cells {
 
 impl Cells {
     /// The cells of the numbers of one width.
-    pub fn of(test: &Test<'_>, steps: &[Step], width: Precision) -> Cells {
+    pub(super) fn of(test: &Test<'_>, steps: &[Step], width: Precision) -> Cells {
         let mut starts = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             if let Step::Impute { replaced, .. } = step

@@ -36,13 +36,17 @@ pub(super) enum Step {
 
 impl Step {
     /// Nothing if there is no such step: the number may make NaN of others.
-    pub fn arithmetic(operation: Operation, number: f64, precision: Precision) -> Option<Step> {
+    pub(super) fn arithmetic(
+        operation: Operation,
+        number: f64,
+        precision: Precision,
+    ) -> Option<Step> {
         let product = matches!(operation, Operation::Multiply | Operation::Divide);
         let fits = number.is_finite() && !(product && number == 0.0);
         fits.then_some(Step::Arithmetic { operation, number, precision })
     }
 
-    pub fn of(self, value: f64) -> f64 {
+    pub(super) fn of(self, value: f64) -> f64 {
         match self {
             Step::Round => f64::from(value as f32),
             Step::Arithmetic { operation, number, precision: Precision::Double } => match operation
@@ -96,7 +100,7 @@ enum Columns {
 
 impl Table {
     /// Columns of the model's input from one on; as many as there are if the file does not say.
-    pub fn input(start: usize, count: Option<usize>, element: i64) -> Table {
+    pub(super) fn input(start: usize, count: Option<usize>, element: i64) -> Table {
         // Whole numbers stay as they are until something rounds them.
         let steps = if element == element::FLOAT { vec![Step::Round] } else { Vec::new() };
         let columns = match count {
@@ -110,12 +114,12 @@ impl Table {
     }
 
     /// In what an ensemble of these columns compares and adds.
-    pub fn precision(&self) -> Precision {
+    pub(super) fn precision(&self) -> Precision {
         if self.element == element::DOUBLE { Precision::Double } else { Precision::Single }
     }
 
     /// Number of columns, if the file says it.
-    pub fn width(&self) -> Option<usize> {
+    pub(super) fn width(&self) -> Option<usize> {
         match &self.columns {
             Columns::All(_) => None,
             Columns::Each(columns) => Some(columns.len()),
@@ -123,7 +127,7 @@ impl Table {
     }
 
     /// Nothing if there is no such column.
-    pub fn column(&self, index: usize) -> Option<(usize, &[Step])> {
+    pub(super) fn column(&self, index: usize) -> Option<(usize, &[Step])> {
         match &self.columns {
             Columns::All(steps) => Some((index, steps)),
             Columns::Each(columns) => {
@@ -133,7 +137,7 @@ impl Table {
     }
 
     /// The steps of each column, or those of all.
-    pub fn steps(&self) -> impl Iterator<Item = &[Step]> {
+    pub(super) fn steps(&self) -> impl Iterator<Item = &[Step]> {
         let (all, each) = match &self.columns {
             Columns::All(steps) => (Some(steps.as_slice()), [].as_slice()),
             Columns::Each(columns) => (None, columns.as_slice()),
@@ -142,7 +146,7 @@ impl Table {
     }
 
     /// Whether columns are all those of the model's input, in its order.
-    pub fn is_input(&self, features: usize) -> bool {
+    pub(super) fn is_input(&self, features: usize) -> bool {
         match &self.columns {
             Columns::All(_) => true,
             Columns::Each(columns) => {
@@ -153,7 +157,7 @@ impl Table {
     }
 
     /// How many columns the model's input has at least.
-    pub fn sources(&self) -> usize {
+    pub(super) fn sources(&self) -> usize {
         match &self.columns {
             Columns::All(_) => 0,
             Columns::Each(columns) => {
@@ -164,7 +168,7 @@ impl Table {
 
     /// The table after further steps, a list for each column or one for all; nothing if there is
     /// another number of lists.
-    pub fn then(&self, element: i64, lists: &[Vec<Step>]) -> Result<Option<Table>> {
+    pub(super) fn then(&self, element: i64, lists: &[Vec<Step>]) -> Result<Option<Table>> {
         let after = |steps: &[Step], more: &Vec<Step>| {
             let steps = [steps, more].concat();
             check_limit(steps.len(), MAX_STEPS, "steps of a column").map(|()| steps)
@@ -193,7 +197,7 @@ impl Table {
     }
 
     /// Some of the columns; nothing if one is not there.
-    pub fn picked(&self, indices: &[f64], limits: &Limits) -> Result<Option<Table>> {
+    pub(super) fn picked(&self, indices: &[f64], limits: &Limits) -> Result<Option<Table>> {
         check_limit(indices.len(), limits.features, "features")?;
         let column = |index: &f64| {
             let within = *index >= 0.0 && *index < limits.features as f64 && index.fract() == 0.0;
@@ -206,7 +210,7 @@ impl Table {
 
     /// Tables beside one another; nothing if their types differ or the file does not say how wide they
     /// are. A table alone is itself.
-    pub fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
+    pub(super) fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
         let [first, rest @ ..] = tables else { return Ok(None) };
         if rest.is_empty() {
             return Ok(Some((*first).clone()));

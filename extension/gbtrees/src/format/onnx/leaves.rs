@@ -15,7 +15,7 @@ use crate::{ErrorKind, Result};
 
 impl Leaves {
     /// Of an ensemble of one tree that gives one sum of f32; nothing of any other.
-    pub fn of(tree: usize, ensemble: &RawEnsemble) -> Option<Leaves> {
+    pub(super) fn of(tree: usize, ensemble: &RawEnsemble) -> Option<Leaves> {
         let plain = ensemble.precision == Precision::Single
             && ensemble.objective.transform == Transform::Identity
             && ensemble.objective.task == Task::Regression
@@ -35,7 +35,7 @@ impl Leaves {
     }
 
     /// What a node makes of such numbers; nothing if it is not known.
-    pub fn computed(
+    pub(super) fn computed(
         attributes: &mut Attributes<'_, '_, '_, '_>,
         inputs: &[GraphValue<'_>],
     ) -> Result<Option<Leaves>> {

@@ -18,13 +18,13 @@ const MAX_ENTRIES: usize = 4_096;
 
 /// The numbers of ONNX's element types.
 pub(super) mod element {
-    pub const FLOAT: i64 = 1;
-    pub const UINT8: i64 = 2;
-    pub const INT32: i64 = 6;
-    pub const INT64: i64 = 7;
-    pub const STRING: i64 = 8;
-    pub const BOOL: i64 = 9;
-    pub const DOUBLE: i64 = 11;
+    pub(crate) const FLOAT: i64 = 1;
+    pub(crate) const UINT8: i64 = 2;
+    pub(crate) const INT32: i64 = 6;
+    pub(crate) const INT64: i64 = 7;
+    pub(crate) const STRING: i64 = 8;
+    pub(crate) const BOOL: i64 = 9;
+    pub(crate) const DOUBLE: i64 = 11;
 }
 
 /// A ModelProto.
@@ -244,7 +244,7 @@ fn tensor_type(
 impl Tensor<'_> {
     /// The numbers that stand beside the columns of a table, or one for all; nothing of another shape or
     /// type.
-    pub fn row(&self, element: i64) -> Option<&[f64]> {
+    pub(super) fn row(&self, element: i64) -> Option<&[f64]> {
         let (last, others) = match self.shape.as_slice() {
             [] => (1, &[][..]),
             [others @ .., last] => (*last, others),
@@ -342,7 +342,7 @@ pub(super) struct Attributes<'n, 'a, 'i, 'b> {
 }
 
 impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
-    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
         self.node.place.error(kind, message)
     }
 
@@ -350,7 +350,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         self.node.attributes.get(name).copied()
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.node.attributes.contains_key(name)
     }
 
@@ -373,32 +373,32 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         Ok(list.values)
     }
 
-    pub fn integers(&mut self, name: &str) -> Result<Vec<i64>> {
+    pub(super) fn integers(&mut self, name: &str) -> Result<Vec<i64>> {
         self.list(name, 8, |field, list| field.integers(list))
     }
 
-    pub fn texts(&mut self, name: &str) -> Result<Vec<&'a str>> {
+    pub(super) fn texts(&mut self, name: &str) -> Result<Vec<&'a str>> {
         self.list(name, 9, |field, list| list.push(field.text()?))
     }
 
-    pub fn integer(&mut self, name: &str) -> Result<Option<i64>> {
+    pub(super) fn integer(&mut self, name: &str) -> Result<Option<i64>> {
         Ok(self.list(name, 3, |field, list| list.push(field.integer()?))?.pop())
     }
 
-    pub fn float(&mut self, name: &str) -> Result<Option<f64>> {
+    pub(super) fn float(&mut self, name: &str) -> Result<Option<f64>> {
         Ok(self.list(name, 2, |field, list| field.floats(list))?.pop())
     }
 
-    pub fn text(&mut self, name: &str) -> Result<Option<&'a str>> {
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<&'a str>> {
         Ok(self.list(name, 4, |field, list| list.push(field.text()?))?.pop())
     }
 
-    pub fn floats(&mut self, name: &str) -> Result<Vec<f64>> {
+    pub(super) fn floats(&mut self, name: &str) -> Result<Vec<f64>> {
         self.list(name, 7, |field, list| field.floats(list))
     }
 
     /// The numbers of a tensor of one of these element types.
-    pub fn tensor(&mut self, name: &str, elements: &[i64]) -> Result<Vec<f64>> {
+    pub(super) fn tensor(&mut self, name: &str, elements: &[i64]) -> Result<Vec<f64>> {
         let tensors = self.list(name, 5, |field, list| list.push(field.bytes()?))?;
         let Some(message) = tensors.last() else { return Ok(Vec::new()) };
         let tensor = tensor(*message, self.limits, self.checks)?;
@@ -410,7 +410,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
     }
 
     /// Numbers as floats, or as doubles in `NAME_as_tensor`, which only an ensemble of doubles has.
-    pub fn numbers(&mut self, name: &str, double: bool) -> Result<Vec<f64>> {
+    pub(super) fn numbers(&mut self, name: &str, double: bool) -> Result<Vec<f64>> {
         let as_tensor = format!("{name}_as_tensor");
         if !self.has(&as_tensor) {
             return self.floats(name);
@@ -423,7 +423,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
     }
 
     /// That a list has `count` values.
-    pub fn check_length<T>(&self, name: &str, list: &[T], count: usize) -> Result<()> {
+    pub(super) fn check_length<T>(&self, name: &str, list: &[T], count: usize) -> Result<()> {
         if list.len() == count {
             return Ok(());
         }

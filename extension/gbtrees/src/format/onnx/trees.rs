@@ -36,7 +36,7 @@ pub(super) struct Grown {
 }
 
 impl Mode {
-    pub fn of_name(name: &str) -> Result<Mode> {
+    pub(super) fn of_name(name: &str) -> Result<Mode> {
         match name {
             "BRANCH_LEQ" => Ok(Mode::LessOrEqual),
             "BRANCH_LT" => Ok(Mode::Less),
@@ -53,7 +53,7 @@ impl Mode {
     }
 
     /// The mode of a split by its number in `TreeEnsemble`.
-    pub fn of_number(number: f64) -> Result<Mode> {
+    pub(super) fn of_number(number: f64) -> Result<Mode> {
         const MODES: [Mode; 7] = [
             Mode::LessOrEqual,
             Mode::Less,
@@ -84,7 +84,7 @@ pub(super) struct Split<'m> {
 
 impl Split<'_> {
     /// `members` takes the numbers that it asks for; of [`Mode::Member`] they are there.
-    pub fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
+    pub(super) fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
         let feature = u32::try_from(self.feature)
             .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests no feature"))?;
         // `x > t` is where `x <= t` fails, for every number.

@@ -19,20 +19,20 @@ pub(super) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    pub fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         Place::Byte(self.start)
     }
 
-    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
         Error::new(kind, message).at(Place::Byte(self.start))
     }
 
-    pub fn text(&self) -> Result<&'a str> {
+    pub(super) fn text(&self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes)
             .map_err(|_| self.error(ErrorKind::Encoding, "a text is not valid UTF-8"))
     }
 
-    pub fn fields(self) -> Fields<'a> {
+    pub(super) fn fields(self) -> Fields<'a> {
         Fields { rest: self.bytes, end: self.start + self.bytes.len() }
     }
 }
@@ -53,7 +53,7 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Field<'a> {
-    pub fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
         Error::new(kind, message).at(Place::Byte(self.position))
     }
 
@@ -62,18 +62,18 @@ impl<'a> Field<'a> {
         self.error(ErrorKind::WrongType, message)
     }
 
-    pub fn bytes(&self) -> Result<Bytes<'a>> {
+    pub(super) fn bytes(&self) -> Result<Bytes<'a>> {
         match self.value {
             Value::Bytes(bytes) => Ok(bytes),
             _ => Err(self.wrong_type()),
         }
     }
 
-    pub fn text(&self) -> Result<&'a str> {
+    pub(super) fn text(&self) -> Result<&'a str> {
         self.bytes()?.text()
     }
 
-    pub fn integer(&self) -> Result<i64> {
+    pub(super) fn integer(&self) -> Result<i64> {
         match self.value {
             Value::Varint(number) => Ok(number.cast_signed()),
             _ => Err(self.wrong_type()),
@@ -81,7 +81,7 @@ impl<'a> Field<'a> {
     }
 
     /// Adds the integers of a repeated field, packed or one by one.
-    pub fn integers(&self, list: &mut List<'_, '_, i64>) -> Result<()> {
+    pub(super) fn integers(&self, list: &mut List<'_, '_, i64>) -> Result<()> {
         match self.value {
             Value::Varint(number) => list.push(number.cast_signed()),
             Value::Bytes(packed) => {
@@ -97,7 +97,7 @@ impl<'a> Field<'a> {
     }
 
     /// Adds the numbers of a repeated field of f32, packed or one by one.
-    pub fn floats(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
+    pub(super) fn floats(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
         let mut push = |four| list.push(f64::from(f32::from_le_bytes(four)));
         match self.value {
             Value::Four(four) => push(four),
@@ -113,7 +113,7 @@ impl<'a> Field<'a> {
     }
 
     /// Adds the numbers of a repeated field of f64, packed or one by one.
-    pub fn doubles(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
+    pub(super) fn doubles(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
         let mut push = |eight| list.push(f64::from_le_bytes(eight));
         match self.value {
             Value::Eight(eight) => push(eight),
@@ -137,7 +137,7 @@ pub(super) struct List<'l, 'i, T> {
 }
 
 impl<T> List<'_, '_, T> {
-    pub fn push(&mut self, value: T) -> Result<()> {
+    pub(super) fn push(&mut self, value: T) -> Result<()> {
         if self.values.len() == self.limit {
             let message = format!("a list has more values than the limit of {}", self.limit);
             return Err(Error::new(ErrorKind::Limit, message));
@@ -190,7 +190,7 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    pub fn next(&mut self, checks: &mut CancelChecks<'_>) -> Result<Option<Field<'a>>> {
+    pub(super) fn next(&mut self, checks: &mut CancelChecks<'_>) -> Result<Option<Field<'a>>> {
         if self.rest.is_empty() {
             return Ok(None);
         }

@@ -64,26 +64,6 @@ pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_found() {
-        for (index, (name, _)) in objectives().enumerate() {
-            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
-            assert_eq!(named(name).unwrap().0.name(), name);
-        }
-    }
-
-    #[test]
-    fn old_names_are_read_and_unknown_ones_are_not() {
-        assert_eq!(named("reg:linear").unwrap().0.name(), "reg:squarederror");
-        assert_eq!(named("reg:nonsense"), None);
-        assert_eq!(named(""), None);
-    }
-}
-
 /// XGBoost keeps probabilities and distances of expectiles at least this far from 0 (`kRtEps` in
 /// include/xgboost/base.h).
 const EPSILON: f32 = 1e-6;
@@ -138,6 +118,26 @@ fn expectile(scores: &[f32]) -> Vec<f32> {
         distance + (-(-distance).exp_m1()).ln()
     });
     scores.iter().take(1).copied().chain(distances).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, (name, _)) in objectives().enumerate() {
+            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
+            assert_eq!(named(name).unwrap().0.name(), name);
+        }
+    }
+
+    #[test]
+    fn old_names_are_read_and_unknown_ones_are_not() {
+        assert_eq!(named("reg:linear").unwrap().0.name(), "reg:squarederror");
+        assert_eq!(named("reg:nonsense"), None);
+        assert_eq!(named(""), None);
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The tiles of a group of recoded trees.
+//! The tiles of a group of recoded trees, and its compounds: chains of conditions joined by AND and OR.
 
 use crate::Result;
 use crate::compiled::tiles::{
@@ -21,7 +21,7 @@ impl Writer<'_> {
         let first_run = to_u32(self.tiles.compound_runs.len())?;
         let (count, levels) = (group.count as usize, group.levels);
         let mut nodes = vec![0u16; count * tile_nodes(levels)];
-        let mut asked = Vec::new();
+        let mut named = Vec::new();
         for tree in 0..count {
             let index = group.first as usize + tree;
             let (of, form) = (&self.forest.trees()[index], &self.forms[index]);
@@ -32,7 +32,7 @@ impl Writer<'_> {
                 if node.chain.links.is_empty() {
                     nodes[place] = index_of(node.chain.first);
                 } else {
-                    asked.push(Asked { chain: node.chain, by: place });
+                    named.push(NamedChain { chain: node.chain, by: place });
                 }
             });
             let numbers = code.leaves(&boundaries, levels);
@@ -41,7 +41,7 @@ impl Writer<'_> {
             self.cancel.check()?;
         }
         let (runs, words) = (&mut self.tiles.compound_runs, &mut self.tiles.compound_words);
-        collect_compounds(asked, index_of, runs, words, |place, mask| nodes[place] = mask)?;
+        collect_compounds(named, index_of, runs, words, |place, mask| nodes[place] = mask)?;
         self.tiles.nodes.extend(nodes);
         let runs = to_u32(self.tiles.compound_runs.len() - first_run as usize)?;
         self.tiles.codings.push(Coding { first_run, runs });
@@ -49,31 +49,31 @@ impl Writer<'_> {
     }
 }
 
-/// A chain that nodes ask for, and who asks: any number that the caller gives it.
-pub(crate) struct Asked {
+/// A chain, and the place of its node: any number that the caller gives it.
+pub(crate) struct NamedChain {
     pub(crate) chain: Chain,
     pub(crate) by: usize,
 }
 
-/// Appends the runs of a group's compounds and their words. Calls `outcome` with who asks for a compound, and
+/// Appends the runs of a group's compounds and their words. Calls `put_mask` with the place that a chain is for, and
 /// the index of its mask.
 fn collect_compounds(
-    mut compounds: Vec<Asked>,
+    mut compounds: Vec<NamedChain>,
     index_of: impl Fn(Condition) -> u16,
     runs: &mut Vec<CompoundRun>,
     words: &mut Vec<u16>,
-    mut outcome: impl FnMut(usize, u16),
+    mut put_mask: impl FnMut(usize, u16),
 ) -> Result<()> {
     // What compounds of a run have in common.
-    let kind = |asked: &Asked| {
-        let links = &asked.chain.links;
+    let kind = |named: &NamedChain| {
+        let links = &named.chain.links;
         let ops = links.iter().map(|(op, _)| *op);
         let alike = ops.take(if links.len() > CompoundRun::ALIKE { 0 } else { links.len() });
         (links.len(), alike.collect::<Vec<Op>>())
     };
     compounds.sort_by_cached_key(kind);
     // At most as many words of operators as there are operators.
-    reserve(words, compounds.iter().map(|asked| 2 * asked.chain.links.len() + 1).sum())?;
+    reserve(words, compounds.iter().map(|named| 2 * named.chain.links.len() + 1).sum())?;
     let mut mask = MAX_CONDITIONS as u16;
     for run in compounds.chunk_by(|a, b| kind(a) == kind(b)) {
         let ((length, ops), first_word) = (kind(&run[0]), words.len());
@@ -81,13 +81,13 @@ fn collect_compounds(
         if alike {
             words.push(ops.iter().rev().fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or)));
         }
-        for Asked { chain, by } in run {
+        for NamedChain { chain, by } in run {
             words.push(index_of(chain.first));
             words.extend(chain.links.iter().map(|(op, condition)| {
                 let joined = if alike || *op == Op::And { 0 } else { CompoundRun::OR };
                 index_of(*condition) | joined
             }));
-            outcome(*by, mask);
+            put_mask(*by, mask);
             mask += 1;
         }
         runs.push(CompoundRun {

@@ -445,7 +445,7 @@ mod tests {
     use crate::lower::canonical::Forest;
     use crate::lower::cuts::Cuts;
     use crate::random::Shape;
-    use crate::random::leaf_wise::leaf_wise;
+    use crate::random::leaf_wise;
     use crate::random::model::model;
 
     /// Chains are no longer than a tree is high, and together about as many operations as there are nodes,

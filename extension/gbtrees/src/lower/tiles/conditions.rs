@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::compiled::key::{monotone_key, number_of_key};
+use crate::compiled::records::{monotone_key, number_of_key};
 use crate::compiled::tiles::{
     CodeTable, ColumnKind, ConditionColumn, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS,
     MIN_SHARING, TABLE_CODES, TILE_LEVELS,
@@ -334,7 +334,8 @@ fn search_levels(thresholds: usize) -> u32 {
     usize::BITS - thresholds.leading_zeros()
 }
 
-/// The thresholds as a perfect search tree, level by level with the root at 1, filled with infinity.
+/// The thresholds as a perfect search tree in the Eytzinger layout (level by level, the root at 1), filled
+/// with infinity.
 pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
     let mut tree = vec![f32::INFINITY; 1 << levels];
     for level in 0..levels {

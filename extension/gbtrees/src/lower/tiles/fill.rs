@@ -1,4 +1,4 @@
-//! Fills the tile of one tree.
+//! Fills the tile of one tree: node by node, or level by level if the tree is symmetric.
 
 use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};

@@ -1,4 +1,9 @@
-//! The sections that the tiles of a model become.
+//! Tiles: which trees get which form, and the sections that they become.
+//!
+//! What a tile is, is written with its records, in `compiled::tiles`. `conditions` collects what the nodes
+//! of a forest test, each test once; `forms` chooses each tree's form by what a block of rows costs;
+//! `fill` fills the tiles of plain and symmetric trees, `codes` and `coded` those of trees that are recoded,
+//! and `chunks` lays all out once more for the kernel of one row.
 
 pub(crate) mod chunks;
 mod coded;

@@ -1,0 +1,344 @@
+//! Tree ensembles in a documented file of this project, for libraries that have no model file.
+//!
+//! docs/formats.md describes the file for those who write one; the Python package writes scikit-learn's
+//! trees so. It is one JSON object, or the same in UBJSON. Its key `tree_ensemble` is the version of the
+//! description, which is 1. A key that the description does not have is an error, since a misspelled
+//! `threshold` must not become a default.
+//!
+//! Everything that decides a bit is in the file: the types of values and sums, the comparison, where
+//! missing values go, what the sum starts from, and what follows it.
+
+mod tree;
+
+use crate::ensemble::{
+    Builder, Categories, ClassBy, Comparison, Ensemble, EnsembleParts, MissingRule, Objective,
+    Precision, Scaling, Task, Transform, TreeParts, check_limit, in_tree,
+};
+use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::format::sniff::shown;
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
+use tree::{Arrays, Left};
+
+/// The version of the description that is read.
+const VERSION: i64 = 1;
+
+/// How splits compare, as the file says it once for all trees.
+#[derive(Clone, Copy)]
+struct Comparing {
+    comparison: Comparison,
+    missing: MissingRule,
+}
+
+struct File {
+    version: Option<i64>,
+    library_version: [u32; 3],
+    objective: String,
+    task: Option<Task>,
+    transform: Transform,
+    slope: f64,
+    class_by: ClassBy,
+    class_threshold: Option<f64>,
+    class_labels: Vec<String>,
+    num_features: Option<usize>,
+    feature_names: Vec<String>,
+    categories: Vec<Option<Categories>>,
+    unknown_codes: Vec<bool>,
+    value_precision: Precision,
+    sum_precision: Precision,
+    comparing: Comparing,
+    outputs: usize,
+    base: Vec<f64>,
+    scaling: Scaling,
+    trees: Vec<Arrays>,
+    round_starts: Option<Vec<u32>>,
+}
+
+impl Default for File {
+    fn default() -> Self {
+        File {
+            version: None,
+            library_version: [0; 3],
+            objective: String::new(),
+            task: None,
+            transform: Transform::Identity,
+            slope: 1.0,
+            class_by: ClassBy::Margin,
+            class_threshold: None,
+            class_labels: Vec::new(),
+            num_features: None,
+            feature_names: Vec::new(),
+            categories: Vec::new(),
+            unknown_codes: Vec::new(),
+            value_precision: Precision::Double,
+            sum_precision: Precision::Double,
+            comparing: Comparing { comparison: Comparison::LessOrEqual, missing: MissingRule::Nan },
+            outputs: 1,
+            base: Vec::new(),
+            scaling: Scaling::default(),
+            trees: Vec::new(),
+            round_starts: None,
+        }
+    }
+}
+
+/// Reads a file and checks it. `format` is its name for users.
+pub(super) fn read<'a, R: Reader<'a>>(
+    reader: &mut R,
+    format: &'static str,
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<Ensemble> {
+    let mut file = File::default();
+    let mut left = Left::new(limits);
+    object(reader, |reader, key| file.member(reader, key, limits, &mut left))?;
+    reader.finish()?;
+    if file.version.is_none() {
+        return Err(Error::new(ErrorKind::MissingKey, "the file has no key \"tree_ensemble\""));
+    }
+    file.build(format, limits, cancel)
+}
+
+impl File {
+    fn member<'a, R: Reader<'a>>(
+        &mut self,
+        reader: &mut R,
+        key: &str,
+        limits: &Limits,
+        left: &mut Left,
+    ) -> Result<()> {
+        match key {
+            "tree_ensemble" => self.version = Some(version(reader)?),
+            "library_version" => self.library_version = library_version(&reader.string()?),
+            "objective" => self.objective = reader.string()?.into_owned(),
+            "task" => self.task = Some(task(reader)?),
+            "link" => self.transform = transform(reader)?,
+            "slope" => self.slope = real(reader)?,
+            "class_by" => self.class_by = word(reader, key, CLASS_BY)?,
+            "class_threshold" => self.class_threshold = Some(real(reader)?),
+            "class_labels" => self.class_labels = strings(reader, limits.outputs, "class labels")?,
+            "num_features" => self.num_features = Some(size(reader, limits.features, "features")?),
+            "feature_names" => {
+                self.feature_names = strings(reader, limits.features, "feature names")?;
+            }
+            "categories" => {
+                self.categories =
+                    array(reader, limits.features, "features", |reader| categories(reader))?;
+            }
+            "unknown_category" => {
+                self.unknown_codes = array(reader, limits.features, "features", R::boolean)?;
+            }
+            "value_type" => self.value_precision = word(reader, key, PRECISIONS)?,
+            "sum_type" => self.sum_precision = word(reader, key, PRECISIONS)?,
+            "comparison" => self.comparing.comparison = word(reader, key, COMPARISONS)?,
+            "missing" => self.comparing.missing = word(reader, key, MISSING)?,
+            "outputs" => self.outputs = size(reader, limits.outputs, "outputs")?,
+            "base" => self.base = array(reader, limits.outputs, "outputs", real)?,
+            "scale" => self.scaling.scale = real(reader)?,
+            "divisor" => self.scaling.divisor = real(reader)?,
+            "bias" => self.scaling.bias = array(reader, limits.outputs, "outputs", real)?,
+            "trees" => {
+                self.trees =
+                    array(reader, limits.trees, "trees", |reader| Arrays::read(reader, left))?;
+            }
+            "round_starts" => {
+                let starts = array(reader, limits.trees + 1, "rounds", index)?;
+                self.round_starts = Some(starts);
+            }
+            _ => return Err(unknown(reader, key)),
+        }
+        Ok(())
+    }
+
+    fn build(self, format: &'static str, limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
+        let (task, outputs) = (self.task.unwrap_or(Task::Regression), self.outputs);
+        if task == Task::Binary && outputs != 1 || task == Task::Multiclass && outputs < 2 {
+            let message = format!("{outputs} outputs do not fit the task");
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
+        if ![0, outputs].contains(&self.base.len()) {
+            let message = format!("model has {outputs} outputs, but {} bases", self.base.len());
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let probability = matches!(self.transform, Transform::Identity | Transform::Softmax);
+        let one_half = if self.class_by == ClassBy::Value || probability { 0.5 } else { 0.0 };
+        let mut bases = vec![0.0; outputs];
+        bases.iter_mut().zip(&self.base).for_each(|(base, given)| *base = *given);
+        let single = self.sum_precision == Precision::Single;
+        let base_score: Vec<f32> = bases.iter().map(|base| *base as f32).collect();
+        let parts = EnsembleParts {
+            format,
+            version: self.library_version,
+            objective: Objective {
+                name: self.objective,
+                transform: self.transform,
+                slope: self.slope,
+                task,
+                class_by: self.class_by,
+                class_threshold: self.class_threshold.unwrap_or(one_half),
+            },
+            value_precision: self.value_precision,
+            sum_precision: self.sum_precision,
+            base_margin: if single { base_score.clone() } else { vec![0.0; outputs] },
+            base_score,
+            scaling: self.scaling,
+            num_features: self.num_features.unwrap_or(self.feature_names.len()),
+            feature_names: self.feature_names,
+            feature_types: Vec::new(),
+            categories: self.categories,
+            ranks: Vec::new(),
+            class_labels: self.class_labels,
+            attributes: Vec::new(),
+        };
+        let mut builder = Builder::new(parts, limits)?;
+        builder.set_unknown_codes(self.unknown_codes)?;
+        let mut starts = if single { Vec::new() } else { bases };
+        let count = self.trees.len();
+        for (number, arrays) in self.trees.into_iter().enumerate() {
+            let tree = arrays
+                .tree(self.comparing, outputs, cancel)
+                .map_err(|error| in_tree(error, number))?;
+            builder.add_tree(started(tree, &mut starts, outputs), cancel)?;
+        }
+        if starts.iter().any(|base| *base != 0.0) {
+            let message = "an output has a base, but no tree";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        let rounds = self.round_starts.unwrap_or_else(|| (0..=count as u32).collect());
+        builder.finish(rounds)
+    }
+}
+
+/// Adds to the leaves of the first tree of an output what its sum starts from: as 0 plus a number is that
+/// number, this gives the bits of a sum that starts from it.
+fn started(mut tree: TreeParts, starts: &mut [f64], outputs: usize) -> TreeParts {
+    use crate::ensemble::{Node, TreeOutput};
+    match tree.output {
+        TreeOutput::One(output) => {
+            let Some(start) = starts.get_mut(output as usize) else { return tree };
+            for node in &mut tree.nodes {
+                if let Node::Leaf { value, .. } = node {
+                    *value += *start;
+                }
+            }
+            *start = 0.0;
+        }
+        TreeOutput::All => {
+            for vector in tree.leaf_vectors.chunks_mut(outputs) {
+                vector.iter_mut().zip(&*starts).for_each(|(value, start)| *value += start);
+            }
+            starts.fill(0.0);
+        }
+    }
+    tree
+}
+
+const PRECISIONS: &[(&str, Precision)] =
+    &[("float32", Precision::Single), ("float64", Precision::Double)];
+const COMPARISONS: &[(&str, Comparison)] =
+    &[("<=", Comparison::LessOrEqual), ("<", Comparison::Less)];
+const MISSING: &[(&str, MissingRule)] =
+    &[("nan", MissingRule::Nan), ("zero", MissingRule::Zero), ("none", MissingRule::None)];
+const CLASS_BY: &[(&str, ClassBy)] = &[("margin", ClassBy::Margin), ("value", ClassBy::Value)];
+const TASKS: &[(&str, Task)] = &[
+    ("regression", Task::Regression),
+    ("binary", Task::Binary),
+    ("multiclass", Task::Multiclass),
+    ("ranking", Task::Ranking),
+];
+const LINKS: &[(&str, Transform)] = &[
+    ("identity", Transform::Identity),
+    ("logistic", Transform::Logistic),
+    ("softmax", Transform::Softmax),
+    ("exponential", Transform::Exponential),
+    ("isolation", Transform::Isolation),
+];
+
+fn task<'a, R: Reader<'a>>(reader: &mut R) -> Result<Task> {
+    word(reader, "task", TASKS)
+}
+
+fn transform<'a, R: Reader<'a>>(reader: &mut R) -> Result<Transform> {
+    word(reader, "link", LINKS)
+}
+
+/// One of the words that a key may have.
+fn word<'a, R: Reader<'a>, T: Copy>(reader: &mut R, key: &str, words: &[(&str, T)]) -> Result<T> {
+    let found = reader.string()?;
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == found) {
+        return Ok(*value);
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let message = format!("\"{key}\" is \"{}\", not one of: {}", shown(&found), known.join(", "));
+    Err(reader.error(ErrorKind::Parameter, message))
+}
+
+fn unknown<'a, R: Reader<'a>>(reader: &R, key: &str) -> Error {
+    let message = format!("\"{}\" is not a key of a tree ensemble", shown(key));
+    reader.error(ErrorKind::Parameter, message)
+}
+
+fn version<'a, R: Reader<'a>>(reader: &mut R) -> Result<i64> {
+    match reader.integer()? {
+        VERSION => Ok(VERSION),
+        other => {
+            let message = format!("version {other} of tree ensembles is not supported");
+            Err(reader.error(ErrorKind::Unsupported, message))
+        }
+    }
+}
+
+/// `1.7.2` and what begins so; zeros for anything else.
+fn library_version(text: &str) -> [u32; 3] {
+    let mut parts = text.split('.').map(|part| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part.get(..digits).and_then(|digits| digits.parse().ok())
+    });
+    match [parts.next(), parts.next(), parts.next()] {
+        [Some(Some(major)), Some(Some(minor)), patch] => {
+            [major, minor, patch.flatten().unwrap_or_default()]
+        }
+        _ => [0; 3],
+    }
+}
+
+/// A finite number of f64.
+fn real<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
+    let value = match reader.number()? {
+        Number::Integer(value) => value as f64,
+        Number::Float(value) => value,
+    };
+    if value.is_finite() {
+        return Ok(value);
+    }
+    Err(reader.error(ErrorKind::NotFinite, "a number is not finite"))
+}
+
+fn index<'a, R: Reader<'a>>(reader: &mut R) -> Result<u32> {
+    let value = reader.integer()?;
+    u32::try_from(value)
+        .map_err(|_| reader.error(ErrorKind::Number, "an index is negative, or too large for u32"))
+}
+
+fn size<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<usize> {
+    let value = usize::try_from(reader.integer()?).ok().filter(|size| *size > 0);
+    let size =
+        value.ok_or_else(|| reader.error(ErrorKind::Parameter, format!("a model needs {what}")))?;
+    check_limit(size, max, what)?;
+    Ok(size)
+}
+
+fn strings<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<Vec<String>> {
+    array(reader, max, what, |reader| Ok(reader.string()?.into_owned()))
+}
+
+/// The values of a feature in the order of their codes, or null for a number.
+fn categories<'a, R: Reader<'a>>(reader: &mut R) -> Result<Option<Categories>> {
+    if reader.kind()? == ValueKind::Null {
+        reader.skip()?;
+        return Ok(None);
+    }
+    crate::format::categories::of_file(reader).map(Some)
+}
+
+#[cfg(test)]
+mod tests;

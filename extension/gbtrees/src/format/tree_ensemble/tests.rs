@@ -1,0 +1,97 @@
+//! A file as docs/formats.md describes it, and what is wrong with others.
+
+use crate::ensemble::Ensemble;
+use crate::eval::reference;
+use crate::format::parse;
+use crate::{Cancel, ErrorKind, Limits, Result};
+
+/// The example of docs/formats.md.
+const EXAMPLE: &str = include_str!("../../../tests/golden/tree_ensemble/example.json");
+
+fn read(file: &str) -> Result<Ensemble> {
+    parse(file.as_bytes(), &Limits::default(), Cancel::never())
+}
+
+fn margin(model: &Ensemble, row: &[f64]) -> f64 {
+    let mut margins = vec![0.0; model.num_outputs()];
+    reference::margins(model, row, &mut margins);
+    margins[0]
+}
+
+/// The file of one split with other members than these.
+fn changed(from: &str, to: &str) -> String {
+    let file = r#"{"tree_ensemble": 1, "num_features": 2, "trees": [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [1, 0, 0], "threshold": [0.5, 0, 0],
+         "leaf_values": [1, 2]}]}"#;
+    assert!(file.contains(from), "{from}");
+    file.replacen(from, to, 1)
+}
+
+#[test]
+fn the_example_of_the_page_predicts_what_the_page_says() {
+    let model = read(EXAMPLE).unwrap();
+    assert_eq!(model.format(), "tree ensemble json");
+    assert_eq!(model.version(), [1, 9, 1]);
+    assert_eq!(model.feature_names(), ["age", "port"]);
+    assert_eq!(model.num_rounds(), 2);
+    // Ports have codes: Cherbourg 0, Queenstown 1; 2 is any other.
+    assert!(!model.has_unknown_code(0) && model.has_unknown_code(1));
+    let at = |age: f64, port: f64| margin(&model, &[age, port]);
+    assert_eq!(at(30.0, 0.0), 0.25 + 0.5 + 0.125);
+    assert_eq!(at(30.5, 1.0), 0.25 - 0.5 - 0.25);
+    assert_eq!(at(f64::NAN, 2.0), 0.25 - 0.5 - 0.25);
+    assert_eq!(at(-1.0, f64::NAN), 0.25 + 0.5 + 0.125);
+}
+
+#[test]
+fn what_follows_a_sum_is_what_the_file_says() {
+    let with = |members: &str| {
+        read(&changed("\"num_features\": 2,", &format!("\"num_features\": 2, {members},"))).unwrap()
+    };
+    let row = [0.0, 0.5];
+    assert_eq!(margin(&with(r#""scale": 3, "divisor": 4, "bias": [10]"#), &row), 10.75);
+    assert_eq!(margin(&with(r#""comparison": "<""#), &row), 2.0);
+    assert_eq!(margin(&with(r#""missing": "none""#), &[0.0, f64::NAN]), 1.0);
+    assert_eq!(margin(&with(r#""base": [0.25]"#), &row), 1.25);
+    assert_eq!(margin(&with(r#""base": [0.25], "sum_type": "float32""#), &row), 1.25);
+    // As a float, the value is the threshold.
+    let near = [0.0, 0.5f64.next_up()];
+    assert_eq!(margin(&with(r#""value_type": "float64""#), &near), 2.0);
+    assert_eq!(margin(&with(r#""value_type": "float32""#), &near), 1.0);
+}
+
+#[test]
+fn wrong_files_are_refused_for_what_is_wrong() {
+    use ErrorKind::{
+        CategoryRange, FeatureRange, Length, NotFinite, Parameter, Syntax, TreeShape, Unsupported,
+        WrongType,
+    };
+    let cases = [
+        (r#""tree_ensemble": 1"#, r#""tree_ensemble": 2"#, Unsupported),
+        ("\"threshold\"", "\"treshold\"", Parameter),
+        ("\"num_features\"", "\"number_of_features\"", Parameter),
+        ("\"num_features\": 2", "\"num_features\": 1", FeatureRange),
+        ("[1, -1, -1]", "[1, -1]", Length),
+        ("[1, -1, -1]", "[1, 2, -1]", TreeShape),
+        ("[1, -1, -1]", "[0, -1, -1]", TreeShape),
+        ("[1, 2]}", "[1]}", Length),
+        ("[1, 2]}", "[1, 2, 3]}", Length),
+        ("[1, 2]}", "[1, 2], \"gain\": [1]}", Length),
+        ("[1, 2]}", "[1, 2], \"category_set\": [0, -1, -1]}", CategoryRange),
+        ("0.5", "\"half\"", ErrorKind::Number),
+        ("0.5", "null", WrongType),
+        ("\"trees\"", "\"task\": \"binary\", \"outputs\": 2, \"trees\"", Parameter),
+        ("\"trees\"", "\"task\": \"clustering\", \"trees\"", Parameter),
+        ("\"trees\"", "\"base\": [1, 2], \"trees\"", Length),
+        ("\"trees\"", "\"divisor\": 0, \"trees\"", NotFinite),
+        ("\"trees\"", "\"unknown_category\": [true], \"trees\"", Length),
+        ("\"trees\"", "\"class_labels\": [\"a\"], \"trees\"", ErrorKind::Names),
+        ("\"trees\"", "\"round_starts\": [0, 2], \"trees\"", Parameter),
+        ("]}]}", "]}]} ,", Syntax),
+    ];
+    for (from, to, kind) in cases {
+        let error = read(&changed(from, to)).unwrap_err();
+        assert_eq!(error.kind(), kind, "{to}: {error}");
+    }
+    read(&changed("0.5", "\"-Infinity\"")).unwrap();
+}

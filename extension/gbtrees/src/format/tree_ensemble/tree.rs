@@ -1,0 +1,218 @@
+//! One tree of the file: arrays with an entry per node, the root first, and the values of its leaves.
+
+use super::{Comparing, index, real, unknown};
+use crate::ensemble::{
+    CategorySet, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts, node_of,
+    out_of_memory,
+};
+use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
+
+/// A child of a leaf, and the set of a numerical split.
+const NONE: i32 = -1;
+
+/// What the trees that are still to be read may take.
+pub(super) struct Left {
+    nodes: usize,
+    values: usize,
+    codes: usize,
+    set_words: usize,
+}
+
+impl Left {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let (nodes, set_words) = (limits.nodes, limits.set_words());
+        Left { nodes, values: limits.bytes / 2, codes: limits.bytes / 2, set_words }
+    }
+}
+
+/// The arrays as they are found. All but `left` and `right` may be absent where they say nothing.
+#[derive(Default)]
+pub(super) struct Arrays {
+    output: Option<u32>,
+    left: Vec<i32>,
+    right: Vec<i32>,
+    feature: Vec<i32>,
+    threshold: Vec<f64>,
+    missing_left: Vec<bool>,
+    cover: Vec<f32>,
+    gain: Vec<f32>,
+    /// The category set of each split, or -1.
+    category_set: Vec<i32>,
+    category_sets: Vec<CategorySet>,
+    /// Of each leaf in the order of nodes: a value, or one per output.
+    leaf_values: Vec<f64>,
+}
+
+impl Arrays {
+    pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &mut Left) -> Result<Arrays> {
+        let mut arrays = Arrays::default();
+        object(reader, |reader, key| arrays.member(reader, key, left))?;
+        left.nodes = left.nodes.saturating_sub(arrays.left.len());
+        left.values = left.values.saturating_sub(arrays.leaf_values.len());
+        Ok(arrays)
+    }
+
+    fn member<'a, R: Reader<'a>>(
+        &mut self,
+        reader: &mut R,
+        key: &str,
+        left: &mut Left,
+    ) -> Result<()> {
+        let max = left.nodes;
+        match key {
+            "output" => self.output = Some(index(reader)?),
+            "left" => self.left = array(reader, max, "nodes", child)?,
+            "right" => self.right = array(reader, max, "nodes", child)?,
+            "feature" => self.feature = array(reader, max, "nodes", child)?,
+            "threshold" => self.threshold = array(reader, max, "nodes", threshold)?,
+            "missing_left" => self.missing_left = array(reader, max, "nodes", switch)?,
+            "cover" => self.cover = array(reader, max, "nodes", R::float)?,
+            "gain" => self.gain = array(reader, max, "nodes", R::float)?,
+            "category_set" => self.category_set = array(reader, max, "nodes", child)?,
+            "category_sets" => {
+                self.category_sets =
+                    array(reader, max, "category sets", |reader| set(reader, left))?;
+            }
+            "leaf_values" => self.leaf_values = array(reader, left.values, "leaf values", real)?,
+            _ => return Err(unknown(reader, key)),
+        }
+        Ok(())
+    }
+
+    /// The tree of a model of so many outputs.
+    pub(super) fn tree(
+        self,
+        comparing: Comparing,
+        outputs: usize,
+        cancel: Cancel<'_>,
+    ) -> Result<TreeParts> {
+        self.check_lengths()?;
+        // Of several outputs a tree without one adds to each.
+        let vectors = self.output.is_none() && outputs > 1;
+        let mut nodes = Vec::new();
+        nodes.try_reserve_exact(self.left.len()).map_err(|_| out_of_memory())?;
+        let mut leaves = 0;
+        for (id, (left, right)) in self.left.iter().zip(&self.right).enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            let node = match (u32::try_from(*left), u32::try_from(*right)) {
+                (Ok(left), Ok(right)) => self.split(id, left, right, comparing),
+                _ if [*left, *right] != [NONE; 2] => {
+                    Err(Error::new(ErrorKind::TreeShape, "a node has one child"))
+                }
+                _ => {
+                    leaves += 1;
+                    self.leaf(id, leaves - 1, vectors)
+                }
+            };
+            nodes.push(node.map_err(|error| error.at(node_of(id)))?);
+        }
+        let each = if vectors { outputs } else { 1 };
+        if self.leaf_values.len() != leaves * each {
+            let message = format!(
+                "a tree of {leaves} leaves has {} leaf values, not {}",
+                self.leaf_values.len(),
+                leaves * each
+            );
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let (output, leaf_vectors) = match vectors {
+            true => (TreeOutput::All, self.leaf_values),
+            false => (TreeOutput::One(self.output.unwrap_or_default()), Vec::new()),
+        };
+        let category_sets = self.category_sets;
+        Ok(TreeParts { nodes, category_sets, leaf_vectors, output, weight: 1.0, first_leaf: 0 })
+    }
+
+    fn check_lengths(&self) -> Result<()> {
+        let count = self.left.len();
+        let optional = |length: usize| if length == 0 { count } else { length };
+        for (key, length) in [
+            ("right", self.right.len()),
+            ("feature", self.feature.len()),
+            ("threshold", self.threshold.len()),
+            ("missing_left", optional(self.missing_left.len())),
+            ("cover", optional(self.cover.len())),
+            ("gain", optional(self.gain.len())),
+            ("category_set", optional(self.category_set.len())),
+        ] {
+            if length != count {
+                let message = format!("a tree of {count} nodes has {length} values in \"{key}\"");
+                return Err(Error::new(ErrorKind::Length, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf(&self, id: usize, leaf: usize, is_vector: bool) -> Result<Node> {
+        let cover = self.cover.get(id).copied().unwrap_or_default();
+        if is_vector {
+            return Ok(Node::LeafVector { vector: leaf as u32, cover });
+        }
+        let value = self.leaf_values.get(leaf).copied();
+        let value = value.ok_or(Error::new(ErrorKind::Length, "a leaf has no value"))?;
+        Ok(Node::Leaf { value, cover })
+    }
+
+    fn split(&self, id: usize, left: u32, right: u32, comparing: Comparing) -> Result<Node> {
+        let feature = self.feature.get(id).and_then(|feature| u32::try_from(*feature).ok());
+        let feature = feature
+            .ok_or(Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
+        let default_left = self.missing_left.get(id).copied().unwrap_or_default();
+        let gain = self.gain.get(id).copied().unwrap_or_default();
+        let cover = self.cover.get(id).copied().unwrap_or_default();
+        if let Some(set) = self.category_set.get(id).filter(|set| **set != NONE) {
+            let set = u32::try_from(*set).unwrap_or(u32::MAX);
+            let condition = SplitCondition::InSet { set, members_left: true };
+            let split = Split { feature, condition, default_left, left, right, gain, cover };
+            return Ok(Node::Split(split));
+        }
+        let threshold = self.threshold.get(id).copied();
+        let threshold =
+            threshold.ok_or(Error::new(ErrorKind::Length, "a split has no threshold"))?;
+        let Comparing { comparison, missing } = comparing;
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
+    }
+}
+
+fn child<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
+    let value = reader.integer()?;
+    i32::try_from(value).ok().filter(|value| *value >= NONE).ok_or_else(|| {
+        reader.error(ErrorKind::Number, "an index is below -1, or too large for i32")
+    })
+}
+
+/// A number, which may be infinite: in JSON the string `Infinity`, or that with a minus.
+fn threshold<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
+    if reader.kind()? == ValueKind::String {
+        return match reader.string()?.as_ref() {
+            "Infinity" => Ok(f64::INFINITY),
+            "-Infinity" => Ok(f64::NEG_INFINITY),
+            _ => Err(reader.error(ErrorKind::Number, "a threshold is not a number")),
+        };
+    }
+    Ok(match reader.number()? {
+        Number::Integer(value) => value as f64,
+        Number::Float(value) => value,
+    })
+}
+
+fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
+    if reader.kind()? == ValueKind::Bool {
+        return reader.boolean();
+    }
+    match reader.integer()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
+    }
+}
+
+fn set<'a, R: Reader<'a>>(reader: &mut R, left: &mut Left) -> Result<CategorySet> {
+    let codes = array(reader, left.codes, "categories", child)?;
+    left.codes = left.codes.saturating_sub(codes.len());
+    CategorySet::new(&codes, &mut left.set_words)
+}

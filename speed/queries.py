@@ -1,0 +1,88 @@
+"""Queries that people write: each with batches, without, and with the cheapest function in place of predict.
+
+Also what planning a one-row query takes, and one that reads as many rows but predicts nothing.
+"""
+
+import argparse
+import json
+from typing import Any
+
+import psycopg
+
+from bench.turns import in_turn
+from data.flights import Request
+from speed.scans import ONE_PROCESS
+from speed.series import BATCHES, Subject, subject
+from speed.shapes import SHAPES, TABLES, Shape, unsent
+from speed.site import STATE, Measure, running, seconds, set_
+from workbench import preparation
+from workbench.preparation import DATABASE
+from workbench.tell import Teller
+from workbench.training import Recipe
+
+OPTIONS = {"rows": (60_000, "flights"), "repetitions": (5, "of everything")}
+# The models, by their labels: the names that statements have for them, and how they are trained.
+MODELS = {"25x6": ("small", 25, 6), "200x8": ("large", 200, 8)}
+PREPARATION = 5
+CONTROL = "control"
+
+
+def has_batch(connection: psycopg.Connection, statement: str) -> bool:
+    """Whether the plan has a batch."""
+    plan = connection.execute(f"EXPLAIN (COSTS OFF) {statement}").fetchall()
+    return any("BatchPredict" in line for (line,) in plan)
+
+
+def _undone(connection: psycopg.Connection, statement: str, settings: dict[str, object]) -> float:
+    with connection.transaction(force_rollback=True):
+        set_(connection, settings)
+        return seconds(connection, statement)
+
+
+def _measured(connection: psycopg.Connection, statement: str, batch: str) -> Measure:
+    settings = {**ONE_PROCESS, "pgboost.enable_batch": batch}
+    return lambda: _undone(connection, unsent(statement), settings)
+
+
+def of_shape(connection: psycopg.Connection, shape: Shape, repetitions: int) -> Subject:
+    """Seconds: `MODEL/on`, `MODEL/off`, `control`."""
+    # Explanations by the large model take minutes row by row.
+    models = {
+        label: name
+        for label, (name, *_) in MODELS.items()
+        if name == "small" or shape.function in ("predict", "predict_array")
+    }
+    measures: dict[str, Measure] = {CONTROL: _measured(connection, shape.control(), "on")}
+    for label, name in models.items():
+        for batch in BATCHES:
+            measures[f"{label}/{batch}"] = _measured(connection, shape.statement(name), batch)
+    return subject("s", in_turn(measures, repetitions, warm_ups=1))
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """All shapes."""
+    teller = Teller(PREPARATION + len(SHAPES))
+    with running() as cluster:
+        with preparation.create_extension(teller, cluster, STATE) as connection:
+            preparation.load_flights(teller, connection, Request(given.rows))
+            for name, rounds, depth in MODELS.values():
+                recipe = Recipe(given.rows, rounds, depth)
+                model = preparation.train(teller, recipe, name, STATE)
+                preparation.load_unless_loaded(connection, model, name)
+            connection.execute("SET client_min_messages = warning")
+            connection.execute(TABLES)
+            connection.execute("VACUUM ANALYZE events, products")
+        subjects, shapes = {}, {}
+        for name, shape in SHAPES.items():
+            with teller.step(name), cluster.connect(DATABASE) as connection:
+                statement = shape.statement("large")
+                batch = has_batch(connection, statement)
+                shapes[name] = {"statement": statement, "batch": batch, "reason": shape.reason}
+                subjects[name] = of_shape(connection, shape, given.repetitions)
+                print(json.dumps({k: min(v) for k, v in subjects[name]["series"].items()}))
+        with cluster.connect(DATABASE) as connection:
+            (version,) = connection.execute("SHOW server_version").fetchone()
+    return {
+        "rows": given.rows, "postgresql": version, "repetitions": given.repetitions,
+        "shapes": shapes, "subjects": subjects,
+    }  # fmt: skip
