@@ -4,7 +4,7 @@
 -- The functions of the extension. docs/training.md describes them.
 
 CREATE FUNCTION @extschema@.xgboost_version()
-    RETURNS text LANGUAGE c STABLE
+    RETURNS text LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_version_wrapper';
 COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'returns the release of XGBoost that trains models';
 
@@ -58,28 +58,28 @@ COMMENT ON FUNCTION @extschema@.tune_model(text, text, jsonb, jsonb, integer, in
     double precision, text, integer, text, boolean, integer, integer) IS 'tries combinations of training parameters and marks the best';
 
 CREATE FUNCTION @extschema@.xgboost_predict(model text, features real[])
-    RETURNS real LANGUAGE c STABLE COST 100000
+    RETURNS real LANGUAGE c STABLE PARALLEL SAFE COST 100000
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_predict_wrapper';
 COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'predicts the value of a row with libxgboost itself';
 
 CREATE FUNCTION @extschema@.verify_model(model text, source text)
     RETURNS TABLE (rows bigint, differing bigint, max_ulp bigint)
-    LANGUAGE c STABLE ROWS 1
+    LANGUAGE c VOLATILE ROWS 1
     AS 'MODULE_PATHNAME', 'pgboost_verify_model_wrapper';
 COMMENT ON FUNCTION @extschema@.verify_model(text, text) IS 'compares the margins of pgboost and of libxgboost over all rows of a source';
 
-CREATE FUNCTION @extschema@.pgboost_progress_records()
+CREATE FUNCTION pgboost_catalog.progress_records()
     RETURNS TABLE (pid integer, backend_start timestamp with time zone, model text, phase text,
                    rows_read bigint, round integer, rounds integer, metric text)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_progress_records_wrapper';
-COMMENT ON FUNCTION @extschema@.pgboost_progress_records() IS 'pgboost: returns the progress that backends have written';
+COMMENT ON FUNCTION pgboost_catalog.progress_records() IS 'pgboost: returns the progress that backends have written';
 
 -- A record counts as long as the backend that wrote it is there, which its start tells from a later one of
 -- the same pid. The function shows each user what pg_stat_activity would.
 CREATE VIEW @extschema@.pg_stat_progress_train_model WITH (security_barrier) AS
     SELECT p.pid, a.datid, a.datname, a.usename, p.model, p.phase, p.rows_read, p.round, p.rounds, p.metric
-      FROM @extschema@.pgboost_progress_records() AS p
+      FROM pgboost_catalog.progress_records() AS p
       JOIN pg_catalog.pg_stat_activity AS a
         ON a.pid OPERATOR(pg_catalog.=) p.pid AND a.backend_start OPERATOR(pg_catalog.=) p.backend_start;
 GRANT SELECT ON @extschema@.pg_stat_progress_train_model TO PUBLIC;

@@ -31,19 +31,19 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     connection.execute("SELECT deploy_model('steps@1')")
     assert on_all(nodes) == [("steps", 1, True, "postgres"), ("steps", 2, False, "postgres")]
     connection.execute("SELECT grant_model('steps', 'reader')")
-    rights = "SELECT role::text, privilege FROM pgboost_privilege ORDER BY 2"
+    rights = "SELECT role::text, privilege FROM pgboost_catalog.privilege ORDER BY 2"
     assert on_all(nodes, rights) == [("postgres", "owner"), ("reader", "predict")]
     connection.execute("SELECT revoke_model('steps', 'reader')")
     assert on_all(nodes, rights) == [("postgres", "owner")]
     connection.execute("SELECT set_alias('steps@1', 'champion')")
-    assert on_all(nodes, "SELECT alias, version FROM pgboost_alias") == [("champion", 1)]
+    assert on_all(nodes, "SELECT alias, version FROM pgboost_catalog.alias") == [("champion", 1)]
     connection.execute("SELECT drop_alias('steps@champion')")
     connection.execute("SELECT drop_model('steps@2')")
     assert on_all(nodes) == [("steps", 1, True, "postgres")]
     assert agree(connection) == [True] * 3
     connection.execute("SELECT drop_model('steps')")
     assert on_all(nodes) == []
-    assert on_all(nodes, "SELECT count(*) FROM pgboost_part") == [(0,)]
+    assert on_all(nodes, "SELECT count(*) FROM pgboost_catalog.part") == [(0,)]
     connection.execute("DROP ROLE reader")
 
 
@@ -89,10 +89,12 @@ def test_load_by_a_user(
         connect(user="loader").execute("SELECT pgboost_sync_nodes()")
     with pytest.raises(errors.InsufficientPrivilege):
         connect(user="loader").execute(
-            "INSERT INTO pgboost_change VALUES (gen_random_uuid(), 'pgboost_model', 'keep', '[]')"
+            "INSERT INTO pgboost_change VALUES (gen_random_uuid(), 'model', 'keep', '[]')"
         )
     with pytest.raises(errors.InsufficientPrivilege):
-        connect(user="loader").execute("SELECT pgboost_tell_nodes('pgboost_model', 'keep', '[]')")
+        connect(user="loader").execute(
+            "SELECT pgboost_tell_nodes('pgboost_catalog.model', 'keep', '[]')"
+        )
     connection.execute("SELECT drop_model('theirs')")
     connection.execute("REVOKE EXECUTE ON FUNCTION load_model FROM loader")
     connection.execute("DROP ROLE loader")
@@ -102,12 +104,14 @@ def test_a_node_that_refuses(
     nodes: Nodes, connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
 ) -> None:
     worker = connect(nodes.workers[1])
-    worker.execute("ALTER TABLE pgboost_model ADD CONSTRAINT never CHECK (name <> 'refused')")
+    worker.execute(
+        "ALTER TABLE pgboost_catalog.model ADD CONSTRAINT never CHECK (name <> 'refused')"
+    )
     # Citus reports the error of a node under a SQLSTATE of its own.
     with pytest.raises(psycopg.Error, match="violates check constraint"):
         connection.execute(LOAD, ("refused", file_of("price")))
     assert on_all(nodes) == []
-    worker.execute("ALTER TABLE pgboost_model DROP CONSTRAINT never")
+    worker.execute("ALTER TABLE pgboost_catalog.model DROP CONSTRAINT never")
     connection.execute(LOAD, ("refused", file_of("price")))
     assert on_all(nodes) == [("refused", 1, True, "postgres")]
     connection.execute("SELECT drop_model('refused')")
@@ -115,7 +119,10 @@ def test_a_node_that_refuses(
 
 def test_truncate(nodes: Nodes, connection: psycopg.Connection) -> None:
     connection.execute(LOAD, ("gone", file_of("price")))
-    connection.execute("TRUNCATE pgboost_model, pgboost_version, pgboost_part, pgboost_privilege")
+    connection.execute(
+        "TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.part,"
+        " pgboost_catalog.privilege"
+    )
     assert on_all(nodes) == []
     assert agree(connection) == [True] * 3
 
@@ -127,7 +134,7 @@ def test_a_node_with_other_models_is_named(
     worker = connect(nodes.workers[0])
     # As a restored backup of one node would: no trigger of pgboost_citus fires.
     worker.execute("SET session_replication_role = replica")
-    worker.execute("DELETE FROM pgboost_version WHERE model = 'other'")
+    worker.execute("DELETE FROM pgboost_catalog.version WHERE model = 'other'")
     assert agree(connection) == [True, False, True]
     connection.execute("SELECT pgboost_sync_nodes()")
     assert agree(connection) == [True] * 3
@@ -138,7 +145,7 @@ def test_a_node_with_other_models_is_named(
 def test_the_registry_cannot_become_a_citus_table(connection: psycopg.Connection) -> None:
     for kind in ("create_reference_table('{}')", "create_distributed_table('{}', 'name')"):
         with pytest.raises(psycopg.Error, match="because it has triggers"):
-            connection.execute("SELECT " + kind.format("pgboost_model"))
+            connection.execute("SELECT " + kind.format("pgboost_catalog.model"))
 
 
 def test_sync_on_a_worker(nodes: Nodes, connect: Callable[..., psycopg.Connection]) -> None:

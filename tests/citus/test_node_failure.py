@@ -30,7 +30,7 @@ def stopped(node: Node) -> Iterator[None]:
 
 
 def versions(nodes: Nodes) -> list[list[tuple]]:
-    return nodes.each("SELECT version FROM pgboost_version ORDER BY 1")
+    return nodes.each("SELECT version FROM pgboost_catalog.version ORDER BY 1")
 
 
 @pytest.mark.parametrize("moment", ["before the load", "before the commit"])

@@ -34,7 +34,7 @@ def test_its_triggers_are_for_no_table_of_anothers(outsider: psycopg.Connection)
             )
     with pytest.raises(errors.InsufficientPrivilege):
         outsider.execute(
-            "SELECT pgboost_tell_nodes('pgboost_privilege', 'put', '(m,outsider,owner)')"
+            "SELECT pgboost_tell_nodes('pgboost_catalog.privilege', 'put', '(m,outsider,owner)')"
         )
     outsider.execute("DROP TABLE mine")
 

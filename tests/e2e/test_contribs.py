@@ -104,14 +104,15 @@ def test_means_over_rows(case: Explained) -> None:
     query = sql.SQL("SELECT mean_abs_contribs(predict_contribs('m', t)) FROM {} AS t")
     means = floats(case.connection.execute(query.format(table)).fetchone()[0])
     assert np.allclose(means, np.abs(contributions).mean(axis=0), rtol=1e-6)
-    query = sql.SQL("SELECT * FROM feature_contributions('m', ({}))").format(query.format(table))
-    lines = case.connection.execute(query).fetchall()
-    features = means[..., :-1]
-    assert np.array_equal(floats([line[1] for line in lines]), np.sort(features, axis=None)[::-1])
-    names = case.dataset.names
-    for feature, contribution, output in lines:
-        of_output = features if output is None else features[int(output)]
-        assert of_output[names.index(feature)] == np.float32(contribution)
+    element = "means[output][position]" if means.ndim == 2 else "means[position]"
+    outputs = len(means) if means.ndim == 2 else 1
+    named = sql.SQL(
+        "SELECT feature, {} FROM ({}) AS m (means), generate_series(1, {}) AS output, model_features('m')"
+        " ORDER BY output, position"
+    ).format(sql.SQL(element), query.format(table), outputs)
+    lines = case.connection.execute(named).fetchall()
+    assert [line[0] for line in lines] == case.dataset.names * outputs
+    assert np.array_equal(floats([line[1] for line in lines]), means[..., :-1].ravel())
 
 
 def test_lines_are_the_contributions_largest_first(case: Explained) -> None:

@@ -1,4 +1,4 @@
-"""evaluate_model, confusion_matrix, calibration_curve and compare_models say what scikit-learn says.
+"""evaluate_model and compare_models say what scikit-learn says.
 
 scikit-learn is given the predictions that SQL gives, so that what is compared are the metrics alone: to 1e-9,
 with and without weights, as a whole and for each value of a column.
@@ -14,7 +14,6 @@ import xgboost as xgb
 from psycopg import errors
 from scipy import stats
 from sklearn import metrics
-from sklearn.calibration import calibration_curve
 
 from cluster import Cluster
 from tests.e2e.reference import model_bytes
@@ -263,44 +262,6 @@ def test_groups_must_be_there_and_together_and_fit_into_memory(
     with pytest.raises(errors.ProgramLimitExceeded, match="work_mem"):
         connection.execute(query, ("SELECT *, 1 AS one FROM t", "one"))
     connection.execute("RESET work_mem")
-
-
-@pytest.mark.parametrize("name", ["binary", "classes"])
-def test_confusion_matrix_is_that_of_scikit_learn(
-    connection: psycopg.Connection, name: str
-) -> None:
-    truth, values, weight, _ = read(connection, name)
-    given = values[:, 0] > 0.5 if name == "binary" else values.argmax(axis=1)
-    found = connection.execute(
-        "SELECT rows, total_weight"
-        f" FROM confusion_matrix('{name}', 't', '{target_of(name)}', weight => 'weight')"
-        " ORDER BY actual, predicted"
-    ).fetchall()
-    rows, weights = (np.array(column) for column in zip(*found, strict=True))
-    assert rows.tolist() == metrics.confusion_matrix(truth, given).ravel().tolist()
-    expected = metrics.confusion_matrix(truth, given, sample_weight=weight).ravel()
-    assert weights == pytest.approx(expected, rel=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", ["binary", "number"])
-@pytest.mark.parametrize("bins", [10, 7])
-def test_calibration_is_that_of_scikit_learn(
-    connection: psycopg.Connection, name: str, bins: int
-) -> None:
-    truth, values, *_ = read(connection, name)
-    found = connection.execute(
-        "SELECT actual, predicted, rows"
-        f" FROM calibration_curve('{name}', 't', '{target_of(name)}', bins => {bins}) ORDER BY bin"
-    ).fetchall()
-    actual, predicted, rows = (np.array(column) for column in zip(*found, strict=True))
-    assert rows.sum() == ROWS
-    if name == "binary":
-        expected = calibration_curve(truth, values[:, 0], n_bins=bins, strategy="quantile")
-        assert actual == pytest.approx(expected[0], rel=TOLERANCE)
-        assert predicted == pytest.approx(expected[1], rel=TOLERANCE)
-    else:
-        assert (np.diff(predicted) > 0).all()
-        assert (actual * rows).sum() == pytest.approx(truth.sum())
 
 
 def test_comparison_is_a_paired_one(connection: psycopg.Connection) -> None:

@@ -14,7 +14,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
 
 from cluster import Cluster
 from cluster.server import installed
@@ -177,3 +180,50 @@ def test_the_examples_of_training_run(cluster: Cluster, tmp_path: Path) -> None:
         connection.execute("CREATE EXTENSION pgboost_train CASCADE")
     for part in parts:
         run(part, cluster, "training_examples", tmp_path)
+
+
+def test_the_queries_for_metrics_say_what_scikit_learn_says(cluster: Cluster, tables: str) -> None:
+    """To 1e-9: those of confusion, precision, calibration, lift and the ROC curve."""
+    title = "Confusion, calibration, lift and ROC curve"
+    (recipe,) = [recipe for recipe in OTHERS if recipe.title == title]
+    with cluster.connect("postgres") as connection:
+        connection.execute("DROP DATABASE IF EXISTS recipe WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE recipe TEMPLATE {tables}")
+    statements = [one for _, text in recipe.blocks for one in text.split(";") if one.strip()]
+    with cluster.connect("recipe") as connection:
+        results = [
+            cursor.fetchall() if cursor.description else None
+            for cursor in (connection.execute(statement) for statement in statements)
+        ]
+        rows = connection.execute("SELECT churned, p::float8, region FROM scored").fetchall()
+    truth, p, region = (np.array(column) for column in zip(*rows, strict=True))
+    by_region, confusion, scores, calibration, widths, lift, curve, best = [
+        result for result in results if result is not None
+    ]
+    for name, area, loss, accuracy in by_region:
+        some = region == name
+        expected = [
+            metrics.roc_auc_score(truth[some], p[some]), metrics.log_loss(truth[some], p[some]),
+            metrics.accuracy_score(truth[some], p[some] > 0.5),
+        ]  # fmt: skip
+        assert near([area, loss, accuracy], expected)
+    cells = {(actual, given): count for actual, given, count in confusion}
+    matrix = [[cells.get((a, b), 0) for b in (False, True)] for a in (False, True)]
+    assert matrix == metrics.confusion_matrix(truth, p > 0.5).tolist()
+    of_class = (metrics.precision_score, metrics.recall_score, metrics.f1_score)
+    assert near(scores[0], [score(truth, p > 0.5) for score in of_class])
+    for found, strategy in ((calibration, "quantile"), (widths, "uniform")):
+        actual, predicted = calibration_curve(truth, p, n_bins=10, strategy=strategy)
+        assert near([row[3] for row in found], actual)
+        assert near([row[2] for row in found], predicted)
+    tenths = np.array_split(truth[np.argsort(-p, kind="stable")], 10)
+    assert [row[1] for row in lift] == [len(tenth) for tenth in tenths]
+    assert sum(float(row[2]) for row in lift) / 10 == pytest.approx(1, rel=1e-9)
+    fpr, tpr, thresholds = metrics.roc_curve(truth, p, drop_intermediate=False)
+    assert [row[0] for row in curve] == [float(str(np.float32(one))) for one in thresholds[1:]]
+    assert near([row[1:] for row in curve], np.column_stack([fpr, tpr])[1:])
+    assert float(best[0][2] - best[0][1]) == pytest.approx((tpr - fpr).max(), rel=1e-9)
+
+
+def near(found: list, expected: object) -> bool:
+    return np.allclose(np.array(found, float), np.array(expected), rtol=1e-9, atol=0)

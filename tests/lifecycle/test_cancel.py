@@ -94,7 +94,6 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     [
         "evaluate_model('m', %s, 'y')",
         "evaluate_model('m', %s, 'y', slice_by => 'f1')",
-        "calibration_curve('m', %s, 'y')",
         "compare_models('m', 'm', %s, 'y')",
         "feature_drift('m', %s)",
         "set_baseline('m', %s)",
@@ -108,6 +107,27 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     connection.execute("SELECT set_baseline('m', %s)", (few,))
     source = f"SELECT {features}, y FROM {rows}"
     ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
+
+
+@pytest.mark.parametrize("work_mem", ["64kB", "1GB"])
+@pytest.mark.parametrize(
+    "call", ["auc(s::real, c)", "auc(s, c, s)", "rmse(s, c)", "accuracy(s, s)", "logloss(s, c)"]
+)
+def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_mem: str) -> None:
+    """While it takes in rows, and while what it has taken in is sorted."""
+    connection = connect()
+    connection.execute(f"SET work_mem = '{work_mem}'")
+    rows = "generate_series(1, 3000) AS x, generate_series(1, 1000) AS y"
+    score = "(x * 1000 + y) * 7919::bigint % 3011000 / 3011000.0::float8"
+    scores = f"SELECT {score} AS s, y % 2 AS c FROM {rows}"
+    statement = f"SELECT {call} FROM ({scores}) AS s"
+    begin = time.monotonic()
+    connection.execute(statement)
+    milliseconds = (time.monotonic() - begin) * 1000
+    shares = (0.2, 0.5, 0.7, 0.8, 0.9)
+    found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
+    assert any(found)
+    assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
@@ -236,8 +256,10 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
     connection.execute("CREATE TEMP TABLE file (content bytea)")
     connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
-    assert one(connection, "SELECT count(*) FROM pgboost_version WHERE model = 'large'") == 0
-    assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name = 'large'") == 0
+    assert (
+        one(connection, "SELECT count(*) FROM pgboost_catalog.version WHERE model = 'large'") == 0
+    )
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")
 
@@ -310,5 +332,5 @@ def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
     """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
     connection = connect()
     load(connection, "m", grown(20, 6))
-    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_part"
+    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.part"
     assert one(connection, stored)

@@ -199,7 +199,7 @@ def test_changes_by_replication_are_seen(connect: Connect) -> None:
     load(writer, "m", constant(2))
     assert value(reader) == 2
     writer.execute("SET session_replication_role = replica")
-    writer.execute("UPDATE pgboost_model SET deployed = 1 WHERE name = 'm'")
+    writer.execute("UPDATE pgboost_catalog.model SET deployed = 1 WHERE name = 'm'")
     assert value(reader) == 1
 
 
@@ -232,9 +232,10 @@ def test_the_tables_may_be_rewritten(connect: Connect) -> None:
     reader, writer = connect(), connect()
     assert value(reader) == 1
     for command in (
-        "VACUUM FULL pgboost_version", "VACUUM FULL pgboost_model", "REINDEX TABLE pgboost_version",
-        "REINDEX TABLE pgboost_privilege", "CLUSTER pgboost_model USING pgboost_model_pkey",
-        "ANALYZE pgboost_version",
+        "VACUUM FULL pgboost_catalog.version", "VACUUM FULL pgboost_catalog.model",
+        "REINDEX TABLE pgboost_catalog.version",
+        "REINDEX TABLE pgboost_catalog.privilege", "CLUSTER pgboost_catalog.model USING model_pkey",
+        "ANALYZE pgboost_catalog.version",
     ):  # fmt: skip
         writer.execute(command)
         assert value(reader) == 1

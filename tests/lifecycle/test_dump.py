@@ -68,7 +68,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
                     ELSE predict_margin(name || '@' || version, %s) END,
                (SELECT jsonb_agg(p) FROM feature_baseline(name || '@' || version) AS p)
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
-    rights = "SELECT model, role::text, privilege FROM pgboost_privilege ORDER BY 1, 2, 3"
+    rights = "SELECT model, role::text, privilege FROM pgboost_catalog.privilege ORDER BY 1, 2, 3"
     aliases = "SELECT name, alias, version, predict(name || '@' || alias, 1) FROM pgboost_aliases"
     functions = """
         SELECT p.oid::regprocedure::text, a.grantee::regrole::text, a.privilege_type
@@ -190,7 +190,7 @@ def test_a_right_of_a_dropped_role_goes_to_nobody(cluster: Cluster, source: str)
     run(cluster, "dump_gone", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", stdin=dump)
     with cluster.connect("dump_gone") as admin:
         roles = "SELECT oid FROM pg_roles UNION SELECT 0"
-        orphans = f"SELECT count(*) FROM pgboost_privilege WHERE role NOT IN ({roles})"
+        orphans = f"SELECT count(*) FROM pgboost_catalog.privilege WHERE role NOT IN ({roles})"
         assert one(admin, orphans) == 0
 
 

@@ -217,7 +217,7 @@ def test_the_images_of_a_dropped_extension_are_swept(
     with cluster.connect("image_dropped") as other:
         other.execute("DROP EXTENSION pgboost")
     with cluster.connect("image_written_anew") as other:
-        other.execute("VACUUM FULL pgboost_version")
+        other.execute("VACUUM FULL pgboost_catalog.version")
     load(connect(), "m", constant(6))
     assert images(folders["image_dropped"]) == []
     assert len(images(folders["image_kept"])) == 1

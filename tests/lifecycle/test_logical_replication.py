@@ -13,7 +13,10 @@ from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
-TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_baseline, pgboost_alias"
+TABLES = ", ".join(
+    f"pgboost_catalog.{table}"
+    for table in ("model", "version", "part", "privilege", "baseline", "alias")
+)
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 
@@ -61,7 +64,7 @@ def test_what_was_there_before_is_copied(pair: Pair) -> None:
     publisher, subscriber = pair
     expected = one(publisher, f"SELECT predict('grown', {ROW})")
     until(lambda: one(subscriber, f"SELECT predict('grown', {ROW})"), expected)
-    digest = "SELECT encode(digest, 'hex') FROM pgboost_version WHERE model = 'grown'"
+    digest = "SELECT encode(digest, 'hex') FROM pgboost_catalog.version WHERE model = 'grown'"
     assert one(subscriber, digest) == one(publisher, digest)
 
 
@@ -87,7 +90,7 @@ def test_rights_follow_by_the_roles_name(pair: Pair, spare: Cluster) -> None:
         publisher.execute("SELECT grant_model('m', 'replicated_user')")
         until(lambda: value(user), 1)
         publisher.execute("SELECT revoke_model('m', 'replicated_user')")
-        granted = "SELECT count(*) FROM pgboost_privilege WHERE privilege = 'predict'"
+        granted = "SELECT count(*) FROM pgboost_catalog.privilege WHERE privilege = 'predict'"
         until(lambda: one(subscriber, granted), 0)
         with pytest.raises(errors.InsufficientPrivilege):
             value(user)
@@ -96,7 +99,7 @@ def test_rights_follow_by_the_roles_name(pair: Pair, spare: Cluster) -> None:
 def test_a_drop_follows(pair: Pair) -> None:
     publisher, subscriber = pair
     publisher.execute("SELECT drop_model('m')")
-    until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_model WHERE name = 'm'"), 0)
+    until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'm'"), 0)
     with pytest.raises(errors.UndefinedObject):
         value(subscriber)
 

@@ -18,23 +18,24 @@ MAX_RATIO = 4
 
 def copies(connection: psycopg.Connection, count: int) -> None:
     """Models c1, c2 and so on, each with an image of its own, made of the model m."""
-    connection.execute("DELETE FROM pgboost_model WHERE name ~ '^c[0-9]'")
-    for table in ("pgboost_version", "pgboost_part"):
+    connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
+    for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
         connection.execute(f"DELETE FROM {table} WHERE model ~ '^c[0-9]'")
     connection.execute(
-        "INSERT INTO pgboost_model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i", (count,)
-    )
-    connection.execute(
-        "INSERT INTO pgboost_version (model, version, size, digest, feature_names, format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
-        " SELECT 'c' || i, 1, size, digest, ARRAY['x' || i], format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
-        " FROM pgboost_version, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
+        "INSERT INTO pgboost_catalog.model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i",
         (count,),
     )
     connection.execute(
-        "INSERT INTO pgboost_part SELECT 'c' || i, 1, start, bytes"
-        " FROM pgboost_part, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
+        "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
+        " SELECT 'c' || i, 1, size, digest, ARRAY['x' || i], format, objective,"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
+        " FROM pgboost_catalog.version, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
+        (count,),
+    )
+    connection.execute(
+        "INSERT INTO pgboost_catalog.part SELECT 'c' || i, 1, start, bytes"
+        " FROM pgboost_catalog.part, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
         (count,),
     )
 

@@ -58,7 +58,7 @@ def test_a_load_fails_and_the_connection_goes_on(
             assert raised.value.sqlstate == "53200", raised.value
         assert value(connection) == 1
         assert connection.info.backend_pid == pid
-        assert one(connection, "SELECT count(*) FROM pgboost_version") == 1
+        assert one(connection, "SELECT count(*) FROM pgboost_catalog.version") == 1
 
 
 def test_with_enough_it_loads(spare: Cluster, sizes: tuple[int, int]) -> None:

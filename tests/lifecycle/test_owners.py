@@ -71,7 +71,7 @@ def test_a_function_of_anothers_that_took_the_name_stays(
     connect(user).execute("SELECT drop_model('am')")
     assert one(connection, "SELECT count(*) FROM pgboost_models") == 0
     assert is_there(connection)
-    assert one(connection, "SELECT count(*) FROM pgboost_function") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.function") == 0
 
 
 def test_a_function_that_its_owner_wrote_anew_stays(connect: Connect) -> None:
@@ -115,7 +115,9 @@ def test_a_function_of_anothers_is_not_replaced(
     namesake(alice, bob, "1")
     with pytest.raises(errors.InsufficientPrivilege):
         alice.execute("SELECT create_predict_function('am', 'scored', replace => true)")
-    connection.execute("UPDATE pgboost_function SET function = 'public.scored(pg_catalog.int4)'")
+    connection.execute(
+        "UPDATE pgboost_catalog.function SET function = 'public.scored(pg_catalog.int4)'"
+    )
     bob.execute("CREATE FUNCTION scored(f0 integer) RETURNS real LANGUAGE sql RETURN 1")
     with pytest.raises(errors.InsufficientPrivilege):
         alice.execute("SELECT create_predict_function('am', 'scored', replace => true)")
@@ -162,5 +164,7 @@ def test_rights_of_a_dropped_role_go(connect: Connect, connection: psycopg.Conne
     alice.execute("SELECT grant_model('am', 'carl')")
     connection.execute("DROP OWNED BY carl; DROP ROLE carl")
     alice.execute("SELECT grant_model('am', 'bob')")
-    rows = connection.execute("SELECT role::text, privilege FROM pgboost_privilege ORDER BY 1, 2")
+    rows = connection.execute(
+        "SELECT role::text, privilege FROM pgboost_catalog.privilege ORDER BY 1, 2"
+    )
     assert rows.fetchall() == [("alice", "owner"), ("bob", "predict")]

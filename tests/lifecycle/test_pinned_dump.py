@@ -13,7 +13,9 @@ ARGUMENTS = "a, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL"
 PSQL = ("psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
 
 
-def source(cluster: Cluster, database: str, schema: str, generated: bool) -> list[tuple]:
+def source(
+    cluster: Cluster, database: str, schema: str, generated: bool, table: str = "public.a_table"
+) -> list[tuple]:
     """A database with a pinned version and a table that depends on it; returns the table's scores."""
     cluster.create_database(database, replace=True)
     with cluster.connect(database) as connection:
@@ -24,19 +26,20 @@ def source(cluster: Cluster, database: str, schema: str, generated: bool) -> lis
         load(connection, "m", grown(20, 5))
         connection.execute("SELECT pin_model('m@1'), set_alias('m@1', 'champion')")
         call = f"{schema}.predict_pinned('m@1', {ARGUMENTS})"
-        connection.execute("CREATE TABLE public.a_table (a real)")
+        connection.execute("CREATE SCHEMA app")
+        connection.execute(f"CREATE TABLE {table} (a real)")
         if generated:
             connection.execute(
-                f"ALTER TABLE public.a_table ADD score real GENERATED ALWAYS AS ({call}) STORED"
+                f"ALTER TABLE {table} ADD score real GENERATED ALWAYS AS ({call}) STORED"
             )
         connection.execute(
-            "INSERT INTO public.a_table SELECT i / 100.0 FROM generate_series(1, 500) AS i"
+            f"INSERT INTO {table} SELECT i / 100.0 FROM generate_series(1, 500) AS i"
         )
-        connection.execute(f"CREATE INDEX by_score ON public.a_table (({call}))")
-    return facts(cluster, database)
+        connection.execute(f"CREATE INDEX by_score ON {table} (({call}))")
+    return facts(cluster, database, table)
 
 
-def facts(cluster: Cluster, database: str) -> list[tuple]:
+def facts(cluster: Cluster, database: str, table: str = "public.a_table") -> list[tuple]:
     """The rows, their scores by the index, and that the version is still guarded."""
     with cluster.connect(database) as connection:
         schema = one(
@@ -50,7 +53,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         with pytest.raises(errors.ObjectInUse):
             connection.execute("SELECT drop_model('m')")
         score = f"predict_pinned('m@1', {ARGUMENTS})"
-        query = f"SELECT a_table.*, {score} FROM public.a_table ORDER BY {score}, a"
+        query = f"SELECT t.*, {score} FROM {table} AS t ORDER BY {score}, a"
         plan = connection.execute(f"EXPLAIN {query}").fetchall()
         assert any("by_score" in line for (line,) in plan), plan
         aliases = connection.execute("SELECT * FROM pgboost_aliases").fetchall()
@@ -98,33 +101,35 @@ def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel
     assert facts(cluster, target) == before
 
 
-def test_a_generated_column_needs_the_models_first(cluster: Cluster) -> None:
-    """pg_dump writes a_table before pgboost_model, as the SQL reference says."""
-    source(cluster, "pin_column", "public", generated=True)
+def test_a_generated_column_of_an_earlier_schema_needs_the_models_first(cluster: Cluster) -> None:
+    """pg_dump writes app.a_table before pgboost_catalog.model, as the SQL reference says."""
+    source(cluster, "pin_column", "public", generated=True, table="app.a_table")
     target = restored(cluster, "pin_column")
     dump = run(cluster, "pin_column", "pg_dump")
     with pytest.raises(AssertionError, match='model "m" does not exist'):
         run(cluster, target, *PSQL, stdin=dump)
 
 
-def test_a_schema_that_comes_first_restores_a_generated_column(cluster: Cluster) -> None:
-    before = source(cluster, "pin_schema", "models", generated=True)
+@pytest.mark.parametrize("schema", ["public", "zoo"])
+def test_a_generated_column_of_a_later_schema_is_restored(cluster: Cluster, schema: str) -> None:
+    before = source(cluster, "pin_schema", schema, generated=True)
     target = restored(cluster, "pin_schema")
     run(cluster, target, *PSQL, stdin=run(cluster, "pin_schema", "pg_dump"))
     assert facts(cluster, target) == before
 
 
 def test_lists_restore_a_generated_column(cluster: Cluster, tmp_path: Path) -> None:
-    before = source(cluster, "pin_lists", "public", generated=True)
+    table = "app.a_table"
+    before = source(cluster, "pin_lists", "public", generated=True, table=table)
     target = restored(cluster, "pin_lists")
     archive, models, others = (tmp_path / name for name in ("archive", "models", "others"))
     run(cluster, "pin_lists", "pg_dump", "--format=custom", "--file", archive)
     listed = run(cluster, target, "pg_restore", "--list", archive).decode().splitlines()
     data = [line for line in listed if " TABLE DATA " in line]
-    models.write_text("\n".join(line for line in data if " pgboost_" in line))
-    others.write_text("\n".join(line for line in data if " pgboost_" not in line))
+    models.write_text("\n".join(line for line in data if " pgboost_catalog " in line))
+    others.write_text("\n".join(line for line in data if " pgboost_catalog " not in line))
     run(cluster, target, "pg_restore", "--section=pre-data", "-d", target, archive)
     for part in (models, others):
         run(cluster, target, "pg_restore", "--use-list", part, "-d", target, archive)
     run(cluster, target, "pg_restore", "--section=post-data", "-d", target, archive)
-    assert facts(cluster, target) == before
+    assert facts(cluster, target, table) == before

@@ -104,7 +104,9 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
             connection.execute("CREATE TEMP TABLE environment (backtrace text)")
             connection.execute("COPY environment FROM PROGRAM 'echo $RUST_BACKTRACE'")
             assert preload or one(connection, "SELECT backtrace FROM environment") == "full"
-            check = "ALTER TABLE pgboost_version ADD CONSTRAINT never CHECK (model <> 'never')"
+            check = (
+                "ALTER TABLE pgboost_catalog.version ADD CONSTRAINT never CHECK (model <> 'never')"
+            )
             connection.execute(check)
             with pytest.raises(errors.CheckViolation) as raised:
                 load(connection, "never", constant(1))
@@ -121,7 +123,7 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
             for failure in failures:
                 told = f"{failure.diag.message_detail} {failure.diag.context}"
                 assert "panic" not in told and ".rs" not in told, told
-            connection.execute("ALTER TABLE pgboost_version DROP CONSTRAINT never")
+            connection.execute("ALTER TABLE pgboost_catalog.version DROP CONSTRAINT never")
     finally:
         with spare.connect() as connection:
             connection.execute("ALTER SYSTEM RESET shared_preload_libraries")

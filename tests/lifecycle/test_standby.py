@@ -67,7 +67,6 @@ def test_a_standby_evaluates_as_its_primary_does(pair: Pair) -> None:
         replica.execute(profile)
     for call in (
         "evaluate_model('grown', %s, 'i')",
-        "calibration_curve('grown', %s, 'i')",
         "compare_models('grown', 'grown', %s, 'i')",
         "feature_drift('grown', %s)",
     ):

@@ -28,7 +28,7 @@ def pair(spare: Cluster) -> Iterator[tuple[psycopg.Connection, psycopg.Connectio
         load(writer, "m", constant(1))
         assert value(reader) == 1
         yield writer, reader
-        writer.execute("SELECT drop_model('m') FROM pgboost_model WHERE name = 'm'")
+        writer.execute("SELECT drop_model('m') FROM pgboost_catalog.model WHERE name = 'm'")
 
 
 Pair = tuple[psycopg.Connection, psycopg.Connection]

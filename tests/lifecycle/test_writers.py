@@ -144,7 +144,7 @@ def test_a_failed_load_stores_nothing(connect: Connect) -> None:
     connection = connect()
     with pytest.raises(errors.InvalidBinaryRepresentation):
         load(connection, "m", constant(1)[:-20])
-    assert one(connection, "SELECT count(*) FROM pgboost_model") == 0
-    assert one(connection, "SELECT count(*) FROM pgboost_version") == 0
-    assert one(connection, "SELECT count(*) FROM pgboost_privilege") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.model") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.version") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.privilege") == 0
     assert load(connection, "m", constant(1)) == 1

@@ -47,11 +47,10 @@ CASES = [
         "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m@1')",
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
-        "SELECT pgboost_statistics('m', 1)",
+        "SELECT pgboost_catalog.statistics('m', 1)",
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
-        f"confusion_matrix('classes', {SOURCE}, 'class')", f"calibration_curve('classes', {SOURCE}, 'class')",
         "set_baseline('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
         "train_model('new', 'rows', 'f1', rounds => 3)", f"tune_model('rows', 'f1', {SEARCH}, rounds => 3)",
     )],
@@ -59,11 +58,10 @@ CASES = [
     ("xgboost: asked", "SELECT xgboost_version()"),
     ("xgboost: predicted", f"SELECT xgboost_predict('m', ARRAY[{COLUMNS}]) FROM rows"),
     ("xgboost: predicted", "SELECT verify_model('m', 'rows')"),
-    ("progress: asked", "SELECT pgboost_progress_records()"),
+    ("progress: asked", "SELECT pgboost_catalog.progress_records()"),
     ("statistics: reset", "SELECT pg_stat_pgboost_reset()"),
     *[("function: called", call) for call in (
         "SELECT explain_prediction('m', rows) FROM rows LIMIT 1",
-        "SELECT feature_contributions('m', '{1}')",
     )],
     # Without a table there is no batch.
     *[(f"called: pgboost_{function}", f"SELECT {function}({arguments}, {ONES})") for function, arguments in (
@@ -77,7 +75,17 @@ CASES = [
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
-    ("called: pgboost_contribs_combine", "SELECT pgboost_contribs_combine('{}', '{}')"),
+    ("called: pgboost_contribs_combine", "SELECT pgboost_catalog.contribs_combine('{}', '{}')"),
+    *[(f"called: pgboost_{name}", f"SELECT {call} FROM rows") for name, call in (
+        ("rmse", "rmse(f1, f2)"), ("mse", "mse(f1, f2)"), ("mae", "mae(f1, f2)"), ("mape", "mape(f1, f2)"),
+        ("r2", "r2(f1, f2)"), ("error_add", "rmse(f1, f2)"), ("probability_add", "logloss(0.5, 1)"),
+        ("probability_add_boolean", "brier(0.5, f1 > 0)"),
+        ("probabilities_add", "mlogloss('{0.5,0.5}'::real[], 1)"), ("class_add", "accuracy(f1, f2)"),
+        ("first_mean", "logloss(0.5, 1)"), ("second_mean", "brier(0.5, 1)"), ("score_add", "auc(f1, 1)"),
+        ("score_add_boolean", "auc(f1, f2 > 0)"), ("auc", "auc(f1, f2 > 0)"), ("aucpr", "aucpr(f1, 1)"),
+    )],
+    ("called: pgboost_error_combine", "SELECT pgboost_catalog.error_combine('{}', '{}')"),
+    ("called: pgboost_mean_combine", "SELECT pgboost_catalog.mean_combine('{}', '{}')"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"

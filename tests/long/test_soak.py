@@ -131,7 +131,7 @@ def _nothing_left(cluster: Cluster, dbname: str) -> None:
     with cluster.connect(dbname) as connection:
         oid = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
         load(connection, "last", constant(3))
-        versions = one(connection, "SELECT count(*) FROM pgboost_version")
+        versions = one(connection, "SELECT count(*) FROM pgboost_catalog.version")
         connection.execute("SELECT * FROM pg_stat_progress_train_model")
     while time.monotonic() < until:
         images = list((data / "pgboost" / str(oid)).glob("*.image"))

@@ -89,7 +89,7 @@ SELECT drop_alias('owned@best');
 SELECT predict('owned@best', 60, 4, 1);
 SELECT predict('owned@nobody', 60, 4, 1);
 SELECT * FROM pgboost_aliases;
-SELECT * FROM pgboost_alias;
+SELECT * FROM pgboost_catalog.alias;
 RESET ROLE;
 SELECT grant_model('owned', 'regress_alias_user');
 SET ROLE regress_alias_user;
@@ -122,8 +122,8 @@ DROP ROLE regress_alias_owner, regress_alias_user;
 
 -- What is done to the table by hand is an error that says so.
 BEGIN;
-UPDATE pgboost_alias SET version = 9;
+UPDATE pgboost_catalog.alias SET version = 9;
 SELECT predict('m@champion', 60, 4, 1);
 ROLLBACK;
-TRUNCATE pgboost_alias;
+TRUNCATE pgboost_catalog.alias;
 SELECT predict('m@champion', 60, 4, 1);

@@ -45,7 +45,7 @@ SELECT count(*) FROM feature_baseline('price@1');
 SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
 SELECT set_baseline('price', '[]'::jsonb);
 SELECT * FROM feature_drift('price@1', 'homes');
-SELECT * FROM pgboost_baseline;
+SELECT * FROM pgboost_catalog.baseline;
 RESET ROLE;
 GRANT SELECT ON homes TO regress_drift;
 ALTER TABLE homes ENABLE ROW LEVEL SECURITY;

@@ -181,38 +181,38 @@ END $$;
 
 -- A registry that somebody has changed by hand.
 BEGIN;
-DELETE FROM pgboost_version WHERE model = 'price';
+DELETE FROM pgboost_catalog.version WHERE model = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_part SET bytes = 'hello' WHERE model = 'price';
+UPDATE pgboost_catalog.part SET bytes = 'hello' WHERE model = 'price';
 SELECT export_model('price');
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_version SET feature_names = ARRAY['only one'] WHERE model = 'price';
+UPDATE pgboost_catalog.version SET feature_names = ARRAY['only one'] WHERE model = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_version SET digest = sha256('hello') WHERE model = 'price';
+UPDATE pgboost_catalog.version SET digest = sha256('hello') WHERE model = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-ALTER TABLE pgboost_version ALTER digest DROP NOT NULL;
-UPDATE pgboost_version SET digest = NULL WHERE model = 'price';
+ALTER TABLE pgboost_catalog.version ALTER digest DROP NOT NULL;
+UPDATE pgboost_catalog.version SET digest = NULL WHERE model = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_model SET deployed = 9 WHERE name = 'price';
+UPDATE pgboost_catalog.model SET deployed = 9 WHERE name = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-ALTER TABLE pgboost_version RENAME TO pgboost_version_1;
+ALTER TABLE pgboost_catalog.version RENAME TO version_1;
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;

@@ -20,16 +20,21 @@ SELECT metric, value FROM evaluate_model('price', 'SELECT * FROM homes WHERE id 
 SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('churn', 'calls', 'churned');
 SELECT (SELECT array_agg(value) FROM evaluate_model('churn', 'calls', 'code'))
      = (SELECT array_agg(value) FROM evaluate_model('churn', 'calls', 'churned')) AS same;
-SELECT * FROM confusion_matrix('churn', 'calls', 'churned');
-SELECT bin, rows, round(predicted::numeric, 4) AS predicted, round(actual::numeric, 4) AS actual
-    FROM calibration_curve('churn', 'calls', 'churned', bins => 3);
+-- The aggregates say the same of predictions.
+SELECT round(logloss(p, churned)::numeric, 6) AS logloss, round(auc(p, code)::numeric, 6) AS auc, round(aucpr(p, churned)::numeric, 6) AS aucpr,
+       round(brier(p, churned)::numeric, 6) AS brier, accuracy(p > 0.5, churned), accuracy(class, code::text) AS of_labels
+    FROM (SELECT *, predict('churn', c) AS p, predict_class('churn', c) AS class FROM calls AS c) AS c;
+SELECT region, round(rmse(predict('price', h), price)::numeric, 6) AS rmse, mse(predict('price', h), price), mae(predict('price', h), price),
+       mape(predict('price', h), price), mae(predict('price', h), price) FILTER (WHERE age < 5) AS young, round(r2(predict('price', h), price, weight)::numeric, 6) AS r2
+    FROM homes AS h GROUP BY region ORDER BY region;
+SELECT round(mlogloss(predict_array('flower', f), place)::numeric, 6) AS mlogloss, accuracy(predict_class('flower', f), species) FROM flowers AS f;
+SELECT mae(predict('price', h), price), auc(area, age > 5) FROM homes AS h WHERE false;
 -- One class alone has no ROC curve.
 SELECT metric, value FROM evaluate_model('churn', 'SELECT * FROM calls WHERE NOT churned', 'churned') WHERE metric LIKE 'auc%';
 
 -- Several classes: by label, by number where there are no labels.
 SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('flower', 'flowers', 'species');
 SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('flower_class', 'flowers', 'place');
-SELECT actual, predicted, rows FROM confusion_matrix('flower', 'flowers', 'species') WHERE rows > 0;
 
 -- Features without names are f0, f1 and so on; categories are read as predict reads them.
 SELECT metric, value FROM evaluate_model('nameless', 'SELECT 1 AS f0, 1 AS f1, 10 AS y', 'y') WHERE metric = 'mae';
@@ -47,7 +52,7 @@ SELECT * FROM compare_models('churn@1', 'churn@2', 'calls', 'churned');
 SELECT * FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric <> 'logloss';
 SELECT * FROM compare_models('price', 'churn', 'homes', 'price');
 -- The labels of version 2 are no numbers, so 0 and 1 are the places of the classes.
-SELECT actual, predicted, rows FROM confusion_matrix('churn@2', 'calls', 'code');
+SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('churn@2', 'calls', 'code') WHERE metric = 'error';
 
 -- What cannot be evaluated.
 SELECT * FROM evaluate_model('nosuch', 'homes', 'price');
@@ -70,9 +75,8 @@ SELECT * FROM evaluate_model('targets', 'SELECT 1 AS x, 1 AS y, 1 AS z', 'z');
 SELECT * FROM evaluate_model('flower', 'SELECT *, $$rose$$ AS kind FROM flowers', 'kind');
 SELECT * FROM evaluate_model('flower_class', 'flowers', 'species');
 SELECT * FROM evaluate_model('flower_class', 'SELECT *, 3 AS kind FROM flowers', 'kind');
-SELECT * FROM confusion_matrix('price', 'homes', 'price');
-SELECT * FROM calibration_curve('flower', 'flowers', 'species');
-SELECT * FROM calibration_curve('price', 'homes', 'price', bins => 0);
+SELECT rmse(predict('price', h), 'many') FROM homes AS h;
+SELECT logloss(predict('price', h), true) FROM homes AS h;
 
 SET work_mem = '64kB';
 SELECT * FROM evaluate_model('price', 'SELECT id AS part, 40 AS area, 2 AS rooms, 1 AS age, 0 AS price FROM generate_series(1, 2000) AS id',
@@ -98,7 +102,7 @@ ALTER TABLE calls ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON calls USING (owner = current_user);
 SET ROLE regress_evaluation;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
-SELECT sum(rows) FROM confusion_matrix('churn@1', 'SELECT calls, months, churned FROM calls', 'churned');
+SELECT count(*), accuracy(predict_class('churn@1', calls, months), churned::integer::text) FROM calls;
 SELECT better_rows + worse_rows AS changed FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric = 'changed';
 RESET ROLE;
 

@@ -54,41 +54,34 @@ SELECT * FROM explain_prediction('flower', ARRAY[1, 2], output => '0');
 SELECT * FROM explain_prediction('price', ARRAY[1, 2, 3], output => 'price');
 SELECT * FROM explain_prediction('price', ARRAY[1, 2, 3], top => -1);
 
--- Over many rows: an aggregate of what predict_contribs gives, and a function that names its elements.
+-- Over many rows: an aggregate of what predict_contribs gives, whose elements model_features names.
 SELECT mean_abs_contribs(predict_contribs('price', h)) FROM homes AS h WHERE id < 3;
-SELECT * FROM feature_contributions('price', (SELECT mean_abs_contribs(predict_contribs('price', h)) FROM homes AS h WHERE id < 3));
+SELECT feature, means[position] AS contribution
+  FROM model_features('price'), (SELECT mean_abs_contribs(predict_contribs('price', h)) AS means FROM homes AS h WHERE id < 3) AS m ORDER BY 2 DESC;
 SELECT id % 2 AS odd, mean_abs_contribs(predict_contribs('price', h)) FROM homes AS h GROUP BY 1 ORDER BY 1;
 SELECT id, mean_abs_contribs(predict_contribs('price', h)) OVER (ORDER BY id ROWS 1 PRECEDING) FROM homes AS h ORDER BY id;
 SELECT mean_abs_contribs(c) FROM unnest(ARRAY[NULL]::real[]) AS n, LATERAL (SELECT NULL::real[] AS c) AS s;
 SELECT mean_abs_contribs(predict_contribs('targets', area, 1)) FROM homes WHERE id < 3;
-SELECT * FROM feature_contributions('targets', (SELECT mean_abs_contribs(predict_contribs('targets', area, 1)) FROM homes));
-SELECT * FROM feature_contributions('price', predict_contribs('price', 40, 4, 1));
-SELECT * FROM feature_contributions('nameless', '{1, -2, 3}');
-SELECT * FROM feature_contributions('price', NULL);
-SELECT * FROM feature_contributions('price', '{1, 2, 3}');
-SELECT * FROM feature_contributions('price', '{1, 2, NULL, 4}');
 SELECT mean_abs_contribs(c) FROM (VALUES ('{1, 2}'::real[]), ('{1, 2, 3}')) AS v (c);
 SELECT mean_abs_contribs('{{1, 2}, {3, -4}}'), mean_abs_contribs('{{1, 2}, {3, NULL}}');
 SELECT mean_abs_contribs('{}');
 SELECT mean_abs_contribs('{{{1}}}');
 -- Parts of the aggregate are not for calling.
-SELECT pgboost_contribs_add('{1, 2, 3}', '{1}');
-SELECT pgboost_contribs_combine('{1}', '{2}');
-SELECT pgboost_contribs_mean('{1, 1, 0, 5}');
+SELECT pgboost_catalog.contribs_add('{1, 2, 3}', '{1}');
+SELECT pgboost_catalog.contribs_combine('{1}', '{2}');
+SELECT pgboost_catalog.contribs_mean('{1, 1, 0, 5}');
 
 -- Errors as those of predict.
 SELECT predict_contribs('nosuch', 1);
 SELECT predict_contribs('price', 1);
 SELECT predict_interactions('price', 1, 2);
 SELECT * FROM explain_prediction('price', ROW(1, 2, 3));
-SELECT * FROM feature_contributions('nosuch', '{1}');
 CREATE ROLE regress_explain;
 GRANT SELECT ON homes TO regress_explain;
 SET ROLE regress_explain;
 SELECT predict_contribs('price', 1, 2, 3);
 SELECT * FROM explain_prediction('price', ARRAY[1, 2, 3]);
-SELECT * FROM feature_contributions('price', '{1, 2, 3, 4}');
-SELECT pgboost_contribs_add('{}', '{1}');
+SELECT pgboost_catalog.contribs_add('{}', '{1}');
 RESET ROLE;
 SELECT grant_model('price', 'regress_explain');
 SET ROLE regress_explain;

@@ -6,6 +6,8 @@ ANALYZE homes;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT predict_contribs('large', area, rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) SELECT id, predict_contribs('large', homes), predict('large', homes) FROM homes WHERE id > 100;
 EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
+-- Below the aggregates of metrics, too.
+EXPLAIN (COSTS OFF) SELECT town, auc(predict('large', area, rooms, age), rooms > 3), rmse(predict('large', area, rooms, age), age) FROM homes GROUP BY town;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
 EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
 -- And what a set is made of.

@@ -115,4 +115,4 @@ ROLLBACK;
 SELECT price(60, 4, 1);
 DROP OWNED BY regress_caller;
 DROP ROLE regress_caller;
-SELECT function FROM pgboost_function ORDER BY 1;
+SELECT function FROM pgboost_catalog.function ORDER BY 1;

@@ -7,7 +7,7 @@ CREATE VIEW objects AS
        AND c.relnamespace <> 'information_schema'::regnamespace
     UNION ALL SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace::regnamespace::text NOT LIKE 'pg\_%'
        AND p.pronamespace <> 'information_schema'::regnamespace
-    UNION ALL SELECT 'type ' || t.typname FROM pg_type AS t WHERE t.typname LIKE '%pgboost%'
+    UNION ALL SELECT 'type ' || t.typname FROM pg_type AS t WHERE t.typname LIKE '%pgboost%' OR t.typnamespace::regnamespace::text = 'pgboost_catalog'
     UNION ALL SELECT 'trigger ' || g.tgname FROM pg_trigger AS g WHERE NOT g.tgisinternal
     UNION ALL SELECT 'schema ' || n.nspname FROM pg_namespace AS n WHERE n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema';
 SELECT object FROM objects ORDER BY object COLLATE "C";
@@ -15,9 +15,23 @@ SELECT extname, extversion, extnamespace::regnamespace, obj_description(oid, 'pg
 -- The tables can be dumped, and are the only ones.
 SELECT unnest(extconfig)::regclass AS dumped, unnest(extcondition) AS condition FROM pg_extension WHERE extname = 'pgboost';
 -- Who may call what: load, deploy and drop are for those who are granted it.
-SELECT p.proname, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.prosupport <> 0 AS supported, p.proacl IS NULL AS for_all
+SELECT p.proname, p.provolatile, p.proparallel, p.prosecdef, p.prosupport <> 0 AS supported, p.proacl IS NULL AS for_all
   FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e'
-  JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pgboost' ORDER BY p.proname COLLATE "C";
+  JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pgboost'
+ WHERE p.prokind = 'f' AND p.pronamespace = 'public'::regnamespace ORDER BY p.proname COLLATE "C";
+-- Of the internal functions only the one that a view calls, and aggregates run in workers.
+SELECT p.oid::regprocedure AS for_all FROM pg_proc AS p WHERE p.pronamespace = 'pgboost_catalog'::regnamespace AND p.proacl IS NULL;
+SELECT count(*) AS serial_aggregates FROM pg_proc AS p WHERE p.prokind = 'a' AND p.pronamespace = 'public'::regnamespace AND p.proparallel <> 's';
+
+-- What users call, without the aggregates and the schema of the registry, which nobody else may use: few functions, and
+-- a query that reads by one of them may run in parallel.
+SELECT count(*) FILTER (WHERE p.prokind = 'f') <= 40 AS few, count(DISTINCT p.proname) FILTER (WHERE p.prokind = 'a') AS aggregates,
+       string_agg(p.proname, ' ') FILTER (WHERE p.provolatile <> 'v' AND p.proparallel <> 's') AS serial
+  FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+ WHERE p.pronamespace = 'public'::regnamespace AND d.refclassid = 'pg_extension'::regclass
+   AND d.refobjid IN (SELECT oid FROM pg_extension WHERE extname LIKE 'pgboost%');
+SELECT nspacl, pg_get_userbyid(nspowner) = (SELECT pg_get_userbyid(extowner) FROM pg_extension WHERE extname = 'pgboost') AS extensions
+  FROM pg_namespace WHERE nspname = 'pgboost_catalog';
 
 DROP EXTENSION pgboost;
 SELECT object FROM objects ORDER BY object COLLATE "C";

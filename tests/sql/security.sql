@@ -9,23 +9,29 @@ GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model TO regress_victim
 
 SELECT grant_model('churn', 'regress_attacker');
 
--- Nobody can read or write the tables.
+-- Nobody can read or write the tables, not even who may use their schema.
 SET ROLE regress_attacker;
-SELECT count(*) FROM pgboost_model;
-SELECT bytes FROM pgboost_part;
-SELECT count(*) FROM pgboost_privilege;
-INSERT INTO pgboost_privilege VALUES ('price', 'regress_attacker', 'owner');
-UPDATE pgboost_model SET deployed = 1;
-DELETE FROM pgboost_version;
-TRUNCATE pgboost_model CASCADE;
+SELECT count(*) FROM pgboost_catalog.model;
+SELECT pgboost_catalog.registry_changed();
+CREATE FUNCTION pgboost_catalog.f() RETURNS integer LANGUAGE sql AS 'SELECT 1';
+RESET ROLE;
+GRANT USAGE ON SCHEMA pgboost_catalog TO regress_attacker;
+SET ROLE regress_attacker;
+SELECT count(*) FROM pgboost_catalog.model;
+SELECT bytes FROM pgboost_catalog.part;
+SELECT count(*) FROM pgboost_catalog.privilege;
+INSERT INTO pgboost_catalog.privilege VALUES ('price', 'regress_attacker', 'owner');
+UPDATE pgboost_catalog.model SET deployed = 1;
+DELETE FROM pgboost_catalog.version;
+TRUNCATE pgboost_catalog.model CASCADE;
 BEGIN;
-LOCK TABLE pgboost_model IN ACCESS SHARE MODE;
+LOCK TABLE pgboost_catalog.model IN ACCESS SHARE MODE;
 ROLLBACK;
 INSERT INTO pgboost_models (name) VALUES ('x');
-ALTER TABLE pgboost_model DISABLE TRIGGER ALL;
-CREATE TRIGGER t AFTER INSERT ON pgboost_model EXECUTE FUNCTION pgboost_registry_changed();
-SELECT pgboost_registry_changed();
-SELECT has_function_privilege('pgboost_predict_support(internal)', 'EXECUTE');
+ALTER TABLE pgboost_catalog.model DISABLE TRIGGER ALL;
+CREATE TRIGGER t AFTER INSERT ON pgboost_catalog.model EXECUTE FUNCTION pgboost_catalog.registry_changed();
+SELECT pgboost_catalog.registry_changed();
+SELECT has_function_privilege('pgboost_catalog.predict_support(internal)', 'EXECUTE');
 
 -- A function in the view's WHERE sees only what the view shows.
 CREATE FUNCTION attack.peek(name text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$
@@ -61,10 +67,10 @@ CREATE FUNCTION attack.octet_length(bytea) RETURNS int LANGUAGE plpgsql AS $$ BE
 CREATE FUNCTION attack.pg_has_role(oid, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
 CREATE FUNCTION attack.pg_has_role(regrole, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
 CREATE FUNCTION attack.encode(bytea, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$;
-CREATE TABLE attack.pgboost_model (name text PRIMARY KEY, deployed int, last_version int);
-CREATE TABLE attack.pgboost_version (LIKE public.model_file);
-CREATE TABLE attack.pgboost_privilege (model text, role regrole, privilege text);
-INSERT INTO attack.pgboost_privilege VALUES ('price', 'regress_attacker', 'owner');
+CREATE TABLE attack.model (name text PRIMARY KEY, deployed int, last_version int);
+CREATE TABLE attack.version (LIKE public.model_file);
+CREATE TABLE attack.privilege (model text, role regrole, privilege text);
+INSERT INTO attack.privilege VALUES ('price', 'regress_attacker', 'owner');
 CREATE DOMAIN attack.regrole AS text CHECK (VALUE IS NULL);
 CREATE VIEW attack.pg_roles AS SELECT 'regress_attacker'::name AS rolname, true AS rolsuper;
 GRANT SELECT ON ALL TABLES IN SCHEMA attack TO PUBLIC;
@@ -103,20 +109,20 @@ RESET search_path;
 
 -- A trigger or a rule cannot be put on the tables, nor the tables be taken over.
 SET ROLE regress_attacker;
-CREATE RULE r AS ON INSERT TO pgboost_model DO ALSO SELECT attack.taken(1, 1);
-COMMENT ON TABLE pgboost_model IS 'mine';
-DROP TABLE pgboost_model CASCADE;
-ALTER EXTENSION pgboost ADD TABLE attack.pgboost_model;
+CREATE RULE r AS ON INSERT TO pgboost_catalog.model DO ALSO SELECT attack.taken(1, 1);
+COMMENT ON TABLE pgboost_catalog.model IS 'mine';
+DROP TABLE pgboost_catalog.model CASCADE;
+ALTER EXTENSION pgboost ADD TABLE attack.model;
 
 -- The writer's identity does not stay switched after an error in the middle of a write.
 RESET ROLE;
-ALTER TABLE pgboost_version ADD CONSTRAINT never CHECK (model <> 'never');
+ALTER TABLE pgboost_catalog.version ADD CONSTRAINT never CHECK (model <> 'never');
 SET ROLE regress_victim;
 \set VERBOSITY terse
 SELECT load_model('never', file_of('price'));
 \set VERBOSITY default
 SELECT current_user, session_user = current_user AS is_session_user, current_setting('search_path') AS search_path;
-SELECT count(*) FROM pgboost_model;
+SELECT count(*) FROM pgboost_catalog.model;
 DO $$
 BEGIN
     PERFORM load_model('never', file_of('price'));
@@ -124,7 +130,7 @@ EXCEPTION WHEN check_violation THEN
     RAISE WARNING 'caught as %, path %', current_user, current_setting('search_path');
 END $$;
 RESET ROLE;
-ALTER TABLE pgboost_version DROP CONSTRAINT never;
+ALTER TABLE pgboost_catalog.version DROP CONSTRAINT never;
 SELECT predict('never', 60, 4, 1);
 
 DROP SCHEMA attack CASCADE;

@@ -2,6 +2,8 @@
 SET client_min_messages = warning;
 LOAD 'pgboost';
 SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals FROM pg_settings WHERE name LIKE 'pgboost.%' ORDER BY name;
+-- Those for developers are in no sample of a configuration file.
+SELECT name FROM pg_settings WHERE name LIKE 'pgboost.%' AND 'NOT_IN_SAMPLE' = ANY (pg_settings_get_flags(name)) ORDER BY name;
 SHOW pgboost.cache_size;
 SET pgboost.cache_size = '64MB';
 SHOW pgboost.cache_size;

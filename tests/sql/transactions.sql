@@ -168,12 +168,12 @@ ROLLBACK;
 
 -- Statements that change the tables by hand are seen as well, as logical replication would make them.
 BEGIN;
-UPDATE pgboost_model SET deployed = 2 WHERE name = 'm';
+UPDATE pgboost_catalog.model SET deployed = 2 WHERE name = 'm';
 SELECT price_of('m');
 ROLLBACK;
 SELECT load_model('m', file_of('price'));
 SELECT price_of('m');
-UPDATE pgboost_model SET deployed = 2 WHERE name = 'm';
+UPDATE pgboost_catalog.model SET deployed = 2 WHERE name = 'm';
 SELECT price_of('m');
-TRUNCATE pgboost_model, pgboost_version, pgboost_privilege;
+TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.privilege;
 SELECT price_of('m');

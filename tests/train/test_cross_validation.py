@@ -199,12 +199,12 @@ def test_predictions_count_for_each_fold(
 ) -> None:
     source = "SELECT i AS x, i AS y FROM generate_series(1, 100) AS i"
     call = "SELECT * FROM cross_validate_model(%s, 'y', rounds => 1, folds => 3)"
-    connection.execute("SET pgboost_train.max_predictions = 299")
+    connection.execute("SET pgboost_train.max_prediction_memory = 3")
     said = raises("54000", call, (source,))
     assert said.message_primary == "too many predictions to train: 300 rows times 1 outputs"
-    connection.execute("SET pgboost_train.max_predictions = 300")
+    connection.execute("SET pgboost_train.max_prediction_memory = 4")
     assert connection.execute(call, (source,)).fetchall()
-    connection.execute("RESET pgboost_train.max_predictions")
+    connection.execute("RESET pgboost_train.max_prediction_memory")
 
 
 def test_it_writes_nothing_and_runs_with_the_rights_of_the_caller(

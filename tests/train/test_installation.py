@@ -89,3 +89,20 @@ def test_preloaded_by_the_server_it_loads_no_libxgboost(tmp_path: Path) -> None:
             assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
     finally:
         stop(state, delete=True)
+
+
+def test_users_have_few_functions_and_those_that_only_read_run_in_parallel(
+    connect: Callable[..., Any], empty: str
+) -> None:
+    """At most 40 of both extensions, besides the aggregates."""
+    superuser = connect(dbname=empty)
+    superuser.execute("CREATE EXTENSION pgboost_train CASCADE")
+    functions = superuser.execute(
+        "SELECT p.oid::regprocedure::text, p.provolatile <> 'v' AND p.proparallel <> 's'"
+        " FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass"
+        " JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass"
+        " WHERE e.extname ~ '^pgboost' AND d.deptype = 'e' AND p.prokind = 'f'"
+        " AND p.pronamespace <> 'pgboost_catalog'::regnamespace"
+    ).fetchall()
+    assert 30 < len(functions) <= 40
+    assert [name for name, serial in functions if serial] == []

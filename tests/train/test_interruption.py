@@ -47,7 +47,7 @@ def untouched(connection: psycopg.Connection) -> Iterator[None]:
     until = time.monotonic() + PATIENCE
     while connection.execute(FILES).fetchone() != (0,):
         assert time.monotonic() < until, "a file of progress is left"
-        connection.execute("SELECT * FROM pgboost_progress_records()")
+        connection.execute("SELECT * FROM pgboost_catalog.progress_records()")
         time.sleep(0.02)
     (temporary,) = connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone()
     assert temporary == 0

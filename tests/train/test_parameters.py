@@ -253,13 +253,13 @@ def test_predictions_are_capped_by_a_setting_for_superusers(
 ) -> None:  # fmt: skip
     train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}')"
     arguments = (target, json.dumps(params))
-    connection.execute(f"SET pgboost_train.max_predictions = {100 * outputs - 1}")
+    connection.execute(f"SET pgboost_train.max_prediction_memory = {1200 * outputs // 1024}")
     said = raises("54000", train, arguments)
     assert f"100 rows times {outputs} outputs" in said.message_primary
-    assert "pgboost_train.max_predictions" in said.message_detail
-    connection.execute(f"SET pgboost_train.max_predictions = {100 * outputs}")
+    assert "pgboost_train.max_prediction_memory" in said.message_detail
+    connection.execute(f"SET pgboost_train.max_prediction_memory = {1200 * outputs // 1024 + 1}")
     connection.execute(train, arguments)
-    connection.execute("RESET pgboost_train.max_predictions")
+    connection.execute("RESET pgboost_train.max_prediction_memory")
     connection.execute("DROP ROLE IF EXISTS modest; CREATE ROLE modest; SET ROLE modest")
-    raises("42501", "SET pgboost_train.max_predictions = 0")
+    raises("42501", "SET pgboost_train.max_prediction_memory = 0")
     connection.execute("RESET ROLE; DROP ROLE modest")

@@ -319,9 +319,22 @@ fn header_bytes(dimensions: usize) -> usize {
 pub unsafe fn doubles_mut<'a>(datum: Datum) -> Option<(Datum, &'a mut [f64])> {
     // SAFETY: the caller says so; what is detoasted once stays where it is.
     unsafe {
-        let array = Datum::from(pg_sys::pg_detoast_datum(datum.cast_mut_ptr()));
+        let array = Datum::from(detoasted(datum));
         let (_, elements) = numbers::<f64>(array)?;
         Some((array, std::slice::from_raw_parts_mut(elements.as_ptr().cast_mut(), elements.len())))
+    }
+}
+
+/// A value with a header of four bytes: itself, as the states of aggregates are, or a copy.
+///
+/// # Safety
+/// The datum is a varlena.
+#[inline]
+unsafe fn detoasted(datum: Datum) -> *mut pg_sys::varlena {
+    // SAFETY: the caller says so.
+    unsafe {
+        let value: *mut pg_sys::varlena = datum.cast_mut_ptr();
+        if pgrx::varatt_is_4b_u(value) { value } else { pg_sys::pg_detoast_datum(value) }
     }
 }
 
@@ -333,7 +346,7 @@ pub unsafe fn numbers<'a, T: Element>(datum: Datum) -> Option<(&'a [i32], &'a [T
     // SAFETY: the caller says so; an array without a null bitmap has its elements behind its lengths
     // and lower bounds, aligned for them once it is detoasted.
     unsafe {
-        let array: *mut pg_sys::ArrayType = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+        let array: *mut pg_sys::ArrayType = detoasted(datum).cast();
         if (*array).dataoffset != 0 {
             return None;
         }

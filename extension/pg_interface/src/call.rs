@@ -11,7 +11,14 @@ use std::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{FromDatum, pg_guard};
 
-use crate::{array, fault, unguarded, varlena};
+use crate::aggregate::{self, Abandon};
+use crate::{array, catalog, fault, unguarded, varlena};
+
+/// The function that says whether two values of a type are equal, once it is known.
+#[derive(Default)]
+pub struct Equality {
+    function: Option<*mut pg_sys::FmgrInfo>,
+}
 
 /// The arguments of a call, which is valid for `'c`.
 #[derive(Clone, Copy)]
@@ -89,7 +96,7 @@ impl<'c> Arguments<'c> {
     /// Two arguments, nothing for a NULL: an integer, and behind it a text. The functions that ask for
     /// them declare them so.
     pub fn integer_and_text(self, index: usize) -> (Option<i32>, Option<Cow<'c, str>>) {
-        let integer = self.get(index).map(|integer| integer.value() as i32);
+        let integer = self.integer(index);
         // SAFETY: its type is the one that is declared.
         let text = self.get(index + 1).map(|text| unsafe { varlena::text(text) });
         (integer, text)
@@ -111,10 +118,53 @@ impl<'c> Arguments<'c> {
         unsafe { array::doubles_mut(state) }
     }
 
+    /// A double precision, nothing if it is NULL. The functions that ask for it declare such an argument.
+    #[inline]
+    pub fn double(self, index: usize) -> Option<f64> {
+        self.get(index).map(|number| f64::from_bits(number.value() as u64))
+    }
+
+    /// An integer, as [`Arguments::double`].
+    pub fn integer(self, index: usize) -> Option<i32> {
+        self.get(index).map(|integer| integer.value() as i32)
+    }
+
+    /// A boolean, as [`Arguments::double`].
+    #[inline]
+    pub fn boolean(self, index: usize) -> Option<bool> {
+        self.get(index).map(|boolean| boolean.value() as u8 != 0)
+    }
+
+    /// The state of an aggregate whose first argument is of type internal: at the first row a new one. Nothing
+    /// outside of an aggregate.
+    #[inline]
+    pub fn state<T: Default + Abandon + 'static>(self) -> Option<(Datum, &'c mut T)> {
+        // SAFETY: `new` was given a valid call; only this function makes such states.
+        unsafe { aggregate::state(self.call) }
+    }
+
     /// Whether the function runs as a part of an aggregate, whose state it may then write to.
+    #[inline]
     pub fn in_aggregate(self) -> bool {
         // SAFETY: `new` was given a valid call; a null pointer asks for no memory context.
-        unsafe { pg_sys::AggCheckCallContext(self.call, std::ptr::null_mut()) != 0 }
+        unsafe { unguarded::AggCheckCallContext(self.call, std::ptr::null_mut()) != 0 }
+    }
+
+    /// Whether two arguments are equal, by their type's operator and the call's collation; nothing if the type
+    /// has none. Both are of one type and not NULL.
+    pub fn are_equal(self, first: usize, second: usize, equality: &mut Equality) -> Option<bool> {
+        let function = match equality.function {
+            Some(function) => function,
+            None => {
+                let function = catalog::equality(self.looked_up_type(first))?;
+                *equality.function.insert(function)
+            }
+        };
+        let (first, second) = (self.get(first)?, self.get(second)?);
+        // SAFETY: the function is the type's; the type cache lives as long as the backend.
+        let equal =
+            unsafe { pg_sys::FunctionCall2Coll(function, (*self.call).fncollation, first, second) };
+        Some(equal.value() as u8 != 0)
     }
 
     /// The types of all arguments from one on, as the statement was written, or invalid OIDs where
@@ -328,7 +378,7 @@ impl<'c> CallState<'c> {
 /// # Safety
 /// The context is valid, the size at most a gigabyte.
 #[inline]
-unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
+pub(crate) unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
     #[cold]
     fn raise(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
         // SAFETY: as below. It tries again, and raises PostgreSQL's own error.

@@ -1,7 +1,7 @@
 //! Relations, functions, schemas and types by PostgreSQL's caches of its catalogs, and names as PostgreSQL
 //! quotes them.
 //!
-//! An extension finds its own objects next to the function that was called: in the schema that CREATE
+//! An extension finds its functions for users next to the one that was called: in the schema that CREATE
 //! EXTENSION was given, not by name on the search path, which belongs to the user.
 
 use std::ffi::{CStr, CString, c_char};
@@ -12,6 +12,13 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use crate::varlena::owned_string;
 
 pub use pg_sys::{ANYOID, FLOAT4OID, JSONBOID, JSONOID, TEXTOID, UNKNOWNOID};
+
+/// The schema of that name.
+pub fn schema(name: &CStr) -> Option<Oid> {
+    // SAFETY: the name ends in a NUL; with missing_ok returns an invalid OID if there is none.
+    let schema = unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) };
+    (schema != Oid::INVALID).then_some(schema)
+}
 
 /// A table or an index of a schema.
 pub fn relation(schema: Oid, name: &CStr) -> Option<Oid> {
@@ -108,6 +115,17 @@ unsafe fn owned(text: *const c_char) -> String {
 pub fn schema_of(function: Oid) -> Oid {
     // SAFETY: returns an invalid OID for what is no function.
     unsafe { pg_sys::get_func_namespace(function) }
+}
+
+/// The function of a type's equality, which the type cache keeps as long as the backend lives.
+pub fn equality(type_oid: Oid) -> Option<*mut pg_sys::FmgrInfo> {
+    // SAFETY: the type exists; the entry is never freed.
+    unsafe {
+        let flags = pg_sys::TYPECACHE_EQ_OPR_FINFO.cast_signed();
+        let entry = pg_sys::lookup_type_cache(type_oid, flags);
+        let function = &raw mut (*entry).eq_opr_finfo;
+        ((*function).fn_oid != Oid::INVALID).then_some(function)
+    }
 }
 
 /// A text as a literal of SQL.

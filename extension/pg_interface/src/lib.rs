@@ -3,7 +3,7 @@
 //! A module is a subject of PostgreSQL's:
 //!
 //! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`]
-//! - calls: [`call`], [`signature`]
+//! - calls: [`call`], [`aggregate`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
 //! - the session: [`session`], [`transaction`], [`backend`], [`temporary_file`]
@@ -16,6 +16,7 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
+pub mod aggregate;
 pub mod array;
 pub mod backend;
 pub mod call;

@@ -13,9 +13,9 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
-    CurrentMemoryContext, ExprContext, ExprState, JsonbContainer, JsonbValue, MemoryContext,
-    MemoryContextCallback, Oid, PlanState, ProjectionInfo, QueryDesc, ScanDirection, Snapshot,
-    TupleTableSlot, varlena,
+    CurrentMemoryContext, ExprContext, ExprState, FunctionCallInfo, JsonbContainer, JsonbValue,
+    MemoryContext, MemoryContextCallback, Oid, PlanState, ProjectionInfo, QueryDesc, ScanDirection,
+    Snapshot, TupleTableSlot, varlena,
 };
 
 // Functions that cannot raise an error.
@@ -36,6 +36,8 @@ unsafe extern "C-unwind" {
         length: i32,
         value: *mut JsonbValue,
     ) -> *mut JsonbValue;
+    /// Whether the call is one of an aggregate's functions, and the context that its state lives in (nodeAgg.c).
+    pub fn AggCheckCallContext(call: FunctionCallInfo, context: *mut MemoryContext) -> c_int;
     /// Memory of a context: with MCXT_ALLOC_NO_OOM null if there is none, for sizes up to a gigabyte
     /// (mcxt.c).
     pub fn MemoryContextAllocExtended(

@@ -244,6 +244,11 @@ error_table! {
     ContributionShape =>
         ARRAY_SUBSCRIPT_ERROR, "contributions are not those of one model",
         hint "Pass what predict_contribs returns, of one model at a time.";
+    /// A value of a row that scikit-learn refuses as well.
+    MetricArgument { argument: &'static str, what: &'static str } =>
+        DATA_EXCEPTION, "{argument} {what}";
+    NoEquality =>
+        UNDEFINED_FUNCTION, "accuracy needs a type with an equality operator";
     OutsideAggregate =>
         FEATURE_NOT_SUPPORTED, "the function can only be called by its aggregate";
     /// Both arguments that say which rounds to use.

@@ -82,6 +82,9 @@ static TRACK: GucSetting<bool> = GucSetting::<bool>::new(false);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
+/// Of settings for developers, as PostgreSQL's own.
+const DEVELOPER: GucFlags = GucFlags::from_bits_retain(pg_sys::GUC_NOT_IN_SAMPLE.cast_signed());
+
 /// Whether a query that scores many rows may score them in batches.
 pub(crate) fn batch() -> bool {
     BATCH.get()
@@ -127,7 +130,7 @@ pub(crate) fn define() {
         c"Without batches each row is predicted by a call of the function; the results are the same.",
         &BATCH,
         GucContext::Userset,
-        GucFlags::EXPLAIN,
+        GucFlags::EXPLAIN | DEVELOPER,
     );
     GucRegistry::define_int_guc(
         c"pgboost.cache_size",
@@ -183,7 +186,7 @@ fn define_kernel() {
             c"The results are the same with each. Value \"auto\" selects the fastest that the processor can run.",
             &KERNEL,
             GucContext::Userset,
-            GucFlags::default(),
+            DEVELOPER,
             Some(check),
             Some(assign),
             None,

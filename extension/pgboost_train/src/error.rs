@@ -109,10 +109,10 @@ error_table! {
     TrainerEnded { how: String, said: String } =>
         EXTERNAL_ROUTINE_EXCEPTION, "the training process ended unexpectedly",
         detail (Some(if said.is_empty() { format!("{how}.") } else { format!("{how}: {said}") }));
-    TooManyPredictions { rows: u64, outputs: u64, max: u64 } =>
+    TooManyPredictions { rows: u64, outputs: u64, bytes: u64, max_kb: u64 } =>
         PROGRAM_LIMIT_EXCEEDED,
         "too many predictions to train: {rows} rows times {outputs} outputs",
-        detail "The setting pgboost_train.max_predictions allows {max}.",
+        detail "They take {bytes} bytes, and the setting pgboost_train.max_prediction_memory is {max_kb} kB.",
         hint "Train on fewer rows, or have a superuser raise the setting.";
     ModelSize { bytes: u64 } =>
         PROGRAM_LIMIT_EXCEEDED, "a model of {bytes} bytes is too large to store",

@@ -2,22 +2,22 @@
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
-/// About 3 GB, at twelve bytes each.
-const DEFAULT_PREDICTIONS: i32 = 250_000_000;
+/// In kB.
+const DEFAULT_PREDICTION_MEMORY: i32 = 3 << 20;
 
-static MAX_PREDICTIONS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTIONS);
+static MAX_PREDICTION_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTION_MEMORY);
 static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 
 pub(crate) fn define() {
     GucRegistry::define_int_guc(
-        c"pgboost_train.max_predictions",
-        c"Sets the maximum number of rows times outputs of a training.",
-        c"A training needs at least twelve bytes of memory for each. Zero disables the limit.",
-        &MAX_PREDICTIONS,
+        c"pgboost_train.max_prediction_memory",
+        c"Sets the maximum memory to be used for the predictions of a training.",
+        c"A training needs twelve bytes for each output of each row, besides its other memory. Zero means no limit.",
+        &MAX_PREDICTION_MEMORY,
         0,
         i32::MAX,
         GucContext::Suset,
-        GucFlags::default(),
+        GucFlags::UNIT_KB,
     );
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
@@ -47,9 +47,9 @@ fn allowed_threads(setting: i32, cores: usize) -> usize {
     }
 }
 
-/// The most rows times outputs of a training, if there is a limit.
-pub(crate) fn max_predictions() -> Option<u64> {
-    u64::try_from(MAX_PREDICTIONS.get()).ok().filter(|max| *max > 0)
+/// The most bytes of a training's predictions, if there is a limit.
+pub(crate) fn max_prediction_bytes() -> Option<u64> {
+    u64::try_from(MAX_PREDICTION_MEMORY.get()).ok().filter(|max| *max > 0).map(|max| max << 10)
 }
 
 #[cfg(test)]

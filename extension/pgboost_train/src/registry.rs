@@ -68,17 +68,16 @@ impl Registry {
         Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
-    /// The tables that say what a name means. pgboost 0.1 has no aliases.
+    /// The tables that say what a name means.
     fn tables(&self) -> Result<Vec<Oid>> {
-        let table =
-            |name| catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" });
-        let mut tables = vec![
-            table(c"pgboost_model")?,
-            table(c"pgboost_version")?,
-            table(c"pgboost_privilege")?,
-        ];
-        tables.extend(catalog::relation(self.schema, c"pgboost_alias"));
-        Ok(tables)
+        let table = |name| {
+            let schema = catalog::schema(c"pgboost_catalog")?;
+            catalog::relation(schema, name)
+        };
+        [c"model", c"version", c"privilege", c"alias"]
+            .into_iter()
+            .map(|name| table(name).ok_or(Error::Registry { what: "registry" }))
+            .collect()
     }
 
     fn in_schema(&self, statement: &str) -> String {

@@ -15,8 +15,8 @@ use crate::SourceError;
 
 type Result<T> = std::result::Result<T, SourceError>;
 
-/// Most bytes that are sorted at once: nothing interrupts a sort in memory.
-const MAX_RUN_BYTES: usize = 64 << 20;
+/// Most bytes that are sorted at once, which takes some tens of milliseconds: nothing interrupts it.
+const MAX_RUN_BYTES: usize = 16 << 20;
 /// Entries between two looks at whether the statement was cancelled.
 const ENTRIES_PER_CHECK: u64 = 1 << 16;
 /// Least words that a run is read by.
@@ -62,6 +62,11 @@ impl<const N: usize> Sorter<N> {
         self.ends.push(before + self.entries.len() as u64);
         self.entries.clear();
         Ok(())
+    }
+
+    /// Drops the entries, and leaves the temporary file to the transaction, which has closed it.
+    pub fn abandon_file(self) {
+        std::mem::forget(self.file);
     }
 
     /// Hands over all entries in order.

@@ -89,6 +89,8 @@ fn samples() -> Vec<Error> {
         Error::OutputNotNamed { model: model.clone(), outputs: 2 },
         Error::NegativeTop,
         Error::ContributionShape,
+        Error::MetricArgument { argument: "weight", what: "is negative" },
+        Error::NoEquality,
         Error::OutsideAggregate,
         reference::check_alias("1").unwrap_err(),
         Error::GroupOfOneRow { number: 3 },

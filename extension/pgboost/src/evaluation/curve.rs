@@ -5,21 +5,26 @@
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
 //! interpolates.
 
+use pg_interface::aggregate::Abandon;
 use pg_interface::report::check_for_interrupts;
-use row_source::sorter::{Sorter, ordered, work_mem};
+use row_source::sorter::{Sorter, work_mem};
 
 use super::predictions::Predictions;
 use super::rows::KnownRow;
 use super::scores::Scores;
 use crate::error::Result;
 
-pub(crate) enum Curve {
-    /// Probabilities of one part, as long as there is room for them.
-    Few(Scores),
-    /// Part, score and class in one word.
-    Plain(Sorter<1>),
-    /// The same, and the weight's bits.
-    Weighted(Sorter<2>),
+/// Most bytes of the scores of [`Scores`]: nothing interrupts a pass over them.
+const MAX_FEW_BYTES: usize = 16 << 20;
+/// Where the second word of an entry has the class; a weight is not negative.
+const CLASS: u64 = 1 << 63;
+
+/// The scores of rows, their classes and weights.
+pub(crate) struct Curve {
+    /// Probabilities of one part without weights, as long as there is room for them.
+    few: Option<Scores>,
+    /// Part, score (the best first), and weight with the class in place of its sign.
+    many: Option<Sorter<3>>,
 }
 
 /// Of one part; nothing where it is not defined.
@@ -29,28 +34,28 @@ pub(crate) struct Areas {
     pub(crate) average_precision: Option<f64>,
 }
 
-impl Curve {
-    pub(crate) fn new(weighted: bool) -> Curve {
-        if weighted {
-            Curve::Weighted(Sorter::new(work_mem()))
-        } else {
-            Curve::Few(Scores::new(work_mem()))
-        }
+impl Default for Curve {
+    fn default() -> Self {
+        Curve { few: Some(Scores::new(work_mem().min(MAX_FEW_BYTES))), many: None }
     }
+}
 
+impl Curve {
+    /// Takes in a row of a part: a finite score, whether it is of the class, and a weight.
     #[inline]
-    fn add(&mut self, part: u32, score: f32, positive: bool, weight: f64) -> Result<()> {
-        match self {
-            Curve::Few(scores) => {
-                if part > 0 || !scores.add(score, positive) {
-                    return self.widen(key(part, score, positive));
-                }
-            }
-            Curve::Plain(sorter) => sorter.push([key(part, score, positive)])?,
-            Curve::Weighted(sorter) => {
-                sorter.push([key(part, score, positive), weight.to_bits()])?;
+    pub(crate) fn add(&mut self, part: u32, score: f64, positive: bool, weight: f64) -> Result<()> {
+        if let Some(scores) = &mut self.few {
+            let single = score as f32;
+            let plain = part == 0 && weight == 1.0 && f64::from(single) == score;
+            if plain && scores.add(single, positive) {
+                return Ok(());
             }
         }
+        let sorter = self.many.get_or_insert_with(|| Sorter::new(work_mem()));
+        for (score, positive) in self.few.take().into_iter().flat_map(Scores::into_rows) {
+            sorter.push(entry(0, f64::from(score), positive, 1.0))?;
+        }
+        sorter.push(entry(part, score, positive, weight))?;
         Ok(())
     }
 
@@ -62,47 +67,42 @@ impl Curve {
     ) -> Result<()> {
         let mut both = rows.iter().zip(predictions.iter());
         both.try_for_each(|(row, prediction)| {
-            self.add(row.part, prediction.value(), row.target == 1.0, row.weight)
+            self.add(row.part, f64::from(prediction.value()), row.target == 1.0, row.weight)
         })
-    }
-
-    /// Goes over to a sorter, with the rows that were taken in, and one more.
-    #[cold]
-    fn widen(&mut self, last: u64) -> Result<()> {
-        let mut sorter = Sorter::new(work_mem());
-        if let Curve::Few(scores) = std::mem::replace(self, Curve::Few(Scores::new(0))) {
-            for (score, positive) in scores.into_rows() {
-                sorter.push([key(0, score, positive)])?;
-            }
-        }
-        sorter.push([last])?;
-        *self = Curve::Plain(sorter);
-        Ok(())
     }
 
     /// The areas, by part.
     pub(crate) fn areas(self, parts: usize) -> Result<Vec<Areas>> {
         let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
-        match self {
-            Curve::Few(scores) => {
-                let rows = scores.sorted(check_for_interrupts);
-                walk.areas.fill(counted(&rows));
-                return Ok(walk.areas);
-            }
-            Curve::Plain(sorter) => sorter.each(|[key]| walk.step(*key, 1.0))?,
-            Curve::Weighted(sorter) => {
-                sorter.each(|[key, weight]| walk.step(*key, f64::from_bits(*weight)))?;
-            }
+        if let Some(scores) = self.few {
+            walk.areas.fill(counted(&scores.sorted(check_for_interrupts)));
+        } else if let Some(sorter) = self.many {
+            sorter.each(|[part, score, weight]| {
+                let class = weight & CLASS != 0;
+                walk.step([*part, *score], class, f64::from_bits(weight & !CLASS));
+            })?;
+            walk.end_part();
         }
-        walk.end_part();
         Ok(walk.areas)
     }
 }
 
-/// Part, score and class in one word; the best come first.
-#[inline]
-fn key(part: u32, score: f32, positive: bool) -> u64 {
-    u64::from(part) << 33 | u64::from(!ordered(score)) << 1 | u64::from(positive)
+impl Abandon for Curve {
+    fn abandon(self) {
+        self.many.into_iter().for_each(Sorter::abandon_file);
+    }
+}
+
+fn entry(part: u32, score: f64, positive: bool, weight: f64) -> [u64; 3] {
+    let class = if positive { CLASS } else { 0 };
+    [u64::from(part), !ordered(score), weight.to_bits() | class]
+}
+
+/// A word whose order is that of the numbers.
+fn ordered(number: f64) -> u64 {
+    // Both zeros are one number.
+    let bits = (number + 0.0).to_bits();
+    if bits & CLASS != 0 { !bits } else { bits | CLASS }
 }
 
 /// The areas of rows without weights, the best first, that are equal but for the last bit, their class,
@@ -133,7 +133,7 @@ fn areas(pairs: f64, precisions: f64, others: f64, positives: f64) -> Areas {
 struct Walk {
     areas: Vec<Areas>,
     /// Part and score of the rows that are counted together.
-    current: u64,
+    current: [u64; 2],
     /// The weights of these rows: not of the class, and of it.
     block: [f64; 2],
     /// Those of the rows before, of the part.
@@ -146,17 +146,16 @@ struct Walk {
 
 impl Walk {
     #[inline]
-    fn step(&mut self, key: u64, weight: f64) {
-        let block = key >> 1;
+    fn step(&mut self, block: [u64; 2], positive: bool, weight: f64) {
         if block != self.current {
             self.end_block();
-            if block >> 32 != self.current >> 32 {
+            if block[0] != self.current[0] {
                 self.end_part();
             }
             self.current = block;
         }
-        let [other, positive] = &mut self.block;
-        *(if key & 1 == 1 { positive } else { other }) += weight;
+        let [others, positives] = &mut self.block;
+        *(if positive { positives } else { others }) += weight;
     }
 
     fn end_block(&mut self) {
@@ -176,7 +175,7 @@ impl Walk {
         let [others, positives] = std::mem::take(&mut self.before);
         let (pairs, precisions) =
             (std::mem::take(&mut self.pairs), std::mem::take(&mut self.precisions));
-        let part = (self.current >> 32) as usize;
+        let part = self.current[0] as usize;
         if others + positives > 0.0
             && let Some(found) = self.areas.get_mut(part)
         {

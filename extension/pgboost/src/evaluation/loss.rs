@@ -10,23 +10,22 @@ fn clipped(probability: f64) -> f64 {
     probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON)
 }
 
-/// The probability of the class that a row has, of two; the target is 0 or 1.
+/// The probability of the class that a row has, of two, by that of the second; the target is 0 or 1.
 #[inline]
-pub(crate) fn binary_probability(target: f64, prediction: Prediction<'_>) -> f64 {
-    let second = f64::from(prediction.value());
+pub(crate) fn binary_probability(target: f64, second: f64) -> f64 {
     clipped(if target == 1.0 { second } else { 1.0 - second })
 }
 
 /// `log_loss` of two classes; the target is 0 or 1.
 #[inline]
-pub(crate) fn binary_log(target: f64, prediction: Prediction<'_>) -> f64 {
-    -binary_probability(target, prediction).ln()
+pub(crate) fn binary_log(target: f64, second: f64) -> f64 {
+    -binary_probability(target, second).ln()
 }
 
 /// `log_loss` of several classes; the target is the place of one.
 #[inline]
-pub(crate) fn class_log(target: f64, prediction: Prediction<'_>) -> f64 {
-    -clipped(prediction.values.get(target as usize).copied().map_or(0.0, f64::from)).ln()
+pub(crate) fn class_log(target: f64, probabilities: &[f32]) -> f64 {
+    -clipped(probabilities.get(target as usize).copied().map_or(0.0, f64::from)).ln()
 }
 
 /// 1 where the class is another one (`zero_one_loss`).
@@ -53,10 +52,10 @@ pub(crate) fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> [f
             [sum / levels.len() as f64, 0.0]
         }
         Task::Binary { probability: true } => {
-            [binary_log(target, prediction), zero_one(target, prediction)]
+            [binary_log(target, f64::from(prediction.value())), zero_one(target, prediction)]
         }
         Task::Classes { probabilities: true, .. } => {
-            [class_log(target, prediction), zero_one(target, prediction)]
+            [class_log(target, prediction.values), zero_one(target, prediction)]
         }
         Task::Binary { .. } | Task::Classes { .. } => [zero_one(target, prediction), 0.0],
         Task::Ranking => [0.0; 2],

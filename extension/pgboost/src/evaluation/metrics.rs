@@ -16,6 +16,7 @@ use row_source::sorter::work_mem;
 use super::loss::{self, pinball};
 use super::predictions::{Prediction, Predictions};
 use super::rows::KnownRow;
+use super::sums::{self, Errors, Metric};
 use super::task::Task;
 use crate::error::{Error, Result};
 
@@ -38,7 +39,7 @@ pub(crate) trait Metrics {
 /// Metrics of no rows yet.
 pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     match task {
-        Task::Number => Box::new(Regression::default()),
+        Task::Number => Box::new(Errors::default()),
         Task::Quantiles(levels) => Box::new(Quantiles::at(levels)),
         Task::Binary { probability } => Box::new(Binary::new(*probability)),
         Task::Classes { count, probabilities } => Box::new(Multiclass::new(*count, *probabilities)),
@@ -48,7 +49,7 @@ pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
 
 /// Bytes that the metrics of a part take.
 pub(crate) fn bytes(task: &Task) -> usize {
-    size_of::<Regression>() + task.classes() * size_of::<[f64; 3]>()
+    size_of::<Errors>() + task.classes() * size_of::<[f64; 3]>()
 }
 
 fn named(name: &str, value: f64) -> (String, Option<f64>) {
@@ -148,7 +149,7 @@ impl Metrics for Binary {
         if !self.probability {
             return Ok(());
         }
-        let right = loss::binary_probability(row.target, prediction);
+        let right = loss::binary_probability(row.target, f64::from(prediction.value()));
         if row.weight == 1.0 {
             self.product *= right;
             self.factors += 1;
@@ -191,7 +192,8 @@ impl Multiclass {
 impl Metrics for Multiclass {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
-        let log = if self.probabilities { loss::class_log(row.target, prediction) } else { 0.0 };
+        let log =
+            if self.probabilities { loss::class_log(row.target, prediction.values) } else { 0.0 };
         self.classes.add(row, prediction, log);
         Ok(())
     }
@@ -298,53 +300,22 @@ impl Metrics for Ranking {
     }
 }
 
-/// Sums of weighted errors, and the targets' weighted mean and squared deviation from it.
-#[derive(Default)]
-pub(crate) struct Regression {
-    rows: u64,
-    weight: f64,
-    squared: f64,
-    absolute: f64,
-    relative: f64,
-    mean: f64,
-    deviation: f64,
-}
-
-impl Metrics for Regression {
+impl Metrics for Errors {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
-        let KnownRow { target, weight, .. } = *row;
-        let error = target - f64::from(prediction.value());
-        self.rows += 1;
-        self.weight += weight;
-        self.squared += weight * error * error;
-        self.absolute += weight * error.abs();
-        self.relative += weight * error.abs() / target.abs().max(f64::EPSILON);
-        if weight > 0.0 {
-            // Welford's update: sums of squares would lose what is left after their difference.
-            let from_mean = target - self.mean;
-            self.mean += from_mean * weight / self.weight;
-            self.deviation += weight * from_mean * (target - self.mean);
-        }
+        sums::add_error(self, f64::from(prediction.value()), row.target, row.weight);
         Ok(())
     }
 
     fn results(&mut self) -> Result<Results> {
-        let mse = self.squared / self.weight;
-        let r2 = match (self.squared, self.deviation) {
-            _ if self.rows < 2 || self.weight == 0.0 => f64::NAN,
-            // As scikit-learn has it where all targets are the same.
-            (0.0, 0.0) => 1.0,
-            (_, 0.0) => 0.0,
-            (squared, deviation) => 1.0 - squared / deviation,
-        };
-        Ok(vec![
-            named("rmse", mse.sqrt()),
-            named("mse", mse),
-            named("mae", self.absolute / self.weight),
-            named("mape", self.relative / self.weight),
-            named("r2", r2),
-        ])
+        let metrics: [(&str, Metric); 5] = [
+            ("rmse", sums::rmse),
+            ("mse", sums::mse),
+            ("mae", sums::mae),
+            ("mape", sums::mape),
+            ("r2", sums::r2),
+        ];
+        Ok(metrics.iter().map(|(name, metric)| ((*name).to_owned(), metric(self))).collect())
     }
 }
 

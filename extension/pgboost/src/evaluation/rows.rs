@@ -13,7 +13,7 @@ use super::task::Task;
 use crate::error::{Error, Result};
 
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
-const MAX_WEIGHT: f64 = f32::MAX as f64;
+pub(crate) const MAX_WEIGHT: f64 = f32::MAX as f64;
 
 /// Rows that are evaluated together: some of the kernels' blocks of 512.
 const BATCH_ROWS: usize = 2048;

@@ -165,16 +165,13 @@ impl Parts {
         Ok(number)
     }
 
-    /// Raises unless so many bytes of these parts fit into `work_mem`.
-    pub(crate) fn check_room(bytes: usize, parts: usize) -> Result<()> {
-        if bytes > work_mem() && parts > 0 { Err(Error::TooManyParts { parts }) } else { Ok(()) }
-    }
-
     fn add(&mut self, value: Option<String>, part_bytes: usize) -> Result<u32> {
         let name_bytes = value.as_ref().map_or(0, String::len);
         self.bytes += ENTRY_BYTES + 2 * name_bytes + part_bytes;
         let number = self.names.len() as u32;
-        Parts::check_room(self.bytes, self.names.len())?;
+        if self.bytes > work_mem() && number > 0 {
+            return Err(Error::TooManyParts { parts: self.names.len() });
+        }
         self.names.push(value.clone());
         self.numbers.insert(value, number);
         Ok(number)

@@ -88,7 +88,7 @@ impl Function {
             self.qualified_name(),
             arguments.join(", "),
             self.output.1,
-            quoted_schema(registry.schema),
+            quoted_schema(registry.functions),
             self.output.0,
             quoted_literal(model),
         )

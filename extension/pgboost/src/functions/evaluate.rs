@@ -96,8 +96,7 @@ fn evaluate(
             }
         });
     }
-    let mut curve =
-        matches!(task, Task::Binary { .. }).then(|| Curve::new(request.weight.is_some()));
+    let mut curve = matches!(task, Task::Binary { .. }).then(Curve::default);
     let mut parts: Vec<Part> = Vec::new();
     let bytes = metrics::bytes(task);
     let names = rows::each(&mut [predictor], task, bytes, request, &mut |rows, predictors| {

@@ -10,7 +10,7 @@ use pgrx::{name, pg_extern};
 
 use super::feature_name;
 use super::predict::row;
-use crate::cache::{self, ModelImage};
+use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::predictor::explanation::Explanation;
 use crate::predictor::output::{Margins, transformed};
@@ -254,40 +254,4 @@ pub(crate) fn contribs_mean(arguments: Arguments<'_>, _state: CallState<'_>) -> 
         *contribs_mean = (sum / rows) as f32;
     }
     Ok(means.into_datum())
-}
-
-/// `feature_contributions(model, contributions) -> table(feature, contribution, output)`, the largest first
-#[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
-fn pgboost_feature_contributions(
-    call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (name!(feature, String), name!(contribution, f32), name!(output, Option<String>)),
-    >,
-    ErrorReport,
-> {
-    let arguments = Arguments::of_pgrx(call);
-    let Some(model) = arguments.model().filter(|_| arguments.get(1).is_some()) else {
-        return Ok(TableIterator::new(Vec::new()));
-    };
-    let resolved = cache::resolve(&model, arguments.function())?;
-    let image = resolved.image.model();
-    let (outputs, width) = (image.num_outputs(), image.num_features() + 1);
-    let fits = |(lengths, numbers): &(&[i32], &[f32])| {
-        let last = lengths.last().and_then(|last| usize::try_from(*last).ok());
-        last == Some(width) && numbers.len() == outputs * width
-    };
-    let (_, numbers) = arguments.reals(1).filter(fits).ok_or(Error::ContributionShape)?;
-    let mut lines = Vec::with_capacity(numbers.len());
-    for (output, numbers) in numbers.chunks(width).enumerate() {
-        let output = (outputs > 1).then(|| output_name(image, output));
-        for (index, contribution) in numbers.iter().take(width - 1).enumerate() {
-            let feature = feature_name(image.feature_name(index), index);
-            lines.push((feature, *contribution, output.clone()));
-        }
-    }
-    lines.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    Ok(TableIterator::new(lines))
 }

@@ -1,7 +1,5 @@
 //! The SQL functions, a file per verb. `pgboost.sql` declares them.
 
-mod calibration;
-mod confusion;
 mod create_function;
 mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
@@ -10,6 +8,7 @@ mod evaluate;
 mod explanations;
 mod inspect;
 mod load;
+mod metrics;
 mod predict;
 mod versions;
 

@@ -48,7 +48,7 @@ pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> 
     predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
     let margins = predictor.take_margins()?;
-    result(predictor, margins, Output::Value)
+    result(predictor, margins, Output::Value { function: "predict_pinned" })
 }
 
 #[inline]
@@ -68,7 +68,7 @@ pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Re
         return Err(Error::NoBaseMargin { model: predictor.model().to_owned() });
     }
     let margins = predictor.take_margins_from(base_margin)?;
-    result(predictor, margins, Output::Value)
+    result(predictor, margins, Output::Value { function: "predict_from" })
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.

@@ -11,8 +11,10 @@ use crate::error::{Result, ShapeReason};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// The value, of a model that has one per row.
-    Value,
+    /// The value, of a model that has one per row; its error names the function.
+    Value {
+        function: &'static str,
+    },
     Array,
     /// The margins as they are.
     Margin,
@@ -41,13 +43,13 @@ impl Output {
     ) -> Result<Datum> {
         let image = predictor.image();
         match self {
-            Output::Value => match transformed(image, margins) {
+            Output::Value { function } => match transformed(image, margins) {
                 [value] => Ok(real(value.single())),
                 several => {
                     let values = several.len();
                     let classes = image.task() == Task::Multiclass;
                     let reason = ShapeReason::SeveralValues { values, classes };
-                    Err(predictor.shape("predict", reason))
+                    Err(predictor.shape(function, reason))
                 }
             },
             Output::Array => Ok(reals(transformed(image, margins))),

@@ -1,4 +1,4 @@
-//! The profiles of features: a row of `pgboost_baseline` for each feature of a version that has one.
+//! The profiles of features: a row of `baseline` for each feature of a version that has one.
 
 use pg_interface::{invalidation, jsonb};
 use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
@@ -28,7 +28,7 @@ pub(crate) fn store(
 pub(crate) fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_baseline AS p \
+        "DELETE FROM pgboost_catalog.baseline AS p \
          WHERE p.model = $1 AND ($2 IS NULL OR p.version = $2)",
         &[name.into(), version.into()],
     )
@@ -54,7 +54,7 @@ fn insert(
         categories.map(|categories| categories.into_iter().unzip()).unzip();
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_baseline (model, version, position, feature, rows, missing, \
+        "INSERT INTO pgboost_catalog.baseline (model, version, position, feature, rows, missing, \
          numbers, below, upto, categories, shares) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
@@ -78,7 +78,7 @@ pub(crate) fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(p) ORDER BY p.position) \
-         FROM {schema}.pgboost_baseline AS p WHERE p.model = $1 AND p.version = $2",
+         FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
         &[name.into(), version.into()],
     )?;
     let Some(text) = found.as_ref().and_then(jsonb::text) else { return Ok(Vec::new()) };
@@ -90,7 +90,7 @@ pub(crate) fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<
 pub(crate) fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
     let found = query_jsonb(
         registry,
-        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM {schema}.pgboost_baseline AS p WHERE p.model = $1 AND p.version = $2",
+        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
         &[name.into(), version.into()],
     );
     let text = found.ok()?.as_ref().and_then(jsonb::text)?;

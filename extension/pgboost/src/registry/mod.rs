@@ -1,9 +1,10 @@
-//! The model registry: tables of the extension, read without SPI and written with it.
+//! The model registry: tables of the extension in the schema `pgboost_catalog`, read without SPI and written
+//! with it. The functions for users are in the schema that CREATE EXTENSION was told.
 //!
-//! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
-//! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
-//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models,
-//! `pgboost_pinned` the versions that were ever pinned, which outlive their models.
+//! `model` has one row per model and names the deployed version, `version` describes the
+//! versions, `part` has their files as they came, and `privilege` says who owns a model and who may predict with it.
+//! `alias` has names for versions, `function` the functions that were made of models,
+//! `pinned` the versions that were ever pinned, which outlive their models.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
@@ -26,10 +27,15 @@ use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
 
 use crate::error::{Error, Result};
 
+/// The schema of the registry, which only the extension's owner can create objects in.
+const SCHEMA: &CStr = c"pgboost_catalog";
+
 /// The registry's tables, looked up again for each name that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registry {
-    pub(crate) schema: Oid,
+    /// The schema of the functions for users.
+    pub(crate) functions: Oid,
+    schema: Oid,
     /// Who owns the tables.
     pub(crate) owner: Oid,
     pub(crate) model: Table,
@@ -49,35 +55,36 @@ impl Registry {
 
     pub(crate) fn of_function(function: Oid) -> Result<Registry> {
         fault::at("registry: opened");
-        let schema = catalog::schema_of(function);
+        let schema = catalog::schema(SCHEMA).ok_or(Error::NoRegistry)?;
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
-        let model = table(c"pgboost_model", c"pgboost_model_pkey")?;
+        let model = table(c"model", c"model_pkey")?;
         let owner = catalog::table_owner(model.relation).ok_or(Error::NoRegistry)?;
         Ok(Registry {
+            functions: catalog::schema_of(function),
             schema,
             owner,
             model,
-            version: table(c"pgboost_version", c"pgboost_version_pkey")?,
-            part: table(c"pgboost_part", c"pgboost_part_pkey")?,
-            privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
-            alias: table(c"pgboost_alias", c"pgboost_alias_pkey")?,
+            version: table(c"version", c"version_pkey")?,
+            part: table(c"part", c"part_pkey")?,
+            privilege: table(c"privilege", c"privilege_pkey")?,
+            alias: table(c"alias", c"alias_pkey")?,
         })
     }
 
     /// The versions that were ever pinned.
     fn pinned(&self) -> Result<Table> {
-        table(self.schema, c"pgboost_pinned", c"pgboost_pinned_pkey").ok_or(Error::NoRegistry)
+        table(self.schema, c"pinned", c"pinned_pkey").ok_or(Error::NoRegistry)
     }
 
     /// The functions that were made of models.
     fn function(&self) -> Result<Table> {
-        table(self.schema, c"pgboost_function", c"pgboost_function_pkey").ok_or(Error::NoRegistry)
+        table(self.schema, c"function", c"function_pkey").ok_or(Error::NoRegistry)
     }
 }
 
 /// The extension's function of that name which takes a model and features.
 fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
-    catalog::function(registry.schema, name, &[TEXTOID, ANYOID]).ok_or(Error::NoRegistry)
+    catalog::function(registry.functions, name, &[TEXTOID, ANYOID]).ok_or(Error::NoRegistry)
 }
 
 /// A table of the schema, if it is there.
@@ -85,8 +92,7 @@ fn table(schema: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> 
     catalog::relation(schema, name).map(|relation| Table { relation, schema, primary_key })
 }
 
-/// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
-/// extension's schema.
+/// Runs a statement that changes the registry and returns no rows.
 pub(crate) fn execute(
     registry: &Registry,
     statement: &str,
@@ -138,8 +144,7 @@ fn as_owner<T>(
     statement: &str,
     run: impl FnOnce(&str) -> spi::Result<T>,
 ) -> Result<T> {
-    let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    session::as_user(registry.owner, || run(&statement))
+    session::as_user(registry.owner, || run(statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

@@ -35,7 +35,7 @@ pub(crate) fn insert(registry: &Registry, name: &str, version: i32, file: &[u8])
         check_for_interrupts();
         execute(
             registry,
-            "INSERT INTO {schema}.pgboost_part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
+            "INSERT INTO pgboost_catalog.part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
             &[name.into(), version.into(), start.into(), part.into()],
         )?;
         fault::at("load: part stored");

@@ -1,7 +1,7 @@
 //! Pinned versions: those that `predict_pinned` may use, which cannot be dropped.
 //!
 //! That function is IMMUTABLE, so its values may be stored in indexes and generated columns: what a call once
-//! meant, it means for ever. Three things see to that. A number that was ever pinned is in `pgboost_pinned` and
+//! meant, it means for ever. Three things see to that. A number that was ever pinned is in `pinned` and
 //! never given again, whatever was dropped since. A pin is a column of the version's row, and not found from
 //! what depends on it: a function in another language that calls `predict_pinned` would never be found. And
 //! what PostgreSQL does know to depend on the version keeps the pin; whoever plans or evaluates such a call
@@ -28,7 +28,7 @@ pub(crate) fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
     update(registry, name, version, true)?;
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_pinned (model, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        "INSERT INTO pgboost_catalog.pinned (model, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
         &[name.into(), version.into()],
     )
 }
@@ -108,7 +108,7 @@ fn named(reference: &str) -> Option<(&str, i32)> {
 fn update(registry: &Registry, name: &str, version: i32, pinned: bool) -> Result<()> {
     query::<i32>(
         registry,
-        "UPDATE {schema}.pgboost_version AS v SET pinned = $3 WHERE v.model = $1 AND v.version = $2 \
+        "UPDATE pgboost_catalog.version AS v SET pinned = $3 WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
         &[name.into(), version.into(), pinned.into()],
     )?

@@ -35,7 +35,7 @@ pub(crate) fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
 pub(crate) fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_function (model, function) VALUES ($1, $2) \
+        "INSERT INTO pgboost_catalog.function (model, function) VALUES ($1, $2) \
          ON CONFLICT DO NOTHING",
         &[name.into(), signature.into()],
     )?;
@@ -93,14 +93,14 @@ pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) ->
     }
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_function AS f WHERE f.model = $1 AND f.function = $2",
+        "DELETE FROM pgboost_catalog.function AS f WHERE f.model = $1 AND f.function = $2",
         &[name.into(), signature.into()],
     )
 }
 
 /// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
 fn owner_of(registry: &Registry, name: &str, function: Oid) -> Option<Oid> {
-    let is_extensions = |called| catalog::schema_of(called) == registry.schema;
+    let is_extensions = |called| catalog::schema_of(called) == registry.functions;
     let function = Object::function(function).stored()?;
     function.owner.filter(|owner| {
         privilege::access(registry, name, *owner) == Access::Owner

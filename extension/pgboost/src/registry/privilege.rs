@@ -1,4 +1,4 @@
-//! Who may do what with a model, and the lock of a model: its row in `pgboost_model`, which every change of the model
+//! Who may do what with a model, and the lock of a model: its row in `model`, which every change of the model
 //! touches first.
 //!
 //! Rights are read as they are now, not as the statement's snapshot saw them, because that is how
@@ -65,7 +65,7 @@ pub(crate) fn require_owner(registry: &Registry, name: &str, user: Oid) -> Resul
 pub(crate) fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
     let deployed = query::<i32>(
         registry,
-        "SELECT COALESCE(m.deployed, 0) FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        "SELECT COALESCE(m.deployed, 0) FROM pgboost_catalog.model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
     )?
     .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;

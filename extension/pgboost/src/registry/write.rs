@@ -1,6 +1,6 @@
 //! Writes the registry, after the caller has checked the user's rights.
 //!
-//! Two sessions that change the same model wait for each other at its row in `pgboost_model`, which each of them touches first.
+//! Two sessions that change the same model wait for each other at its row in `model`, which each of them touches first.
 
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
@@ -45,7 +45,7 @@ pub(crate) struct NewVersion<'a> {
 pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) \
+        "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
          VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
          deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
          last_version = m.last_version + 1 RETURNING m.last_version",
@@ -62,7 +62,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
     };
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
+        "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
          loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
@@ -102,7 +102,7 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     if version > 1 {
         execute(
             registry,
-            "UPDATE {schema}.pgboost_model AS m SET last_version = $2, \
+            "UPDATE pgboost_catalog.model AS m SET last_version = $2, \
              deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
             &[name.into(), version.into()],
         )?;
@@ -116,8 +116,8 @@ pub(crate) fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "UPDATE {schema}.pgboost_model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
-         (SELECT FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2) \
+        "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
+         (SELECT FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2) \
          RETURNING 1",
         &[name.into(), version.into()],
     )?
@@ -133,10 +133,10 @@ pub(crate) fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     drop_aliases(registry, name)?;
     baseline::forget(registry, name, None)?;
     for statement in [
-        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
-        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1",
-        "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1",
+        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
+        "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
+        "DELETE FROM pgboost_catalog.model AS m WHERE m.name = $1",
     ] {
         execute(registry, statement, &[name.into()])?;
     }
@@ -158,12 +158,12 @@ pub(crate) fn drop_version(registry: &Registry, name: &str, version: i32) -> Res
     baseline::forget(registry, name, Some(version))?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1 AND p.version = $2",
+        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1 AND p.version = $2",
         &[name.into(), version.into()],
     )?;
     query::<i32>(
         registry,
-        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2 \
+        "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
         &[name.into(), version.into()],
     )?
@@ -182,8 +182,8 @@ pub(crate) fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<
     }
     query::<i32>(
         registry,
-        "UPDATE {schema}.pgboost_model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
-         (SELECT FROM {schema}.pgboost_model AS other WHERE other.name = $2) RETURNING 1",
+        "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
+         (SELECT FROM pgboost_catalog.model AS other WHERE other.name = $2) RETURNING 1",
         &[name.into(), new_name.into()],
     )?
     .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
@@ -195,11 +195,11 @@ pub(crate) fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<
         }
     }
     for statement in [
-        "UPDATE {schema}.pgboost_version AS v SET model = $2 WHERE v.model = $1",
-        "UPDATE {schema}.pgboost_part AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE {schema}.pgboost_privilege AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE {schema}.pgboost_alias AS a SET model = $2 WHERE a.model = $1",
-        "UPDATE {schema}.pgboost_baseline AS b SET model = $2 WHERE b.model = $1",
+        "UPDATE pgboost_catalog.version AS v SET model = $2 WHERE v.model = $1",
+        "UPDATE pgboost_catalog.part AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE pgboost_catalog.privilege AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE pgboost_catalog.alias AS a SET model = $2 WHERE a.model = $1",
+        "UPDATE pgboost_catalog.baseline AS b SET model = $2 WHERE b.model = $1",
     ] {
         execute(registry, statement, &[name.into(), new_name.into()])?;
     }
@@ -211,7 +211,7 @@ pub(crate) fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<(
     lock(registry, name)?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
         &[name.into()],
     )?;
     add_privilege(registry, name, owner, OWNER)
@@ -228,7 +228,7 @@ pub(crate) fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     forget_dropped_roles(registry)?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p \
+        "DELETE FROM pgboost_catalog.privilege AS p \
          WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
         &[name.into(), role_number(role).into()],
     )
@@ -238,7 +238,7 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
     forget_dropped_roles(registry)?;
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_privilege (model, role, privilege) \
+        "INSERT INTO pgboost_catalog.privilege (model, role, privilege) \
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
         &[name.into(), role_number(role).into(), privilege.into()],
     )
@@ -254,14 +254,14 @@ fn role_number(role: Oid) -> i64 {
 fn forget_dropped_roles(registry: &Registry) -> Result<()> {
     execute(
         registry,
-        "UPDATE {schema}.pgboost_privilege AS p SET role = $1::oid::regrole \
+        "UPDATE pgboost_catalog.privilege AS p SET role = $1::oid::regrole \
          WHERE p.privilege = 'owner' AND NOT EXISTS \
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[role_number(registry.owner).into()],
     )?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[],
     )
@@ -275,8 +275,8 @@ pub(crate) fn set_alias(registry: &Registry, name: &str, alias: &str, version: i
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_alias (model, alias, version) SELECT v.model, $2, v.version \
-         FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $3 \
+        "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \
+         FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $3 \
          ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
         &[name.into(), alias.into(), version.into()],
     )?
@@ -290,7 +290,7 @@ pub(crate) fn drop_alias(registry: &Registry, name: &str, alias: &str) -> Result
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
+        "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
         &[name.into(), alias.into()],
     )?
     .map(|_| ())
@@ -298,7 +298,7 @@ pub(crate) fn drop_alias(registry: &Registry, name: &str, alias: &str) -> Result
 }
 
 pub(crate) fn drop_aliases(registry: &Registry, name: &str) -> Result<()> {
-    let statement = "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1";
+    let statement = "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1";
     execute(registry, statement, &[name.into()])
 }
 

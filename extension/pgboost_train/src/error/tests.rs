@@ -54,7 +54,7 @@ fn samples() -> Vec<Error> {
         Error::TrainerKilled,
         Error::TrainerEnded { how: said(), said: said() },
         Error::TrainerEnded { how: "It failed".to_owned(), said: String::new() },
-        Error::TooManyPredictions { rows: 2, outputs: 2, max: 3 },
+        Error::TooManyPredictions { rows: 2, outputs: 2, bytes: 48, max_kb: 3 },
         Error::ModelSize { bytes: 1 },
     ]
 }

@@ -307,7 +307,7 @@ fn joined(common: &Map<String, Value>, trial: Map<String, Value>) -> Result<Valu
     Ok(Value::Object(all))
 }
 
-/// `pgboost_progress_records()`: what backends have written that the current user may see.
+/// `progress_records()`: what backends have written that the current user may see.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_progress_records() -> TableIterator<

@@ -150,6 +150,9 @@ fn numbers_only(columns: &Columns) -> Result<()> {
     Ok(())
 }
 
+/// libxgboost has a prediction and two gradients for each output of each row.
+const PREDICTION_BYTES: u64 = 12;
+
 impl Prepared<'_> {
     /// The whole job, for a request whose rows these are.
     pub(crate) fn job(&self, request: &Request) -> Result<Job> {
@@ -175,12 +178,12 @@ impl Prepared<'_> {
         self.check_predictions(request)
     }
 
-    /// libxgboost holds a prediction and two gradients for each output of each row.
     fn check_predictions(&self, request: &Request) -> Result<()> {
         let (rows, outputs) = (self.rows.in_training(), self.outputs(request));
-        match guc::max_predictions() {
-            Some(max) if rows.saturating_mul(outputs) > max => {
-                Err(Error::TooManyPredictions { rows, outputs, max })
+        let bytes = rows.saturating_mul(outputs).saturating_mul(PREDICTION_BYTES);
+        match guc::max_prediction_bytes() {
+            Some(max) if bytes > max => {
+                Err(Error::TooManyPredictions { rows, outputs, bytes, max_kb: max >> 10 })
             }
             _ => Ok(()),
         }
