@@ -81,7 +81,7 @@ def test_files_are_compared_by_their_library(
         path = tmp_path / f"model.{suffix}"
         for given in (path, str(path), path.read_bytes(), bytearray(path.read_bytes())):
             pgboost.push(connection, "file", given)
-            assert pgboost.verify(connection, "file", model, frame)
+            assert pgboost.verify(connection, "ensemble", model, frame)
     with pytest.raises(pgboost.InvalidModelError):
         pgboost.push(connection, "file", b"no model")
 
@@ -92,9 +92,9 @@ def test_a_file_of_a_tree_ensemble_is_not_compared(connection: psycopg.Connectio
     pgboost.push(connection, "forest", model)
     content = pgboost.pull(connection, "forest")
     with pytest.raises(pgboost.UnsupportedModelError, match="check=False"):
-        pgboost.push(connection, "file", content)
-    assert pgboost.push(connection, "file", content, check=False) == 1
-    assert pgboost.verify(connection, "file", model, frame)
+        pgboost.push(connection, "ensemble", content)
+    assert pgboost.push(connection, "ensemble", content, check=False) == 1
+    assert pgboost.verify(connection, "ensemble", model, frame)
 
 
 @pytest.mark.parametrize("model", [None, {"no": "model"}, np.arange(3), object], ids=repr)
