@@ -11,6 +11,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"unsafe"
 )
 
@@ -26,6 +27,9 @@ func OpenEngine(path string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The text of an error is the thread's.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var model *C.gbtrees_model
 	if C.gbtrees_load(unsafe.Pointer(unsafe.SliceData(bytes)), C.size_t(len(bytes)), &model) != 0 {
 		return nil, errors.New(C.GoString(C.gbtrees_last_error()))
