@@ -14,6 +14,8 @@ READMES = sorted(EXTENSION.glob("*/README.md"))
 def test_what_a_readme_names_is_there(readme: Path) -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", readme.read_text(), re.MULTILINE)
     names = [name for row in rows for name in re.findall(r"`([\w./*]+)`", row)]
+    # In the engine's README a table has items of code.
+    names = [name for name in names if "." in name or "/" in name]
     roots = [readme.parent, readme.parent / "src"]
     assert [name for name in names if not any(any(root.glob(name)) for root in roots)] == []
 

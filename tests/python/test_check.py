@@ -8,7 +8,6 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
-from sklearn import ensemble
 
 import catboost
 import lightgbm

@@ -167,8 +167,8 @@ def ensemble_of(model: Any) -> Ensemble:
     members = _members(model)
     if members is None:
         raise UnsupportedModelError(
-            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest, or a"
-            " bagging or AdaBoost of trees"
+            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest,"
+            " or a bagging or AdaBoost of trees"
         )
     return _averaged(model, members)
 

@@ -315,7 +315,8 @@ def _folded(ensemble: Ensemble, features: list[Feature]) -> tuple[Ensemble, set[
         values = feature.values
         if kinds.setdefault(feature.column, values) != values:
             raise UnsupportedModelError(
-                f"the Pipeline takes column {feature.column} for numbers and for categories, or encodes it twice"
+                f"the Pipeline takes column {feature.column} for numbers and for categories,"
+                " or encodes it twice"
             )
     if ensemble.categories:
         raise UnsupportedModelError("the Pipeline ends in a model with categorical_features")

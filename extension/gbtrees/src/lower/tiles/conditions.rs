@@ -207,6 +207,7 @@ impl Columns {
                 // Chunks compare at all nodes, of which chains may leave some out.
                 Form::Coded(_) => {
                     let ids = 0..tree.nodes().len() as u32;
+                    reserve(&mut conditions, ids.len())?;
                     conditions.extend(ids.filter_map(|id| condition_of(tree, id, sets)));
                 }
                 _ => conditions_of(tree, form, sets, &mut conditions)?,
