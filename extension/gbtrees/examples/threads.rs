@@ -25,7 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             })
         });
         let threads: Vec<_> = parts.collect();
-        let sums = threads.into_iter().map(|thread| thread.join().expect("no thread panics"));
+        let sums = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         sums.collect::<Result<Vec<f64>, gbtrees::Error>>()
     })?;
     println!("{} threads, sums {sums:?}", sums.len());

@@ -1,5 +1,7 @@
 //! The crate as a program uses it: the bits of the stages behind it, in every form of rows; and its examples.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by unwrapping")]
+
 use std::fs;
 
 use gbtrees::internals::{AlignedBytes, CompiledModel, Margin, Precision, Scratch, compile, parse};

@@ -3,6 +3,8 @@
 //! PostgreSQL drops a state before it frees its memory, but after an error only frees the memory, maybe
 //! later than the transaction has closed its files. So a state says what is to be done with it then.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
@@ -70,6 +72,9 @@ unsafe fn new<T: Default + Abandon>(
 }
 
 /// The aggregate ends without an error.
+///
+/// # Safety
+/// `kept` is what was registered, and not freed.
 #[pg_guard]
 unsafe extern "C-unwind" fn end<T>(kept: Datum) {
     // SAFETY: PostgreSQL passes what was registered, before it frees it.
@@ -77,6 +82,9 @@ unsafe extern "C-unwind" fn end<T>(kept: Datum) {
 }
 
 /// The memory is freed; if the aggregate has not ended, after an error.
+///
+/// # Safety
+/// `kept` is what was registered, and this is called once.
 #[pg_guard]
 unsafe extern "C-unwind" fn free<T: Abandon>(kept: *mut std::ffi::c_void) {
     // SAFETY: PostgreSQL passes what was registered, once.

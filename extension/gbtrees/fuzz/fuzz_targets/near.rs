@@ -3,7 +3,7 @@
 use gbtrees::internals::{Ensemble, Node, Split, SplitCondition};
 
 /// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
-pub fn near(model: &Ensemble) -> Vec<Vec<f64>> {
+pub(crate) fn near(model: &Ensemble) -> Vec<Vec<f64>> {
     let mut near = vec![Vec::new(); model.num_features()];
     for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
         if let Node::Split(Split { feature, condition, .. }) = node

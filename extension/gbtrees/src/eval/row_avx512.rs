@@ -107,6 +107,9 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
 
 /// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
 /// that were just written would wait for them.
+///
+/// # Safety
+/// The processor has the instructions that the function is compiled for.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 fn ranks_of<S>(
     compiled: &Chunked<'_, S>,
@@ -127,6 +130,9 @@ fn ranks_of<S>(
 }
 
 /// A value's rank in a column: how many thresholds it is not below, counted.
+///
+/// # Safety
+/// The processor has the instructions that the function is compiled for.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 fn rank_of<S>(compiled: &Chunked<'_, S>, column: &ConditionColumn, features: &[f32]) -> u64 {

@@ -23,16 +23,30 @@ pub(super) trait Lanes: Copy {
 
     const WIDTH: usize;
 
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn splat(number: f32) -> Self;
 
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn plus(self, other: Self) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn minus(self, other: Self) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn times(self, other: Self) -> Self;
 
     /// The numbers where the mask is true, elsewhere 0.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn only(self, mask: Self::Mask) -> Self;
 
     /// `self` where the mask is true, elsewhere the others.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self;
 
     /// Where the keys, moved up by so many bits, are below the key.
@@ -41,12 +55,21 @@ pub(super) trait Lanes: Copy {
     /// There are as many keys as lanes.
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask;
 
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn none() -> Self::Mask;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn all() -> Self::Mask;
 
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 
     /// Where the first is true and the other is not.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn but_not(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 }
 

@@ -206,6 +206,8 @@ macro_rules! instructions {
                 mean: *mut AtPoints<$lanes, N>,
             ) {
                 $(#[target_feature(enable = $feature)])?
+                /// # Safety
+                /// See [`Walk::split`].
                 #[inline(never)]
                 unsafe fn compiled<const N: usize, const PAIRS: bool>(
                     walk: &mut Walk<'_, '_, $lanes, N>,

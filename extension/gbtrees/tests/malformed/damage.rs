@@ -78,22 +78,22 @@ fn assert_invariants(model: &Ensemble) {
 }
 
 /// A generator of Marsaglia's xorshift kind, so that every run damages the same bytes.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// The bytes with up to three runs of them lost, added, copied or changed.
-    pub fn damaged(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn damaged(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut damaged = bytes.to_vec();
         for _ in 0..=self.below(3) {
             let start = self.below(damaged.len());
@@ -117,7 +117,7 @@ impl Random {
 }
 
 /// Parses damaged bytes and tells whether they still are a model.
-pub fn survives(bytes: &[u8]) -> bool {
+pub(crate) fn survives(bytes: &[u8]) -> bool {
     match parse(bytes) {
         Ok(model) => {
             assert_invariants(&model);
@@ -132,7 +132,7 @@ pub fn survives(bytes: &[u8]) -> bool {
 
 /// Puts other values in place of each byte, one at a time: with one bit changed, at random, and those
 /// given. Returns how many are refused and how many still are a model.
-pub fn change_every_byte(bytes: &[u8], values: &[u8], random: &mut Random) -> [usize; 2] {
+pub(crate) fn change_every_byte(bytes: &[u8], values: &[u8], random: &mut Random) -> [usize; 2] {
     let mut counts = [0, 0];
     let mut damaged = bytes.to_vec();
     for index in 0..bytes.len() {

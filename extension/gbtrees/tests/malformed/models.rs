@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::value::Document;
 
-pub const TREE: &str = "learner.gradient_booster.model.trees.0";
+pub(crate) const TREE: &str = "learner.gradient_booster.model.trees.0";
 
 /// Two trees on three features: one of two splits, one of a single split.
-pub fn binary() -> Document {
+pub(crate) fn binary() -> Document {
     let first = tree(
         0,
         &[1, -1, 3, -1, -1],
@@ -35,7 +35,7 @@ pub fn binary() -> Document {
 }
 
 /// A model whose root is a categorical split with the codes 1 and 40 on its right.
-pub fn categorical() -> Document {
+pub(crate) fn categorical() -> Document {
     let mut model = binary();
     let edits = r#"$.split_type = [1, 0, 0, 0, 0]; $.split_conditions.0 = NaN;
         $.categories = [1, 40]; $.categories_nodes = [0];
@@ -53,7 +53,7 @@ pub fn categorical() -> Document {
     model
 }
 
-pub fn path(inside: &str) -> String {
+pub(crate) fn path(inside: &str) -> String {
     format!("{TREE}.{inside}")
 }
 

@@ -11,10 +11,10 @@ const NAMED: [(&str, &str); 3] =
 
 /// A model, or something like one.
 #[derive(Clone)]
-pub struct Document(pub Value);
+pub(crate) struct Document(pub Value);
 
 /// The value of a text in JSON as XGBoost writes it; a named number stands behind a blank.
-pub fn value(text: &str) -> Value {
+pub(crate) fn value(text: &str) -> Value {
     let named = |text: String, (name, held): &(&str, &str)| {
         text.replace(&format!(" {name}"), &format!(" {held}"))
     };
@@ -23,34 +23,34 @@ pub fn value(text: &str) -> Value {
 
 impl Document {
     /// What stands at a path: keys and indices with dots between them.
-    pub fn at(&mut self, path: &str) -> &mut Value {
+    pub(crate) fn at(&mut self, path: &str) -> &mut Value {
         let pointer = if path.is_empty() { String::new() } else { format!("/{path}") };
         let found = self.0.pointer_mut(&pointer.replace('.', "/"));
         found.unwrap_or_else(|| panic!("nothing is at {path}"))
     }
 
-    pub fn set(&mut self, path: &str, value: impl Into<Value>) {
+    pub(crate) fn set(&mut self, path: &str, value: impl Into<Value>) {
         *self.at(path) = value.into();
     }
 
     /// Adds a member, whether or not there is one of this key.
-    pub fn add(&mut self, path: &str, key: &str, value: impl Into<Value>) {
+    pub(crate) fn add(&mut self, path: &str, key: &str, value: impl Into<Value>) {
         let members = self.at(path).as_object_mut().unwrap();
         let mark = if members.contains_key(key) { "\0" } else { "" };
         members.insert(format!("{key}{mark}"), value.into());
     }
 
-    pub fn remove(&mut self, path: &str, key: &str) {
+    pub(crate) fn remove(&mut self, path: &str, key: &str) {
         let removed = self.at(path).as_object_mut().unwrap().remove(key);
         assert!(removed.is_some(), "no key {key} in {path}");
     }
 
-    pub fn to_json(&self) -> Vec<u8> {
+    pub(crate) fn to_json(&self) -> Vec<u8> {
         let text = self.0.to_string().replace("\\u0000\":", "\":");
         NAMED.iter().fold(text, |text, (name, held)| text.replace(held, name)).into_bytes()
     }
 
-    pub fn to_ubjson(&self) -> Vec<u8> {
+    pub(crate) fn to_ubjson(&self) -> Vec<u8> {
         ubjson(&self.0)
     }
 }

@@ -19,24 +19,45 @@ pub(super) trait Instructions: Copy {
     const PARTS: usize;
 
     /// A part of a mask. Safety: `part` is below `PARTS`.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn load(mask: *const Mask, part: usize) -> Self;
 
     /// Puts a part into a mask. Safety: `part` is below `PARTS`.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and the mask has the part.
     unsafe fn store(self, mask: *mut Mask, part: usize);
 
     /// All bits 0, or all 1.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn fill(bit: bool) -> Self;
 
     /// By each bit, `right` if it is set, else `left`.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn choose(self, right: Self, left: Self) -> Self;
 
     /// AND.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn both(self, other: Self) -> Self;
 
     /// OR.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn either(self, other: Self) -> Self;
 
     /// By each bit, what at least two of three have.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn majority(self, other: Self, third: Self) -> Self {
         // SAFETY: the caller's promise.
@@ -44,6 +65,9 @@ pub(super) trait Instructions: Copy {
     }
 
     /// `greater | equal & rest`, where `greater` implies `equal`.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
         // SAFETY: the caller's promise.
@@ -51,12 +75,21 @@ pub(super) trait Instructions: Copy {
     }
 
     /// Of 64 bytes, a word per bit, the highest first.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
 
     /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
     /// See [`crate::eval::block::BlockKernel::rank`]; this one searches value by value.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn rank(
         values: &Values,
@@ -77,6 +110,9 @@ pub(super) trait Instructions: Copy {
     }
 
     /// See [`crate::eval::block::BlockKernel::missing`].
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
         let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
@@ -89,6 +125,9 @@ pub(super) trait Instructions: Copy {
     }
 
     /// See [`crate::eval::block::BlockKernel::rank_wide`]; this one searches value by value.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn rank_wide(
         values: &Values,
@@ -113,6 +152,9 @@ pub(super) trait Instructions: Copy {
     }
 
     /// Puts the ranks of the rows of a word among those of the block. Safety: none but the trait's.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn put_ranks(bytes: &[u8; 64], word: usize, ranks: &mut Ranks) {
         // SAFETY: the caller's promise.
@@ -132,9 +174,15 @@ pub(super) trait LookUp {
     const IN_ORDER: bool;
 
     /// See [`crate::eval::block::BlockKernel::look_up`].
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
     /// See [`crate::eval::block::BlockKernel::add`]; this one reads leaf by leaf.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn add<const LEVELS: u32>(
         path: &PathBits,
@@ -147,6 +195,9 @@ pub(super) trait LookUp {
     }
 
     /// The same for sums of f64.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
     #[inline(always)]
     unsafe fn add_double<const LEVELS: u32>(
         path: &PathBits,
@@ -281,6 +332,8 @@ macro_rules! block_kernel {
             type Masks = <$look_up as LookUp>::Masks;
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn rank(
                 values: &Values,
                 rows: usize,
@@ -293,6 +346,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn rank_wide(
                 values: &Values,
                 rows: usize,
@@ -305,18 +360,24 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
                 // SAFETY: see above.
                 unsafe { Masks::missing(values, rows, missing) }
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
                 // SAFETY: see above.
                 unsafe { instructions::compare::<Masks>(ranks, thresholds, masks) }
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn look_up(
                 codes: &Codes,
                 rows: usize,
@@ -328,6 +389,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn compounds(
                 length: usize,
                 words: &[u16],
@@ -340,6 +403,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn walk<const LEVELS: u32>(
                 nodes: &[u16],
                 masks: &[Mask],
@@ -353,6 +418,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn walk_wide(
                 nodes: &[u16],
                 masks: &[Mask],
@@ -367,6 +434,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn add<const LEVELS: u32>(
                 path: &PathBits,
                 rows: usize,
@@ -378,6 +447,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn add_double<const LEVELS: u32>(
                 path: &PathBits,
                 rows: usize,
@@ -389,6 +460,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn add_wide(
                 path: &PathBits,
                 rows: usize,
@@ -402,6 +475,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn add_wide_double(
                 path: &PathBits,
                 rows: usize,
@@ -415,6 +490,8 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn leaf_indices(
                 path: &PathBits,
                 rows: usize,
