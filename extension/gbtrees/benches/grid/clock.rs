@@ -16,10 +16,10 @@ unsafe extern "C" {
 const THREAD: i32 = 3;
 
 /// When it was made, in nanoseconds of CPU time.
-pub struct Clock(f64);
+pub(crate) struct Clock(f64);
 
 impl Clock {
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let mut time = Timespec { seconds: 0, nanoseconds: 0 };
         // SAFETY: the C library is linked by std, and writes one timespec.
         let failed = unsafe { clock_gettime(THREAD, &raw mut time) };
@@ -28,7 +28,7 @@ impl Clock {
     }
 
     /// Since then.
-    pub fn nanoseconds(&self) -> f64 {
+    pub(crate) fn nanoseconds(&self) -> f64 {
         Self::now().0 - self.0
     }
 }

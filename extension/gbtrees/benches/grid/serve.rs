@@ -18,7 +18,7 @@ use crate::Rotation;
 use crate::clock::Clock;
 use crate::xgboost::floats;
 
-pub fn run(model: &Path, rows: &Path, kernel: &str) {
+pub(crate) fn run(model: &Path, rows: &Path, kernel: &str) {
     let kernel = Kernel::from_name(kernel).unwrap();
     let bytes = std::fs::read(model).unwrap();
     let model = gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();

@@ -43,13 +43,13 @@ const RAW_SCORE: c_int = 1;
 const ONE_THREAD: &std::ffi::CStr = c"num_threads=1";
 
 /// Whether a library is LightGBM's.
-pub fn is_lightgbm(library: &Library) -> bool {
+pub(crate) fn is_lightgbm(library: &Library) -> bool {
     // SAFETY: the symbol is only looked for.
     unsafe { library.get::<Load>(b"LGBM_BoosterCreateFromModelfile") }.is_ok()
 }
 
 /// The release of a library in a Python environment, which the library itself does not tell.
-pub fn version(library: &Path) -> String {
+pub(crate) fn version(library: &Path) -> String {
     let folders = library.ancestors().filter_map(|folder| folder.read_dir().ok());
     let names = folders.flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let version =
@@ -58,7 +58,7 @@ pub fn version(library: &Path) -> String {
 }
 
 /// A model loaded into LightGBM, for one thread. The library must outlive it.
-pub struct Booster {
+pub(crate) struct Booster {
     booster: Handle,
     row: Handle,
     predict: Predict,
@@ -69,7 +69,7 @@ pub struct Booster {
 }
 
 impl Booster {
-    pub fn load(library: &Library, model: &Path, features: usize) -> Self {
+    pub(crate) fn load(library: &Library, model: &Path, features: usize) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut row, mut iterations) = (null_mut(), null_mut(), 0);
         // SAFETY: the signatures are those of LightGBM/c_api.h; all strings end in a zero byte; the
@@ -109,7 +109,7 @@ impl Booster {
     /// Raw scores of rows, as a matrix of f32 or of f64; a single row of f32 goes the fast way. Rounded to
     /// f32 once. To make rows f64 takes a few
     /// nanoseconds of the time.
-    pub fn margins(
+    pub(crate) fn margins(
         &self,
         rows: &[f32],
         features: usize,

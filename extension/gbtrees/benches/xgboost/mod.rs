@@ -30,12 +30,12 @@ type Predict = unsafe extern "C" fn(
 ) -> c_int;
 
 /// The numbers of a file of rows.
-pub fn floats(path: &Path) -> Vec<f32> {
+pub(crate) fn floats(path: &Path) -> Vec<f32> {
     let bytes = std::fs::read(path).unwrap();
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-pub fn version(library: &Library) -> String {
+pub(crate) fn version(library: &Library) -> String {
     let mut version = [0; 3];
     // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to an int of its own.
     unsafe {
@@ -47,7 +47,7 @@ pub fn version(library: &Library) -> String {
 }
 
 /// A model loaded into libxgboost, for one thread. The library must outlive it.
-pub struct Peer {
+pub(crate) struct Peer {
     booster: Handle,
     proxy: Handle,
     predict: Predict,
@@ -56,7 +56,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    pub fn load(library: &Library, model: &Path) -> Self {
+    pub(crate) fn load(library: &Library, model: &Path) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut proxy) = (null_mut(), null_mut());
         // SAFETY: the signatures are those of xgboost/c_api.h; all strings end in a zero byte; the
@@ -83,7 +83,13 @@ impl Peer {
 
     /// Puts the margins of rows, which are read in place, into a list; with or without the proxy matrix
     /// that is kept.
-    pub fn margins(&self, rows: &[f32], num_features: usize, keep_proxy: bool, out: &mut Vec<f32>) {
+    pub(crate) fn margins(
+        &self,
+        rows: &[f32],
+        num_features: usize,
+        keep_proxy: bool,
+        out: &mut Vec<f32>,
+    ) {
         let proxy = if keep_proxy { self.proxy } else { null_mut() };
         let mut array = [0u8; 128];
         let mut rest = &mut array[..];
