@@ -187,7 +187,7 @@ macro_rules! error_table_tests {
         fn assert_style(error: &Error) {
             // What a caller, the data or the machine can do wrong, and what happens in a library (38);
             // XX, a bug, is not among them.
-            const CLASSES: [&str; 8] = ["0A", "22", "38", "42", "53", "54", "55", "58"];
+            const CLASSES: [&str; 9] = ["0A", "22", "38", "42", "53", "54", "55", "57", "58"];
             let $crate::Report { sqlstate, message, detail, hint } = error.report();
             let shown = format!("{error:?}: {message}");
             // Six bits for each of its characters, the first lowest (elog.h).

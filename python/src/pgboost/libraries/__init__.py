@@ -41,6 +41,8 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
             " LightGBM, CatBoost or scikit-learn, a search or a Pipeline of one, the path or the bytes of"
             " a model file, or the URI of a model in MLflow"
         )
+    if module == "sklearn" and hasattr(model, "steps"):
+        module = "steps"
     return import_module(f".{module}", __package__).model_file(model, rounds)
 
 

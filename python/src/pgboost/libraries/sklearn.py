@@ -88,17 +88,18 @@ class Ensemble:
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a fitted estimator of trees, of which all are used."""
+    require_no_rounds(rounds)
+    ensemble = ensemble_of(model)
+    content = written(ensemble, model, model.n_features_in_, names(model))
+    return described(content, model, model, lambda: _inputs(model, ensemble))
+
+
+def require_no_rounds(rounds: int | None) -> None:
+    """Refuses a number of rounds, which no estimator of scikit-learn can be asked for."""
     if rounds is not None:
         raise UnsupportedModelError(
             "a model of scikit-learn has no rounds: fit it with fewer trees"
         )
-    if hasattr(model, "steps"):
-        from .steps import pipeline_file
-
-        return pipeline_file(model)
-    ensemble = ensemble_of(model)
-    content = written(ensemble, model, model.n_features_in_, names(model))
-    return described(content, model, model, lambda: _inputs(model, ensemble))
 
 
 def written(ensemble: Ensemble, estimator: Any, width: int, features: list[str] | None) -> bytes:

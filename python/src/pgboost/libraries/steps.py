@@ -20,7 +20,17 @@ import numpy as np
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile
-from .sklearn import Ensemble, Tree, category_values, described, ensemble_of, names, written
+from .sklearn import (
+    Ensemble,
+    Tree,
+    category_values,
+    described,
+    ensemble_of,
+    names,
+    require_no_rounds,
+    splits,
+    written,
+)
 
 Function = Callable[[Any], Any]
 
@@ -74,11 +84,12 @@ class Feature:
         return values
 
 
-def pipeline_file(model: Any) -> ModelFile:
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a fitted Pipeline that ends in an estimator of trees.
 
     Its features are the columns that its steps read: with names, a column that they drop is none.
     """
+    require_no_rounds(rounds)
     steps = [step for _, step in model.steps]
     width, columns = _width(model), names(model)
     features = [Feature(column) for column in range(width)]
@@ -409,8 +420,6 @@ def _double(ranks: Any) -> Any:
 
 
 def _inputs(model: Any, ensemble: Ensemble, features: list[Feature]) -> Inputs:
-    from .sklearn import splits
-
     width = _width(model)
     feature, threshold = (np.concatenate(part) for part in zip(*splits(ensemble), strict=True))
     categories = dict(ensemble.categories)
