@@ -67,8 +67,9 @@ def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str)
     )
     one(connection, query.format(1000))
     before = private_kb(connection)
-    one(connection, query.format(100_000))
-    assert private_kb(connection) - before < 2 * MOST_GROWTH_KB
+    one(connection, query.format(400_000))
+    # The allocator may retain what generate_series and a batch have used, each at most work_mem (4 MB).
+    assert private_kb(connection) - before < 8 * MOST_GROWTH_KB
 
 
 def test_interactions_of_a_wide_model_take_little_more_than_the_result(connect: Connect) -> None:
