@@ -81,7 +81,7 @@ def test_files_are_compared_by_their_library(
         path = tmp_path / f"model.{suffix}"
         for given in (path, str(path), path.read_bytes(), bytearray(path.read_bytes())):
             pgboost.push(connection, "file", given)
-            assert pgboost.verify(connection, "ensemble", model, frame)
+            assert pgboost.verify(connection, "file", model, frame)
     with pytest.raises(pgboost.InvalidModelError):
         pgboost.push(connection, "file", b"no model")
 
