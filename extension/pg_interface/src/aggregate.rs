@@ -8,8 +8,7 @@
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
-use crate::call::allocated;
-use crate::unguarded;
+use crate::unguarded::{self, allocated};
 
 /// A value that can be dropped after its transaction was rolled back.
 pub trait Abandon {

@@ -12,7 +12,6 @@ use pgrx::{Array, FromDatum};
 
 use crate::catalog;
 use crate::report::check_for_interrupts;
-use crate::tuple::{Row, VirtualValues};
 use crate::value::{Number, ScalarType, Value, output_text};
 use crate::varlena::{MAX_ALLOC, PIECE};
 
@@ -143,42 +142,6 @@ impl<'a> ArrayValue<'a> {
         let element = move |index| unsafe { (!*nulls.add(index)).then(|| *values.add(index)) };
         let len = usize::try_from(len).unwrap_or(0);
         (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
-    }
-}
-
-/// An array of one dimension that was not formed.
-#[derive(Clone, Copy)]
-pub struct VirtualArray<'a> {
-    values: VirtualValues<'a>,
-    element: ElementType,
-}
-
-impl<'a> VirtualArray<'a> {
-    /// # Safety
-    /// The values are of that type, or NULL.
-    #[inline]
-    pub unsafe fn new(values: VirtualValues<'a>, element: ElementType) -> Self {
-        VirtualArray { values, element }
-    }
-
-    /// The number of elements.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
-    pub fn len(self) -> usize {
-        self.values.len()
-    }
-
-    /// The elements as a row, if they are of type real and lie one after another.
-    #[inline]
-    pub fn reals(self) -> Option<Row<'a>> {
-        self.values.as_row().filter(|_| self.element.oid() == pg_sys::FLOAT4OID)
-    }
-
-    /// The elements, nothing for a NULL.
-    pub fn values(self) -> impl ExactSizeIterator<Item = Option<Value<'a>>> {
-        let scalar_type = self.element.scalar_type();
-        // SAFETY: `new` was given the elements' type.
-        let value = move |datum| unsafe { Value::new(datum, scalar_type) };
-        self.values.datums().map(move |element| element.map(value))
     }
 }
 

@@ -356,7 +356,7 @@ impl<'c> CallState<'c> {
             // Without the function's state the current context is the only one known.
             let context =
                 if info.is_null() { pg_sys::CurrentMemoryContext } else { (*info).fn_mcxt };
-            let kept: *mut Kept<T> = allocated(context, size_of::<Kept<T>>()).cast();
+            let kept: *mut Kept<T> = unguarded::allocated(context, size_of::<Kept<T>>()).cast();
             kept.write(Kept {
                 type_id: TypeId::of::<T>(),
                 callback: pg_sys::MemoryContextCallback {
@@ -373,23 +373,6 @@ impl<'c> CallState<'c> {
             &mut (*kept).value
         }
     }
-}
-
-/// # Safety
-/// The context is valid, the size at most a gigabyte.
-#[inline]
-pub(crate) unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
-    #[cold]
-    fn raise(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
-        // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
-        unsafe { pg_sys::MemoryContextAlloc(context, size) }
-    }
-    // SAFETY: the caller says so.
-    let memory = unsafe {
-        let flags = pg_sys::MCXT_ALLOC_NO_OOM.cast_signed();
-        unguarded::MemoryContextAllocExtended(context, size, flags)
-    };
-    if memory.is_null() { raise(context, size) } else { memory }
 }
 
 /// # Safety

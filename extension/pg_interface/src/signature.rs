@@ -5,11 +5,11 @@
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use crate::array::{ArrayValue, ElementType, VirtualArray};
+use crate::array::{ArrayValue, ElementType};
 use crate::call::Arguments;
 use crate::catalog;
 use crate::jsonb::Object;
-use crate::tuple::{RowValue, VirtualRow, VirtualValues};
+use crate::tuple::{RowValue, VirtualArray, VirtualRow, VirtualValues};
 use crate::value::{NumberType, ScalarType, Value, output_text};
 
 /// The position of the first argument that counts; the model's name comes before it.

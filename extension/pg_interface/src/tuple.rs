@@ -373,3 +373,39 @@ impl<'a> VirtualValues<'a> {
         self.run.map(|first| self.row.part(first, self.positions.len()))
     }
 }
+
+/// An array of one dimension that was not formed.
+#[derive(Clone, Copy)]
+pub struct VirtualArray<'a> {
+    values: VirtualValues<'a>,
+    element: ElementType,
+}
+
+impl<'a> VirtualArray<'a> {
+    /// # Safety
+    /// The values are of that type, or NULL.
+    #[inline]
+    pub unsafe fn new(values: VirtualValues<'a>, element: ElementType) -> Self {
+        VirtualArray { values, element }
+    }
+
+    /// The number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(self) -> usize {
+        self.values.len()
+    }
+
+    /// The elements as a row, if they are of type real and lie one after another.
+    #[inline]
+    pub fn reals(self) -> Option<Row<'a>> {
+        self.values.as_row().filter(|_| self.element.oid() == pg_sys::FLOAT4OID)
+    }
+
+    /// The elements, nothing for a NULL.
+    pub fn values(self) -> impl ExactSizeIterator<Item = Option<Value<'a>>> {
+        let scalar_type = self.element.scalar_type();
+        // SAFETY: `new` was given the elements' type.
+        let value = move |datum| unsafe { Value::new(datum, scalar_type) };
+        self.values.datums().map(move |element| element.map(value))
+    }
+}

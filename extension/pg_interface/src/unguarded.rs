@@ -190,3 +190,22 @@ pub unsafe fn project(projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
         slot
     }
 }
+
+/// Memory of a context; PostgreSQL's own error if there is none.
+///
+/// # Safety
+/// The context is valid, the size at most a gigabyte.
+#[inline]
+pub(crate) unsafe fn allocated(context: MemoryContext, size: usize) -> *mut c_void {
+    #[cold]
+    fn raise(context: MemoryContext, size: usize) -> *mut c_void {
+        // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
+        unsafe { pgrx::pg_sys::MemoryContextAlloc(context, size) }
+    }
+    // SAFETY: the caller says so.
+    let memory = unsafe {
+        let flags = pgrx::pg_sys::MCXT_ALLOC_NO_OOM.cast_signed();
+        MemoryContextAllocExtended(context, size, flags)
+    };
+    if memory.is_null() { raise(context, size) } else { memory }
+}

@@ -248,6 +248,26 @@ pub(super) fn array<'a, R: Reader<'a>, T>(
     Ok(values)
 }
 
+/// A number of either type, as f64.
+pub(super) fn double<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
+    Ok(match reader.number()? {
+        Number::Integer(number) => number as f64,
+        Number::Float(number) => number,
+    })
+}
+
+/// A boolean, or 0 or 1, as XGBoost has written it since 1.6.
+pub(super) fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
+    if reader.kind()? == ValueKind::Bool {
+        return reader.boolean();
+    }
+    match reader.integer()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
+    }
+}
+
 /// Takes memory without aborting the process when there is none.
 fn reserve<'a, R: Reader<'a>, T>(reader: &R, values: &mut Vec<T>, more: usize) -> Result<()> {
     values

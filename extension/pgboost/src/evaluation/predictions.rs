@@ -13,7 +13,7 @@ use crate::features::FeatureContext;
 use crate::features::by_name::{self, MatchedColumns};
 use crate::guc;
 use crate::predictor::batch;
-use crate::predictor::output::Margins;
+use crate::predictor::statement_state::Margins;
 
 pub(crate) struct SourcePredictor {
     model: String,

@@ -4,9 +4,10 @@
 //! CatBoost has no codes, so there it has the category itself, a whole number.
 
 use gbtrees::internals::{CategoryKind, Narrowing};
-use pg_interface::array::{ArrayValue, VirtualArray};
+use pg_interface::array::ArrayValue;
 use pg_interface::catalog::{JSONOID, TEXTOID, UNKNOWNOID};
 use pg_interface::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
+use pg_interface::tuple::VirtualArray;
 use pg_interface::{Oid, Value};
 
 use super::FeatureContext;

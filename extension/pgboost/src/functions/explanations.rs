@@ -13,8 +13,8 @@ use super::predict::row;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::predictor::explanation::Explanation;
-use crate::predictor::output::{Margins, transformed};
-use crate::predictor::statement_state::Predictor;
+use crate::predictor::output::transformed;
+use crate::predictor::statement_state::{Margins, Predictor};
 
 /// `predict_contribs` and `predict_interactions`, by what they return.
 pub(crate) fn explain(

@@ -9,8 +9,8 @@ use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
-use crate::predictor::output::{Margins, Output};
-use crate::predictor::statement_state::{Predictor, RecentPredictors};
+use crate::predictor::output::Output;
+use crate::predictor::statement_state::{Margins, Predictor, RecentPredictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]

@@ -12,8 +12,8 @@ use pg_interface::signature::ArgSource;
 use pg_interface::{Datum, Oid, invalidation, session};
 
 use super::explanation::Explanation;
-use super::output::{Margins, Output};
-use super::statement_state::{Predictor, ReusableState};
+use super::output::Output;
+use super::statement_state::{Margins, Predictor, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};

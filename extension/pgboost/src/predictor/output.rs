@@ -1,11 +1,11 @@
 //! From a row's margins, in the precision in which the model's library adds and transforms them, to the result of a
 //! function.
 
-use gbtrees::internals::{Margin, Precision, Task};
+use gbtrees::internals::{Margin, Task};
 use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 
-use super::statement_state::Predictor;
+use super::statement_state::{Margins, Predictor};
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
 
@@ -112,37 +112,4 @@ fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
 #[inline]
 fn real(value: f32) -> Datum {
     Datum::from(value.to_bits())
-}
-
-pub(crate) enum Margins {
-    Single(Vec<f32>),
-    Double(Vec<f64>),
-}
-
-impl Default for Margins {
-    fn default() -> Self {
-        Margins::Single(Vec::new())
-    }
-}
-
-impl Margins {
-    /// Room for the margins of so many rows.
-    pub(crate) fn of(image: &ModelImage, rows: usize) -> Margins {
-        let count = rows * image.num_outputs();
-        match image.sum_precision() {
-            Precision::Single => Margins::Single(vec![0.0; count]),
-            Precision::Double => Margins::Double(vec![0.0; count]),
-        }
-    }
-
-    /// Makes it room for the margins of so many rows of that image.
-    #[inline]
-    pub(crate) fn fit(&mut self, image: &ModelImage, rows: usize) {
-        let count = rows * image.num_outputs();
-        match (&mut *self, image.sum_precision()) {
-            (Margins::Single(margins), Precision::Single) => margins.resize(count, 0.0),
-            (Margins::Double(margins), Precision::Double) => margins.resize(count, 0.0),
-            (margins, _) => *margins = Margins::of(image, rows),
-        }
-    }
 }

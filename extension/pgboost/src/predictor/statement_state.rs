@@ -5,13 +5,12 @@
 //! that names the same model and passes the same types. An expression predicts with one model, unless the model's
 //! name is a column too; then the last ones stay ready.
 
-use gbtrees::internals::Scratch;
+use gbtrees::internals::{Precision, Scratch};
 use pg_interface::call::Arguments;
 use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use pg_interface::snapshot::{SnapshotMark, Validity};
 use pg_interface::{Oid, catalog};
 
-use super::output::Margins;
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
@@ -392,5 +391,39 @@ impl Drop for RecentPredictors {
     fn drop(&mut self) {
         std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
         self.current.take().into_iter().for_each(Predictor::end);
+    }
+}
+
+/// Margins of rows, in the precision of the model's sums.
+pub(crate) enum Margins {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Margins::Single(Vec::new())
+    }
+}
+
+impl Margins {
+    /// Room for the margins of so many rows.
+    pub(crate) fn of(image: &ModelImage, rows: usize) -> Margins {
+        let count = rows * image.num_outputs();
+        match image.sum_precision() {
+            Precision::Single => Margins::Single(vec![0.0; count]),
+            Precision::Double => Margins::Double(vec![0.0; count]),
+        }
+    }
+
+    /// Makes it room for the margins of so many rows of that image.
+    #[inline]
+    pub(crate) fn fit(&mut self, image: &ModelImage, rows: usize) {
+        let count = rows * image.num_outputs();
+        match (&mut *self, image.sum_precision()) {
+            (Margins::Single(margins), Precision::Single) => margins.resize(count, 0.0),
+            (Margins::Double(margins), Precision::Double) => margins.resize(count, 0.0),
+            (margins, _) => *margins = Margins::of(image, rows),
+        }
     }
 }

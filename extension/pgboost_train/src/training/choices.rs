@@ -8,43 +8,13 @@ use row_source::Source;
 
 use super::Request;
 use super::learning_task::Task;
+use super::read::FewValues;
 use crate::error::Result;
 use crate::params::objectives::REGRESSION;
 use crate::source::columns::Columns;
 
 /// Names that a notice shows.
 const MAX_SHOWN: usize = 20;
-
-/// The distinct values of a target of numbers, as long as there are at most two.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FewValues {
-    values: [Option<f32>; 2],
-    more: bool,
-}
-
-impl FewValues {
-    #[inline]
-    pub(crate) fn add(&mut self, value: f32) {
-        let [first, second] = &mut self.values;
-        if first.is_none_or(|known| known == value) {
-            *first = Some(value);
-        } else if second.is_none_or(|known| known == value) {
-            *second = Some(value);
-        } else {
-            self.more = true;
-        }
-    }
-
-    /// The two whole numbers that all values are, the smaller first.
-    fn two_whole_numbers(self) -> Option<[f32; 2]> {
-        match self.values {
-            [Some(a), Some(b)] if !self.more && a.fract() == 0.0 && b.fract() == 0.0 => {
-                Some([a.min(b), a.max(b)])
-            }
-            _ => None,
-        }
-    }
-}
 
 /// Says what was chosen for a request, once its rows are read.
 pub(crate) fn notice(
@@ -123,21 +93,6 @@ fn listed(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn two(values: &[f32]) -> Option<[f32; 2]> {
-        let mut few = FewValues::default();
-        values.iter().for_each(|value| few.add(*value));
-        few.two_whole_numbers()
-    }
-
-    #[test]
-    fn two_values_are_two_whole_numbers_and_no_more() {
-        assert_eq!(two(&[1.0, 0.0, 1.0, 0.0]), Some([0.0, 1.0]));
-        assert_eq!(two(&[-3.0, 7.0]), Some([-3.0, 7.0]));
-        for other in [&[] as &[f32], &[1.0], &[1.0, 1.0], &[0.5, 1.0], &[0.0, 1.0, 2.0, 0.0]] {
-            assert_eq!(two(other), None, "{other:?}");
-        }
-    }
 
     #[test]
     fn long_lists_are_cut() {

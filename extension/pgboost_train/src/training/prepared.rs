@@ -1,14 +1,9 @@
-//! The rows of a training, read and described: what all that is trained on them has in common.
-//!
-//! The features' distributions are stored with the version, as its baseline for `feature_drift`. Numbers are collected
-//! as they are read; texts are counted by their codes, which the dictionaries have anyway.
+//! The rows of a training, read and described: what all that is trained on them has in common, and the trainer's
+//! job for them: the rows, the features, the parameters.
 
-use std::collections::BTreeMap;
-use std::iter::repeat_n;
-
-use row_source::distribution::{Collector, FeatureProfile, Values};
+use pgboost_trainer::{Job, Parameters};
 use row_source::{Source, SourceError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use xgboost_ffi::Feature;
 
 use super::folds::{Folds, Split};
@@ -18,9 +13,11 @@ use super::read::{self, Reader, Rows};
 use super::start::Start;
 use super::{Request, choices};
 use crate::error::{Error, Result};
-use crate::source::columns::{Columns, Kind, Roles, UsedColumn};
+use crate::guc;
+use crate::params::objectives::Target;
+use crate::source::columns::{Columns, Kind, Roles};
 use crate::source::dictionary::Dictionary;
-use crate::source::record_file::Dictionaries;
+use crate::source::record_file::{self, Dictionaries};
 
 pub(crate) struct Prepared<'a> {
     pub(crate) start: Option<&'a Start>,
@@ -145,79 +142,103 @@ fn described(
     (features, recode)
 }
 
-pub(crate) struct Baseline {
-    collector: Collector,
-    rows: u64,
-    /// By feature and code, how often a text was met.
-    codes: Vec<Vec<u64>>,
-    /// By feature, the place of its column.
-    columns: Vec<usize>,
-}
+/// libxgboost has a prediction and two gradients for each output of each row.
+const PREDICTION_BYTES: u64 = 12;
 
-impl Baseline {
-    pub(crate) fn of(columns: &Columns) -> Baseline {
-        let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
-        let places = columns.features.iter().map(UsedColumn::width).enumerate();
-        Baseline {
-            collector: Collector::of(features),
-            rows: 0,
-            codes: vec![Vec::new(); columns.width()],
-            columns: places.flat_map(|(place, width)| repeat_n(place, width)).collect(),
-        }
+impl Prepared<'_> {
+    /// The whole job, for a request whose rows these are.
+    pub(crate) fn job(&self, request: &Request) -> Result<Job> {
+        self.check_predictions(request)?;
+        let folds = request.folds().is_some();
+        let layout = record_file::layout(&self.columns, folds);
+        Ok(Job {
+            folds: self.rows.for_trainer(layout.record.saturating_sub(1)),
+            start: self.start.map(|start| start.for_trainer()),
+            layout,
+            features: self.features.clone(),
+            recode: self.recode.clone(),
+            parameters: self.settings(request)?,
+            max_bin: request.parameters.max_bin(),
+            threads: threads(request),
+            rounds: request.rounds,
+        })
     }
 
-    /// Takes in the features of a record.
-    pub(crate) fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
-        self.rows += 1;
-        for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
-            if !self.collector.is_categorical(index) {
-                self.collector.number(index, *value)?;
-            } else if !value.is_nan() {
-                let code = *value as usize;
-                if codes.len() <= code {
-                    codes.resize(code + 1, 0);
-                }
-                codes.get_mut(code).into_iter().for_each(|count| *count += 1);
+    /// Fails for a request that cannot be trained on these rows.
+    pub(crate) fn check(&self, request: &Request) -> Result<()> {
+        self.settings(request)?;
+        self.check_predictions(request)
+    }
+
+    fn check_predictions(&self, request: &Request) -> Result<()> {
+        let (rows, outputs) = (self.rows.in_training(), self.outputs(request));
+        let bytes = rows.saturating_mul(outputs).saturating_mul(PREDICTION_BYTES);
+        match guc::max_prediction_bytes() {
+            Some(max) if bytes > max => {
+                Err(Error::TooManyPredictions { rows, outputs, bytes, max_kb: max >> 10 })
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// The profiles as pgboost's `set_baseline` takes them.
-    pub(crate) fn json(
-        mut self,
-        dictionaries: &Dictionaries,
-    ) -> std::result::Result<Value, SourceError> {
-        for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
-            let Some(Some(texts)) = dictionaries.features.get(column) else { continue };
-            let count = |(text, code): (&str, u32)| {
-                let count = codes.get(code as usize).copied().filter(|count| *count > 0)?;
-                Some((text.to_owned(), count))
-            };
-            let texts: BTreeMap<String, u64> = texts.all().into_iter().filter_map(count).collect();
-            self.collector.set_texts(index, self.rows, texts);
+    fn outputs(&self, request: &Request) -> u64 {
+        if let Some(start) = self.start {
+            return start.outputs();
         }
-        Ok(self.collector.profiles()?.iter().map(object).collect())
+        let values = |name| request.parameters.count(name).unwrap_or(1);
+        let outputs = match (self.task.objective.target, self.task.objective.name) {
+            (Target::Classes, _) => self.task.class_count(),
+            (_, "reg:quantileerror") => values("quantile_alpha"),
+            (_, "reg:expectileerror") => values("expectile_alpha"),
+            _ => 1,
+        };
+        outputs as u64
+    }
+
+    /// The parameters as libxgboost takes them. The objective comes first, because others are its.
+    pub(crate) fn settings(&self, request: &Request) -> Result<Parameters> {
+        let names: Vec<&str> = self.features.iter().map(|feature| feature.name.as_str()).collect();
+        let mut all = vec![
+            ("objective", self.task.objective.name.to_owned()),
+            ("tree_method", "hist".to_owned()),
+            ("nthread", threads(request).to_string()),
+            ("seed", request.seed.to_string()),
+        ];
+        if self.task.objective.target == Target::Classes {
+            all.push(("num_class", self.task.class_count().to_string()));
+        }
+        all.extend(request.parameters.settings(&names)?);
+        Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// The names of the features, if the trainer leaves them out of the model's file.
+    pub(crate) fn names_beside(&self) -> Option<Vec<String>> {
+        let plain = self.features.iter().all(Feature::is_named_plainly);
+        (!plain).then(|| self.features.iter().map(|feature| feature.name.clone()).collect())
+    }
+
+    /// What the registry keeps of the parameters.
+    pub(crate) fn parameters(&self, request: &Request) -> Map<String, Value> {
+        let roles = &request.roles;
+        let mut all = request.parameters.given();
+        let arguments = [
+            ("objective", json!(self.task.objective.name)),
+            ("rounds", json!(request.rounds)),
+            ("seed", json!(request.seed)),
+            ("target", json!(roles.target)),
+            ("weight", json!(roles.weight)),
+            ("qid", json!(roles.group)),
+            ("label_upper_bound", json!(roles.label_upper_bound)),
+            ("eval_fraction", json!(request.eval_fraction())),
+            ("early_stopping_rounds", json!(request.early_stopping_rounds)),
+            ("continue_from", json!(self.start.map(|start| start.reference.as_str()))),
+        ];
+        let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
+        all.extend(given.map(|(name, value)| (name.to_owned(), value)));
+        all
     }
 }
 
-fn object(profile: &FeatureProfile) -> Value {
-    let mut object = json!({
-        "feature": profile.feature, "rows": profile.rows, "missing": profile.missing,
-    });
-    let values = match &profile.values {
-        Values::Numbers(points) => json!({
-            "numbers": points.iter().map(|point| point.number).collect::<Vec<_>>(),
-            "below": points.iter().map(|point| point.below).collect::<Vec<_>>(),
-            "upto": points.iter().map(|point| point.upto).collect::<Vec<_>>(),
-        }),
-        Values::Categories(categories) => json!({
-            "categories": categories.iter().map(|(name, _)| name).collect::<Vec<_>>(),
-            "shares": categories.iter().map(|(_, share)| share).collect::<Vec<_>>(),
-        }),
-    };
-    if let (Some(object), Value::Object(values)) = (object.as_object_mut(), values) {
-        object.extend(values);
-    }
-    object
+fn threads(request: &Request) -> usize {
+    request.parameters.threads(guc::max_threads())
 }

@@ -1,16 +1,22 @@
 //! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation. Where rows
 //! are in folds they are all in one file, and each record says its fold.
+//!
+//! The features' distributions are stored with the version, as its baseline for `feature_drift`. Numbers are
+//! collected as they are read; texts are counted by their codes, which the dictionaries have anyway.
+
+use std::collections::BTreeMap;
+use std::iter::repeat_n;
 
 use pg_interface::fault;
 use pgboost_trainer::{Fold, Part};
+use row_source::distribution::{Collector, FeatureProfile, Values};
 use row_source::{Groups, Row, SourceError};
+use serde_json::{Value, json};
 
-use super::choices::FewValues;
 use super::folds::{Folds, Split};
-use super::prepared::Baseline;
 use super::progress::Progress;
 use crate::error::Result;
-use crate::source::columns::Columns;
+use crate::source::columns::{Columns, UsedColumn};
 use crate::source::record_file::{self, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
@@ -250,5 +256,134 @@ impl<'a> Reader<'a> {
         }
         self.rows.folds = self.folds.as_ref().map(Folds::in_order).transpose()?;
         Ok(self.rows)
+    }
+}
+
+/// The distinct values of a target of numbers, as long as there are at most two.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FewValues {
+    values: [Option<f32>; 2],
+    more: bool,
+}
+
+impl FewValues {
+    #[inline]
+    pub(crate) fn add(&mut self, value: f32) {
+        let [first, second] = &mut self.values;
+        if first.is_none_or(|known| known == value) {
+            *first = Some(value);
+        } else if second.is_none_or(|known| known == value) {
+            *second = Some(value);
+        } else {
+            self.more = true;
+        }
+    }
+
+    /// The two whole numbers that all values are, the smaller first.
+    pub(super) fn two_whole_numbers(self) -> Option<[f32; 2]> {
+        match self.values {
+            [Some(a), Some(b)] if !self.more && a.fract() == 0.0 && b.fract() == 0.0 => {
+                Some([a.min(b), a.max(b)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a training's features are in its rows, which becomes the version's baseline.
+pub(crate) struct Baseline {
+    collector: Collector,
+    rows: u64,
+    /// By feature and code, how often a text was met.
+    codes: Vec<Vec<u64>>,
+    /// By feature, the place of its column.
+    columns: Vec<usize>,
+}
+
+impl Baseline {
+    pub(crate) fn of(columns: &Columns) -> Baseline {
+        let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
+        let places = columns.features.iter().map(UsedColumn::width).enumerate();
+        Baseline {
+            collector: Collector::of(features),
+            rows: 0,
+            codes: vec![Vec::new(); columns.width()],
+            columns: places.flat_map(|(place, width)| repeat_n(place, width)).collect(),
+        }
+    }
+
+    /// Takes in the features of a record.
+    pub(crate) fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
+        self.rows += 1;
+        for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
+            if !self.collector.is_categorical(index) {
+                self.collector.number(index, *value)?;
+            } else if !value.is_nan() {
+                let code = *value as usize;
+                if codes.len() <= code {
+                    codes.resize(code + 1, 0);
+                }
+                codes.get_mut(code).into_iter().for_each(|count| *count += 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles as pgboost's `set_baseline` takes them.
+    pub(crate) fn json(
+        mut self,
+        dictionaries: &Dictionaries,
+    ) -> std::result::Result<Value, SourceError> {
+        for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
+            let Some(Some(texts)) = dictionaries.features.get(column) else { continue };
+            let count = |(text, code): (&str, u32)| {
+                let count = codes.get(code as usize).copied().filter(|count| *count > 0)?;
+                Some((text.to_owned(), count))
+            };
+            let texts: BTreeMap<String, u64> = texts.all().into_iter().filter_map(count).collect();
+            self.collector.set_texts(index, self.rows, texts);
+        }
+        Ok(self.collector.profiles()?.iter().map(object).collect())
+    }
+}
+
+fn object(profile: &FeatureProfile) -> Value {
+    let mut object = json!({
+        "feature": profile.feature, "rows": profile.rows, "missing": profile.missing,
+    });
+    let values = match &profile.values {
+        Values::Numbers(points) => json!({
+            "numbers": points.iter().map(|point| point.number).collect::<Vec<_>>(),
+            "below": points.iter().map(|point| point.below).collect::<Vec<_>>(),
+            "upto": points.iter().map(|point| point.upto).collect::<Vec<_>>(),
+        }),
+        Values::Categories(categories) => json!({
+            "categories": categories.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "shares": categories.iter().map(|(_, share)| share).collect::<Vec<_>>(),
+        }),
+    };
+    if let (Some(object), Value::Object(values)) = (object.as_object_mut(), values) {
+        object.extend(values);
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two(values: &[f32]) -> Option<[f32; 2]> {
+        let mut few = FewValues::default();
+        values.iter().for_each(|value| few.add(*value));
+        few.two_whole_numbers()
+    }
+
+    #[test]
+    fn two_values_are_two_whole_numbers_and_no_more() {
+        assert_eq!(two(&[1.0, 0.0, 1.0, 0.0]), Some([0.0, 1.0]));
+        assert_eq!(two(&[-3.0, 7.0]), Some([-3.0, 7.0]));
+        for other in [&[] as &[f32], &[1.0], &[1.0, 1.0], &[0.5, 1.0], &[0.0, 1.0, 2.0, 0.0]] {
+            assert_eq!(two(other), None, "{other:?}");
+        }
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn rank_in(wide: u16, column: usize) -> u8 {
 mod tests {
     use super::*;
     use crate::compiled::tiles::MAX_SHARING;
-    use crate::lower::tiles::conditions::search_tree;
+    use crate::lower::tiles::columns::search_tree;
     use crate::random::Random;
 
     #[test]

@@ -10,10 +10,9 @@ use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
 };
 use crate::format::catboost::info::Info;
-use crate::format::catboost::objective::number;
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
-use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::reader::{Reader, ValueKind, array, double, object};
 use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
@@ -188,11 +187,11 @@ fn read_scale_and_bias<'a, R: Reader<'a>>(
     let mut bias = Vec::new();
     let parts = array(reader, 2, "parts of \"scale_and_bias\"", |reader| {
         if scale.is_none() {
-            scale = Some(number(reader)?);
+            scale = Some(double(reader)?);
         } else if reader.kind()? == ValueKind::Number {
-            bias.push(number(reader)?);
+            bias.push(double(reader)?);
         } else {
-            bias = list(reader, limits.outputs, "biases", number)?;
+            bias = list(reader, limits.outputs, "biases", double)?;
         }
         Ok(())
     })?;
@@ -227,8 +226,8 @@ fn read_symmetric<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result
     object(reader, |reader, key| {
         match key {
             "splits" => splits = list(reader, max, "splits", read_split)?,
-            "leaf_values" => leaves = Some(list(reader, max, "leaves", number)?),
-            "leaf_weights" => weights = list(reader, max, "leaves", number)?,
+            "leaf_values" => leaves = Some(list(reader, max, "leaves", double)?),
+            "leaf_weights" => weights = list(reader, max, "leaves", double)?,
             _ => reader.skip()?,
         }
         Ok(())
@@ -306,14 +305,14 @@ fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Node
             "right" => node.below[1] = Some(Box::new(read_node(reader, left)?)),
             "value" => {
                 let values = if reader.kind()? == ValueKind::Array {
-                    array(reader, *left, "leaves", number)?
+                    array(reader, *left, "leaves", double)?
                 } else {
-                    vec![number(reader)?]
+                    vec![double(reader)?]
                 };
                 *left = left.saturating_sub(values.len());
                 node.values = Some(values);
             }
-            "weight" => node.weight = number(reader)?,
+            "weight" => node.weight = double(reader)?,
             _ => reader.skip()?,
         }
         Ok(())

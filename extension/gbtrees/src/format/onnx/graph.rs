@@ -1,7 +1,7 @@
 //! The graph: what each of its values is, found from its inputs to its outputs.
 //!
-//! A graph is read if it is the input's columns, what `before` knows of them, one ensemble, or many of one
-//! tree each of which `leaves` makes one, and what `after` and `isolation` know of its scores. Nodes come in
+//! A graph is read if it is the input's columns, what `preprocess` knows of them, one ensemble, or many of one
+//! tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its scores. Nodes come in
 //! an order in which each has its inputs, as ONNX requires. Any other node is refused by its operator's
 //! name, since what it does to the numbers is not known here.
 
@@ -11,8 +11,9 @@ use std::rc::Rc;
 use crate::ensemble::{Transform, check_limit};
 use crate::format::onnx::columns::{Step, Table};
 use crate::format::onnx::ensemble::RawEnsemble;
-use crate::format::onnx::proto::{File, Node, Port, Tensor, element, tensor};
-use crate::format::onnx::{ensemble, ensemble5, leaves, postprocess};
+use crate::format::onnx::graph_value::{GraphValue, Leaves, Stage, isolation_tail};
+use crate::format::onnx::proto::{File, Node, Port, element, tensor};
+use crate::format::onnx::{ensemble, ensemble5, leaves};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -187,7 +188,7 @@ impl<'a> Reader<'_, 'a, '_> {
         }
         let target = if node.operator == "Cast" { self.target(node)? } else { None };
         let found = self.found.as_mut().filter(|_| same_domain(node.domain, ""));
-        Ok(found.and_then(|found| postprocess::isolation_tail(node, target, inputs, found)))
+        Ok(found.and_then(|found| isolation_tail(node, target, inputs, found)))
     }
 
     fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<GraphValue<'a>>> {
@@ -231,47 +232,4 @@ impl<'a> Reader<'_, 'a, '_> {
         self.found = Some(found);
         Ok(outputs)
     }
-}
-
-/// What a value of the graph is.
-#[derive(Clone)]
-pub(super) enum GraphValue<'a> {
-    /// Columns, as far as the trees.
-    Columns(Rc<Table>),
-    Constant(Rc<Tensor<'a>>),
-    /// A number per leaf of one of many trees.
-    Leaves(Leaves),
-    /// What the ensemble and later nodes give: numbers, or those by class names.
-    Scores,
-    /// What comes of the scores of an isolation forest.
-    Tail(Stage),
-    /// Classes of rows, as names once they are named.
-    Classes,
-}
-
-/// One number for each leaf of a tree, in the order of its nodes.
-#[derive(Clone, Debug)]
-pub(super) struct Leaves {
-    /// The index of the tree among those of which this is known.
-    pub tree: usize,
-    /// FLOAT, INT64 or BOOL; whole numbers are as they are in f32.
-    pub element: i64,
-    pub values: Rc<Vec<f32>>,
-}
-
-/// How far the tail has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// The depth, with the other sign.
-    Negated,
-    /// 2 to that power.
-    Power,
-    /// scikit-learn's `score_samples`.
-    Score,
-    /// Its `decision_function`.
-    Decision,
-    /// Whether that is below 0; as a number; times -2.
-    Outlier,
-    OutlierNumber,
-    MinusTwo,
 }

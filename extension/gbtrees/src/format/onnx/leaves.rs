@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::ensemble::{Node as TreeNode, Precision, Task, Transform};
 use crate::format::onnx::ensemble::RawEnsemble;
-use crate::format::onnx::graph::{GraphValue, Leaves};
+use crate::format::onnx::graph_value::{GraphValue, Leaves};
 use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::{ErrorKind, Result};
 

@@ -14,6 +14,7 @@ mod columns;
 mod ensemble;
 mod ensemble5;
 mod graph;
+mod graph_value;
 mod leaves;
 mod postprocess;
 mod preprocess;

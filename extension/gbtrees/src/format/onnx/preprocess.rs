@@ -5,7 +5,8 @@
 
 use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::columns::{Operation, Step, Table};
-use crate::format::onnx::graph::{GraphValue, NODES, Reader};
+use crate::format::onnx::graph::{NODES, Reader};
+use crate::format::onnx::graph_value::GraphValue;
 use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Result};

@@ -11,13 +11,13 @@
 mod tree;
 
 use crate::ensemble::{
-    Builder, Categories, ClassBy, Comparison, Ensemble, EnsembleParts, MissingRule, Objective,
-    Precision, Scaling, Task, Transform, TreeParts, check_limit, in_tree,
+    Builder, Categories, ClassBy, Comparison, Ensemble, EnsembleParts, MissingRule, Node,
+    Objective, Precision, Scaling, Task, Transform, TreeOutput, TreeParts, check_limit, in_tree,
 };
-use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::format::reader::{Reader, ValueKind, array, double, object};
 use crate::format::sniff::shown;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
-use tree::{Arrays, Left};
+use tree::{Allowance, Arrays};
 
 /// The version of the description that is read.
 const VERSION: i64 = 1;
@@ -33,7 +33,7 @@ struct File {
     version: Option<i64>,
     library_version: [u32; 3],
     objective: String,
-    task: Option<Task>,
+    task: Task,
     transform: Transform,
     slope: f64,
     class_by: ClassBy,
@@ -59,7 +59,7 @@ impl Default for File {
             version: None,
             library_version: [0; 3],
             objective: String::new(),
-            task: None,
+            task: Task::Regression,
             transform: Transform::Identity,
             slope: 1.0,
             class_by: ClassBy::Margin,
@@ -89,8 +89,8 @@ pub(super) fn read<'a, R: Reader<'a>>(
     cancel: Cancel<'_>,
 ) -> Result<Ensemble> {
     let mut file = File::default();
-    let mut left = Left::new(limits);
-    object(reader, |reader, key| file.member(reader, key, limits, &mut left))?;
+    let mut allowance = Allowance::new(limits);
+    object(reader, |reader, key| file.member(reader, key, limits, &mut allowance))?;
     reader.finish()?;
     if file.version.is_none() {
         return Err(Error::new(ErrorKind::MissingKey, "the file has no key \"tree_ensemble\""));
@@ -104,14 +104,14 @@ impl File {
         reader: &mut R,
         key: &str,
         limits: &Limits,
-        left: &mut Left,
+        allowance: &mut Allowance,
     ) -> Result<()> {
         match key {
             "tree_ensemble" => self.version = Some(version(reader)?),
             "library_version" => self.library_version = library_version(&reader.string()?),
             "objective" => self.objective = reader.string()?.into_owned(),
-            "task" => self.task = Some(task(reader)?),
-            "link" => self.transform = transform(reader)?,
+            "task" => self.task = word(reader, key, TASKS)?,
+            "link" => self.transform = word(reader, key, LINKS)?,
             "slope" => self.slope = real(reader)?,
             "class_by" => self.class_by = word(reader, key, CLASS_BY)?,
             "class_threshold" => self.class_threshold = Some(real(reader)?),
@@ -121,8 +121,7 @@ impl File {
                 self.feature_names = strings(reader, limits.features, "feature names")?;
             }
             "categories" => {
-                self.categories =
-                    array(reader, limits.features, "features", |reader| categories(reader))?;
+                self.categories = array(reader, limits.features, "features", categories)?;
             }
             "unknown_category" => {
                 self.unknown_codes = array(reader, limits.features, "features", R::boolean)?;
@@ -138,7 +137,7 @@ impl File {
             "bias" => self.scaling.bias = array(reader, limits.outputs, "outputs", real)?,
             "trees" => {
                 self.trees =
-                    array(reader, limits.trees, "trees", |reader| Arrays::read(reader, left))?;
+                    array(reader, limits.trees, "trees", |reader| Arrays::read(reader, allowance))?;
             }
             "round_starts" => {
                 let starts = array(reader, limits.trees + 1, "rounds", index)?;
@@ -150,7 +149,7 @@ impl File {
     }
 
     fn build(self, format: &'static str, limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
-        let (task, outputs) = (self.task.unwrap_or(Task::Regression), self.outputs);
+        let (task, outputs) = (self.task, self.outputs);
         if task == Task::Binary && outputs != 1 || task == Task::Multiclass && outputs < 2 {
             let message = format!("{outputs} outputs do not fit the task");
             return Err(Error::new(ErrorKind::Parameter, message));
@@ -211,7 +210,6 @@ impl File {
 /// Adds to the leaves of the first tree of an output what its sum starts from: as 0 plus a number is that
 /// number, this gives the bits of a sum that starts from it.
 fn started(mut tree: TreeParts, starts: &mut [f64], outputs: usize) -> TreeParts {
-    use crate::ensemble::{Node, TreeOutput};
     match tree.output {
         TreeOutput::One(output) => {
             let Some(start) = starts.get_mut(output as usize) else { return tree };
@@ -252,14 +250,6 @@ const LINKS: &[(&str, Transform)] = &[
     ("exponential", Transform::Exponential),
     ("isolation", Transform::Isolation),
 ];
-
-fn task<'a, R: Reader<'a>>(reader: &mut R) -> Result<Task> {
-    word(reader, "task", TASKS)
-}
-
-fn transform<'a, R: Reader<'a>>(reader: &mut R) -> Result<Transform> {
-    word(reader, "link", LINKS)
-}
 
 /// One of the words that a key may have.
 fn word<'a, R: Reader<'a>, T: Copy>(reader: &mut R, key: &str, words: &[(&str, T)]) -> Result<T> {
@@ -303,10 +293,7 @@ fn library_version(text: &str) -> [u32; 3] {
 
 /// A finite number of f64.
 fn real<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
-    let value = match reader.number()? {
-        Number::Integer(value) => value as f64,
-        Number::Float(value) => value,
-    };
+    let value = double(reader)?;
     if value.is_finite() {
         return Ok(value);
     }

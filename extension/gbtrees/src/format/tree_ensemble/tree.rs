@@ -5,24 +5,24 @@ use crate::ensemble::{
     CategorySet, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts, node_of,
     out_of_memory,
 };
-use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 /// A child of a leaf, and the set of a numerical split.
 const NONE: i32 = -1;
 
 /// What the trees that are still to be read may take.
-pub(super) struct Left {
+pub(super) struct Allowance {
     nodes: usize,
     values: usize,
     codes: usize,
     set_words: usize,
 }
 
-impl Left {
+impl Allowance {
     pub(super) fn new(limits: &Limits) -> Self {
         let (nodes, set_words) = (limits.nodes, limits.set_words());
-        Left { nodes, values: limits.bytes / 2, codes: limits.bytes / 2, set_words }
+        Allowance { nodes, values: limits.bytes / 2, codes: limits.bytes / 2, set_words }
     }
 }
 
@@ -45,11 +45,14 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
-    pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &mut Left) -> Result<Arrays> {
+    pub(super) fn read<'a, R: Reader<'a>>(
+        reader: &mut R,
+        allowance: &mut Allowance,
+    ) -> Result<Arrays> {
         let mut arrays = Arrays::default();
-        object(reader, |reader, key| arrays.member(reader, key, left))?;
-        left.nodes = left.nodes.saturating_sub(arrays.left.len());
-        left.values = left.values.saturating_sub(arrays.leaf_values.len());
+        object(reader, |reader, key| arrays.member(reader, key, allowance))?;
+        allowance.nodes = allowance.nodes.saturating_sub(arrays.left.len());
+        allowance.values = allowance.values.saturating_sub(arrays.leaf_values.len());
         Ok(arrays)
     }
 
@@ -57,9 +60,9 @@ impl Arrays {
         &mut self,
         reader: &mut R,
         key: &str,
-        left: &mut Left,
+        allowance: &mut Allowance,
     ) -> Result<()> {
-        let max = left.nodes;
+        let max = allowance.nodes;
         match key {
             "output" => self.output = Some(index(reader)?),
             "left" => self.left = array(reader, max, "nodes", child)?,
@@ -72,9 +75,11 @@ impl Arrays {
             "category_set" => self.category_set = array(reader, max, "nodes", child)?,
             "category_sets" => {
                 self.category_sets =
-                    array(reader, max, "category sets", |reader| set(reader, left))?;
+                    array(reader, max, "category sets", |reader| set(reader, allowance))?;
             }
-            "leaf_values" => self.leaf_values = array(reader, left.values, "leaf values", real)?,
+            "leaf_values" => {
+                self.leaf_values = array(reader, allowance.values, "leaf values", real)?
+            }
             _ => return Err(unknown(reader, key)),
         }
         Ok(())
@@ -194,25 +199,11 @@ fn threshold<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
             _ => Err(reader.error(ErrorKind::Number, "a threshold is not a number")),
         };
     }
-    Ok(match reader.number()? {
-        Number::Integer(value) => value as f64,
-        Number::Float(value) => value,
-    })
+    double(reader)
 }
 
-fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
-    if reader.kind()? == ValueKind::Bool {
-        return reader.boolean();
-    }
-    match reader.integer()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
-    }
-}
-
-fn set<'a, R: Reader<'a>>(reader: &mut R, left: &mut Left) -> Result<CategorySet> {
-    let codes = array(reader, left.codes, "categories", child)?;
-    left.codes = left.codes.saturating_sub(codes.len());
-    CategorySet::new(&codes, &mut left.set_words)
+fn set<'a, R: Reader<'a>>(reader: &mut R, allowance: &mut Allowance) -> Result<CategorySet> {
+    let codes = array(reader, allowance.codes, "categories", child)?;
+    allowance.codes = allowance.codes.saturating_sub(codes.len());
+    CategorySet::new(&codes, &mut allowance.set_words)
 }

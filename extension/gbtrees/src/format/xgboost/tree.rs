@@ -1,6 +1,6 @@
 //! One tree: arrays with an entry per node, and the category sets of its categorical splits.
 
-use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::reader::{Reader, array, object, switch};
 use crate::format::xgboost::parameters;
 use crate::{ErrorKind, Limits, Result};
 
@@ -118,16 +118,4 @@ fn integers<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i64>> {
 
 fn floats<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<f32>> {
     array(reader, max, "nodes", R::float)
-}
-
-/// A boolean, as releases up to 1.5 write it, or 0 or 1.
-fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
-    if reader.kind()? == ValueKind::Bool {
-        return reader.boolean();
-    }
-    match reader.integer()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
-    }
 }

@@ -8,7 +8,8 @@ use crate::compiled::tiles::{
 };
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Tree};
-use crate::lower::tiles::conditions::{Columns, Sets};
+use crate::lower::tiles::columns::Columns;
+use crate::lower::tiles::conditions::Sets;
 use crate::lower::tiles::fill::fill;
 use crate::{Cancel, Result};
 

@@ -8,6 +8,7 @@
 pub(crate) mod chunks;
 mod coded;
 pub(crate) mod codes;
+pub(crate) mod columns;
 pub(crate) mod conditions;
 pub(crate) mod fill;
 pub(crate) mod forms;
@@ -25,7 +26,8 @@ use crate::lower::canonical::{Forest, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::tiles::chunks::Chunks;
-use crate::lower::tiles::conditions::{Columns, Condition, Sets, conditions_of};
+use crate::lower::tiles::columns::{Columns, conditions_of};
+use crate::lower::tiles::conditions::{Condition, Sets};
 use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
 use crate::lower::tiles::forms::{Form, forms};
 use crate::lower::trees::Trees;
