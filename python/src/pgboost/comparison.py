@@ -16,13 +16,11 @@ from .errors import PredictionsDifferError
 class Tolerance:
     """How far a number may be from Python's: `atol + rtol * abs(number)`, as in `numpy.isclose`.
 
-    `scaled` is an `atol` in units of the model's largest prediction. Classes whose values differ by at
-    most `tie` may be taken for each other.
+    Classes whose values differ by at most `tie` may be taken for each other.
     """
 
     rtol: float = 0.0
     atol: float = 0.0
-    scaled: float = 0.0
     tie: float = 0.0
 
     def of(self, values: Any) -> Any:
@@ -30,7 +28,7 @@ class Tolerance:
         import numpy as np
 
         size = np.where(np.isfinite(values), np.abs(values), 0)
-        return self.atol + self.scaled * size.max(initial=0) + self.rtol * size
+        return self.atol + self.rtol * size
 
 
 EXACT = Tolerance()

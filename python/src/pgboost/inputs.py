@@ -20,8 +20,7 @@ _ZERO = 0.03
 class Inputs:
     """What a model's splits ask of its features, by their position.
 
-    `dtype` is the type of NumPy in which the library compares. `exact` is false where the file rounds
-    what the library does not, so that numbers on a threshold may fall on either side.
+    `dtype` is the type of NumPy in which the library compares.
     """
 
     width: int
@@ -32,7 +31,6 @@ class Inputs:
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
     missing: bool = True
-    exact: bool = True
 
 
 def drawn(
@@ -55,7 +53,7 @@ def drawn(
         thresholds = np.unique(np.asarray(inputs.thresholds.get(column, ()), inputs.dtype))
         # A split of missing values from all others is at the largest number, or at infinity.
         usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
-        numbers[:, column] = _numbers(generator, usual, rows, inputs.exact)
+        numbers[:, column] = _numbers(generator, usual, rows)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
     if inputs.missing:
         numbers[generator.random(numbers.shape) < _MISSING] = np.nan
@@ -66,7 +64,7 @@ def drawn(
     return _frame(generator, numbers, inputs)
 
 
-def _numbers(generator: Any, thresholds: Any, rows: int, exact: bool) -> Any:
+def _numbers(generator: Any, thresholds: Any, rows: int) -> Any:
     """Numbers of which equally many lie between any two thresholds; a third of them on or next to one."""
     import numpy as np
 
@@ -74,14 +72,9 @@ def _numbers(generator: Any, thresholds: Any, rows: int, exact: bool) -> Any:
         return generator.normal(size=rows)
     spread = np.ptp(thresholds) / 8 + abs(thresholds[0]) / 8 + thresholds.dtype.type(1e-3)
     edges = np.concatenate(([thresholds[0] - spread], thresholds, [thresholds[-1] + spread]))
-    if not exact:
-        # Numbers far enough from the edges of their interval that rounding does not move them across.
-        edges = edges[np.append(np.diff(edges) > 1e-4 * np.abs(edges[1:]), True)]
     lower = generator.integers(0, len(edges) - 1, rows)
     share = generator.uniform(0.25, 0.75, rows).astype(edges.dtype)
     between = edges[lower] + (edges[lower + 1] - edges[lower]) * share
-    if not exact:
-        return between
     on = generator.choice(thresholds, rows)
     near = np.stack([on, np.nextafter(on, -np.inf), np.nextafter(on, np.inf)])
     near = near[generator.integers(0, 3, rows), np.arange(rows)].astype(edges.dtype)

@@ -45,7 +45,7 @@ def verify(  # noqa: PLR0913 (two are options)
     if file.values is None:
         raise UnsupportedModelError("verify needs the model's object, not its file")
     if rtol is not None or atol is not None:
-        tolerance = replace(file.tolerance, rtol=rtol or 0.0, atol=atol or 0.0, scaled=0.0)
+        tolerance = replace(file.tolerance, rtol=rtol or 0.0, atol=atol or 0.0)
         file = replace(file, tolerance=tolerance)
     with connected(connection) as opened, translated():
         return compare(Extension(opened), opened, name, file, frame)

@@ -91,7 +91,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     require_no_rounds(rounds)
     ensemble = ensemble_of(model)
     content = written(ensemble, model, model.n_features_in_, names(model))
-    return described(content, model, model, lambda: _inputs(model, ensemble))
+    return described(content, model, model, lambda: inputs(model, ensemble))
 
 
 def require_no_rounds(rounds: int | None) -> None:
@@ -126,11 +126,9 @@ def written(ensemble: Ensemble, estimator: Any, width: int, features: list[str] 
     return ubjson.dumps(head | {"trees": [tree.file() for tree in ensemble.trees]})
 
 
-def described(
-    content: bytes, model: Any, estimator: Any, inputs: Callable[[], Inputs] | None
-) -> ModelFile:
+def described(content: bytes, model: Any, estimator: Any, asked: Callable[[], Inputs]) -> ModelFile:
     """The file with the functions of the model, which may be a pipeline that ends in the estimator."""
-    found = {"content": content, "feature_names": None, "inputs": inputs, "has_labels": True}
+    found = {"content": content, "inputs": asked, "has_labels": True}
     if hasattr(estimator, "offset_"):
         return ModelFile(
             **found,
@@ -344,7 +342,12 @@ def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
 def category_values(values: Any) -> list[Any]:
     """The values of an encoder's category in the order of their codes, without a missing one at the end."""
     found = [value.item() if hasattr(value, "item") else value for value in values]
-    return [value for value in found if value is not None and value == value]  # noqa: PLR0124 (NaN)
+    return [value for value in found if not is_missing(value)]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of any type is None or NaN."""
+    return value is None or bool(value != value)  # noqa: PLR0124 (NaN)
 
 
 def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
@@ -374,7 +377,22 @@ def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
     )
 
 
-def splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
+def inputs(model: Any, ensemble: Ensemble) -> Inputs:
+    """What the trees ask of the columns that a model, which may be a pipeline, was fitted on."""
+    width = model.n_features_in_
+    feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
+    return Inputs(
+        width=width,
+        thresholds={column: threshold[feature == column] for column in range(width)},
+        dtype=np.float32 if ensemble.value_type == "float32" else np.float64,
+        names=names(model),
+        categories=ensemble.categories,
+        plain=bool(ensemble.categories),
+        missing=_takes_missing(model, ensemble),
+    )
+
+
+def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
     """Features and finite thresholds of the numerical splits of each tree."""
     yield np.empty(0, int), np.empty(0)
     for tree in ensemble.trees:
@@ -383,27 +401,18 @@ def splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
         yield np.asarray(tree.feature)[inner], np.asarray(tree.threshold)[inner]
 
 
-def _inputs(model: Any, ensemble: Ensemble) -> Inputs:
-    width = model.n_features_in_
-    feature, threshold = (np.concatenate(part) for part in zip(*splits(ensemble), strict=True))
-    return Inputs(
-        width=width,
-        thresholds={column: threshold[feature == column] for column in range(width)},
-        dtype=np.float32 if ensemble.value_type == "float32" else np.float64,
-        names=names(model),
-        categories=ensemble.categories,
-        plain=bool(ensemble.categories),
-        missing=_takes_missing(model, width, ensemble),
-    )
-
-
-def _takes_missing(model: Any, width: int, ensemble: Ensemble) -> bool:
+def _takes_missing(model: Any, ensemble: Ensemble) -> bool:
+    """Whether the model predicts for missing numbers."""
     import pandas
 
-    row: Any = np.full((1, width), np.nan, np.float32)
     columns = names(model)
+    row: Any = np.full((1, model.n_features_in_), np.nan)
+    if columns is not None:
+        row = pandas.DataFrame(row, columns=columns)
+        for column, values in ensemble.categories.items():
+            row[columns[column]] = values[:1]
     try:
-        model.predict(row if columns is None else pandas.DataFrame(row, columns=columns))
+        model.predict(row)
     except (ValueError, TypeError):
         return False
     return True

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedModelError
-from ..inputs import Inputs
 from ..model_file import ModelFile
 from .sklearn import (
     Ensemble,
@@ -26,9 +25,10 @@ from .sklearn import (
     category_values,
     described,
     ensemble_of,
+    inputs,
+    is_missing,
     names,
     require_no_rounds,
-    splits,
     written,
 )
 
@@ -45,7 +45,6 @@ _SCALERS = {
     "MaxAbsScaler": (("scale_", np.divide),),
     "RobustScaler": (("center_", np.subtract), ("scale_", np.divide)),
 }
-_SELECTIONS = "get_support"
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         sent.others["unknown_category"] = [column in unknown for column in read]
     read_names = None if columns is None else [columns[column] for column in read]
     content = written(sent, steps[-1], len(read), read_names)
-    return described(content, model, steps[-1], lambda: _inputs(model, ensemble, features))
+    return described(content, model, steps[-1], lambda: inputs(model, ensemble))
 
 
 def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
@@ -139,7 +138,7 @@ def _after(step: Any, features: list[Feature]) -> list[Feature]:  # noqa: PLR091
         for _, part in step.steps:
             features = _after(part, features)
         return features
-    if hasattr(step, _SELECTIONS):
+    if hasattr(step, "get_support"):
         kept = step.get_support()
         return [feature for feature, keep in zip(features, kept, strict=True) if keep]
     if name in _SCALERS:
@@ -194,13 +193,13 @@ def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
     """A SimpleImputer: a fill for each column, and indicators of missing values last."""
-    if not _is_missing(step.missing_values):
+    if not is_missing(step.missing_values):
         raise UnsupportedModelError(
             f"the SimpleImputer takes {step.missing_values!r} for missing, which is not scored: use NULL"
         )
     found = []
     for feature, fill in zip(features, step.statistics_, strict=True):
-        if _is_missing(fill):
+        if is_missing(fill):
             if step.keep_empty_features:
                 raise UnsupportedModelError("the SimpleImputer keeps a column without values")
             continue
@@ -213,13 +212,9 @@ def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
         for index in indicator.features_:
             if not features[index].is_raw or features[index].fill is not None:
                 raise UnsupportedModelError("the SimpleImputer indicates what is computed")
-            is_missing: Function = lambda x: np.isnan(x).astype(np.float64)  # noqa: E731
-            found.append(features[index].then(is_missing))
+            indicated: Function = lambda x: np.isnan(x).astype(np.float64)  # noqa: E731
+            found.append(features[index].then(indicated))
     return found
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or bool(value != value)  # noqa: PLR0124 (NaN)
 
 
 def _after_function(step: Any, features: list[Feature]) -> list[Feature]:
@@ -310,7 +305,7 @@ def _other_numbers(step: Any, index: int, column: int, place: int) -> tuple[floa
         rare = infrequent is not None and infrequent[index] is not None
         rare = rare and step.handle_unknown in ("infrequent_if_exist", "warn")
         unknown = float(rare and place == step._n_features_outs[index] - 1)
-    if len(values) and _is_missing(values[-1]):
+    if len(values) and is_missing(values[-1]):
         first = [column_values[:1] for column_values in step.categories_]
         first[index] = values[-1:]
         row = step.transform(_frame(step, first))
@@ -417,35 +412,3 @@ def _rank(values: Any) -> Any:
 def _double(ranks: Any) -> Any:
     bits = np.where(ranks < 0, np.int64(-(2**63)) - ranks - 1, ranks)
     return bits.astype(np.int64).view(np.float64)
-
-
-def _inputs(model: Any, ensemble: Ensemble, features: list[Feature]) -> Inputs:
-    width = _width(model)
-    feature, threshold = (np.concatenate(part) for part in zip(*splits(ensemble), strict=True))
-    categories = dict(ensemble.categories)
-    return Inputs(
-        width=width,
-        thresholds={column: threshold[feature == column] for column in range(width)},
-        dtype=np.float64,
-        names=names(model),
-        categories=categories,
-        plain=True,
-        missing=_takes_missing(model, features, width),
-    )
-
-
-def _takes_missing(model: Any, features: list[Feature], width: int) -> bool:
-    import pandas
-
-    columns = names(model)
-    row: Any = np.full((1, width), np.nan)
-    if columns is not None:
-        row = pandas.DataFrame(row, columns=columns)
-        for feature in features:
-            if feature.values is not None and len(feature.values):
-                row[columns[feature.column]] = feature.values[0]
-    try:
-        model.predict(row)
-    except (ValueError, TypeError):
-        return False
-    return True
