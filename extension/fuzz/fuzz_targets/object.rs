@@ -4,8 +4,7 @@
 use libfuzzer_sys::arbitrary::Unstructured;
 use serde_json::{Map, Number, Value, json};
 
-use crate::params::metric;
-use crate::params::objective;
+use crate::params::objectives::{metric_names, objective_names};
 use crate::params::table::{Parameter, REFUSED, SPECIAL, TABLE, ValueRule};
 
 const DEEPEST: u32 = 3;
@@ -112,7 +111,7 @@ impl Drawn<'_> {
     }
 
     fn word(&mut self) -> Value {
-        let words: Vec<&str> = objective::names().chain(metric::names()).collect();
+        let words: Vec<&str> = objective_names().chain(metric_names()).collect();
         let word = self.any(&words);
         if self.below(4) > 0 { word.into() } else { format!("{word}@{}", self.text()).into() }
     }
