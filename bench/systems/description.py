@@ -46,6 +46,8 @@ class Description:
     options: dict[str, Any] = field(default_factory=dict)
     # Whether the comparison is about it.
     main: bool = False
+    # Whether it predicts by this project's engine: such a service is no rival of it.
+    engine: bool = False
     # Whether it is measured when no other system runs: its connections stay, and would count as
     # the others' memory.
     apart: bool = False
