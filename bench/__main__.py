@@ -27,7 +27,6 @@ from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
-from bench.sweep import LONG, best_pair, is_swept, swept
 from bench.systems.description import described
 from bench.table import show
 from bench.topology import BadTopology
@@ -41,7 +40,7 @@ _GIVEN = {
     "seconds": "of a run in a closed loop",
     "repetitions": "of each cell",
     "rows": "flights",
-    "workers": "of the tuned service",
+    "workers": "of the tuned Flask",
     "threads": "of each worker",
 }
 # A signal has come to end the run.
@@ -57,7 +56,6 @@ def _arguments() -> argparse.Namespace:
     add("--list", action="store_true", help="name the cells and how long they take, and stop")
     for name, what in _GIVEN.items():
         add(f"--{name}", type=int, help=f"{what}, in place of the workload's")
-    add("--sweep", action="store_true", help="only find the tuned service's workers and threads")
     add("--train", action="store_true", help="train though --only is given")
     add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
     return parser.parse_args()
@@ -164,13 +162,6 @@ def main() -> None:
         ) as topology,
     ):
         site = Site(workload, topology, Path(scratch) if attached else STATE, attached)
-        if arguments.sweep:
-            swept(site, LONG, arguments.output)
-            return
-        tuned = any(is_swept(cell.system) for cell in cells) and not attached
-        if tuned and workload.workers is None:
-            workers, threads = best_pair(site, arguments.output)
-            site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
         measure(site, cells, arguments.output)
 
 

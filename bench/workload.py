@@ -121,7 +121,7 @@ class Workload:
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
-    # Of the tuned service; None: as many as the sweep of this machine has found best.
+    # Of the tuned Flask; None: as many as python_baseline/settings.py says.
     workers: int | None = None
     threads: int | None = None
     rows: int = 1_000_000

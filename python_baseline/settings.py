@@ -20,9 +20,9 @@ class Settings:
     model: str
     # Where features come from: redis, memory or postgresql.
     store: str = "redis"
-    # How they are written in Redis: json, orjson or msgpack.
+    # How they are written in Redis: json, orjson, msgpack or float32.
     serializer: str = "json"
-    # XGBoost's interface: sklearn (as published) or inplace.
+    # XGBoost's interface: sklearn (as published) or inplace; of bench/systems/asgi, the library.
     predictor: str = "sklearn"
     # XGBoost itself: installed (in this Python's environment) or pinned (see releases.py).
     xgboost: str = "installed"
@@ -36,7 +36,7 @@ class Settings:
     # The generated flights that the store memory holds.
     rows: int = 1_000_000
     seed: int = 2022
-    # Of the tuned service; two workers for each core, unless a sweep of the machine says otherwise.
+    # Of the tuned service: two workers for each core.
     workers: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     threads: int = 2
 

@@ -14,10 +14,10 @@ import psycopg
 from bench.record import RESULTS, keep
 from bench.report.pages import APART, page
 from cluster import ClusterError
-from speed import inside, queries, training_limit
+from speed import inside, queries
 
 # Each has OPTIONS, with their defaults and what is said of them, and `measure`, whose answer is recorded.
-KINDS = {"inside": inside, "queries": queries, "training-limit": training_limit}
+KINDS = {"inside": inside, "queries": queries}
 
 
 def _arguments() -> argparse.Namespace:
