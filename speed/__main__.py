@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from bench.record import RESULTS, keep
-from bench.report.pages import APART, page
+from bench.report.pages import PRINTED, page
 from cluster import ClusterError
 from speed import inside, queries
 
@@ -38,8 +38,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as nowhere:
         place = Path(nowhere) if getattr(given, "only", None) else RESULTS
         path = keep(place, given.kind, lambda: KINDS[given.kind].measure(given))
-        if (template := f"{given.kind}.md") in APART:
-            print("\n" + page(template, path.parent))
+        if given.kind in PRINTED:
+            print("\n" + page(given.kind, path.parent))
 
 
 if __name__ == "__main__":
