@@ -81,7 +81,9 @@ class Measuring:
             self._give_up(cell, str(error).splitlines()[0])
             return
         if self._starved(cell, run):
-            say(f"{cell.name}: {run.requests_per_second:,.0f} requests/s without all cores, once more")
+            say(
+                f"{cell.name}: {run.requests_per_second:,.0f} requests/s without all cores, once more"
+            )
             run = self._run(cell)
         self._seconds += time.monotonic() - began
         self._planned += self._workload.planned_seconds(cell)
@@ -92,7 +94,7 @@ class Measuring:
         print(f"[{self.left()} left] {cell.name}: {figure}", flush=True)
 
     def _starved(self, cell: Cell, run: results.Run) -> bool:
-        """Whether a server had far fewer cores than in another run so far; such a run stays, and is repeated."""
+        """Whether a server had far fewer cores than in another run so far."""
         found = self.found()
         (own,) = [one for one in found if one.name == cell.name]
         return results.is_starved(run, results.most_cores(found, own))

@@ -23,8 +23,8 @@ SCHEMA = 2
 LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 
 
-# A run in which a server used less of the cores than this share of what the same entry used in any run with as
-# many clients did not have the whole server. With fewer clients, cores are idle anyway.
+# A run in which a server used less of the cores than this share of what the same entry used in any run with
+# as many clients did not have the whole server. With fewer clients, cores are idle anyway.
 MIN_SHARE_OF_CORES = 0.7
 MIN_CLIENTS = 5
 

@@ -1,7 +1,7 @@
 """How a row of features is written into Redis: JSON as published, or what may be faster.
 
-Text and MessagePack are pushed to a list, as published. `float32` is what a library of trees reads, one string
-a key, so that nothing has to be parsed and one MGET reads many.
+Text and MessagePack are pushed to a list, as published. `float32` is what a library of trees reads, one
+string a key, so that nothing has to be parsed and one MGET reads many.
 """
 
 import json

@@ -1,9 +1,9 @@
 """What others claim and what we aimed for, beside what the committed results say of it.
 
 claims.toml and targets.toml have them; each names a function of finding.py that finds its figure. Where the
-results lack what it asks for, it was not run. A verdict needs four measurements. A claim holds where the median
-reaches its bound, is weaker where the whole range is on its side of `none`, and else does not hold. A target
-is met or missed where the whole range is on one side of its bound.
+results lack what it asks for, it was not run. A verdict needs four measurements. A claim holds where the
+median reaches its bound, is weaker where the whole range is on its side of `none`, and else does not hold. A
+target is met or missed where the whole range is on one side of its bound.
 """
 
 import tomllib

@@ -45,6 +45,7 @@ NEEDED = {"ping", "fetch", "hot"}
 # Runs of one cell whose p99 differ by more than this many times are told of in words.
 OUTLIER = 3
 
+
 def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int], Spread]:
     """What is left of a control's throughput, by entry and clients."""
     return {
@@ -64,7 +65,7 @@ def control_clients(measured: Measured) -> list[int]:
 
 
 def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
-    """Microseconds of each step in each repetition that all were measured in; none where a needed one was not."""
+    """Microseconds of each step, in each repetition that all were measured in."""
     found = {name: cell for name in STEPS if (cell := measured.cell(entry, Asked(name)))}
     us = {name: turns(cell, "us") for name, cell in found.items()}
     common = [turn for turn in us.get("hot", {}) if all(turn in one for one in us.values())]
@@ -107,7 +108,7 @@ class FixedRates:
         return [rate for rate, cell in cells.items() if cell and held(cell) == really]
 
     def outliers(self) -> Iterator[tuple[Entry, int, list[float], float]]:
-        """Entry, rate, p99 of each run from the smallest on, and the slowest request, where runs differ much."""
+        """Entry, rate, sorted p99 of its runs, and the slowest request, where runs differ much."""
         for entry in self.entries:
             for rate in self.held(entry):
                 cell = self.measured.cell(entry, self.asked(rate))

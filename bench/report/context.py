@@ -69,7 +69,9 @@ def of_ways(sources: Sources) -> dict[str, Any]:
     """Other ways to serve a model: what was recorded of them on this machine."""
     made = {"ladder": ways.ladder, "serving": ways.serving, "fresh": ways.fresh}
     files = {kind: sources.other(kind) for kind in made}
-    return {kind: make(path.parent) if (path := files[kind]) else None for kind, make in made.items()}
+    return {
+        kind: make(path.parent) if (path := files[kind]) else None for kind, make in made.items()
+    }
 
 
 def of_engine(sources: Sources) -> dict[str, Any]:

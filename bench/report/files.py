@@ -9,7 +9,6 @@ same machine.
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.report.computed import growth
 from bench.report.measured import (
@@ -107,7 +106,11 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     if not whole:
         raise Lacking(f"{full[0].name} lacks {_lacks(full[0])}")
     first = pooled(
-        [one for one in whole if (one.result.commit, _place(one)) == (whole[0].result.commit, _place(whole[0]))]
+        [
+            one
+            for one in whole
+            if (one.result.commit, _place(one)) == (whole[0].result.commit, _place(whole[0]))
+        ]
     )
     split = next(
         (one for one in found if one.result.topology.name == "split" and growth(one)), None

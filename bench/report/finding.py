@@ -71,8 +71,10 @@ def against_rival(
     measured, cell = _cell(sources, above)
     asked = Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
     rival = measured.rival(asked, memory)
-    if rival is None:
-        raise Lacking(f"no service was asked what {above} was")
+    # Who is best where all are asked has to be asked here, too: a weaker one says little.
+    best = measured.rival(replace(Asked(), delay_ms=cell.delay_ms), memory)
+    if rival is None or (best and not measured.cell(best, asked)):
+        raise Lacking(f"the best service was not asked what {above} was")
     return better(cell, measured.cell(rival, asked), figure)
 
 

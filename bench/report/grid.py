@@ -70,7 +70,8 @@ def given(run: Path) -> dict[str, Any]:
     missing = sorted({name for one in earlier for name in one} - models.keys(), key=order)
     return {
         "machine": json.loads((run / "machine.json").read_text()),
-        "missing": missing, "cells": cells, "models": models, "names": sorted(models, key=order), "peers": peers,
+        "missing": missing, "cells": cells, "models": models, "peers": peers,
+        "names": sorted(models, key=order),
         "kernels": [one for one in KERNELS if one in sides], "ROWS": ROWS, "others": others,
         "headlines": [one for one in HEADLINES if one in models],
         "releases": [*dict.fromkeys(peer.removesuffix(KEPT).split()[1] for peer in peers)],

@@ -74,7 +74,9 @@ MAIN = tuple(one for one in ALL if described()[one.system].main)
 def entry(system: str, variant: str) -> Entry:
     """The entry of that system and variant."""
     side = POSTGRES if system.startswith(POSTGRES) else PYTHON
-    return _KNOWN.get((system, variant), Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1]))
+    return _KNOWN.get(
+        (system, variant), Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1])
+    )
 
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")

@@ -40,7 +40,7 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
 # What other pages are given; the rest are the comparison's.
 GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {"ways.md": of_ways, "engine.md": of_engine}
 # Parts of pages that a program prints after it has measured.
-PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries.j2", queries.given)}
+PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries", queries.given)}
 # A part, by what its mark says to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
@@ -72,7 +72,11 @@ def _environment(templates: Path) -> Environment:
 def page(kind: str, run: Path) -> str:
     """The page, or the part of one, of a measurement of its own, from a run's directory."""
     template, given = PRINTED[kind]
-    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given(run) | {"name": run.name})
+    return (
+        _environment(TEMPLATES)
+        .get_template(template + SUFFIX)
+        .render(given(run) | {"name": run.name})
+    )
 
 
 def _run(sources: Sources, kind: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""The pictures of the front page, by matplotlib: bars of throughput, the tail at fixed rates, and a request's steps.
+"""The pictures of the front page, by matplotlib: throughput, the tail at fixed rates, and a request's steps.
 
 Text is text, and the same figures give the same bytes. Blue is inside PostgreSQL, orange a service; the paler
 of each is what the comparison is not about.
@@ -18,7 +18,13 @@ from bench.report.measured import AS_PUBLISHED, CLIENTS, TREES, Asked, Entry, Me
 from bench.results import Spread
 from bench.systems.description import GROUPS
 
-COLOURS = dict(zip((*GROUPS["postgres"], *GROUPS["service"]), ("#0b62a8", "#8fc1e8", "#d9620f", "#f3bd8e"), strict=True))
+COLOURS = dict(
+    zip(
+        (*GROUPS["postgres"], *GROUPS["service"]),
+        ("#0b62a8", "#8fc1e8", "#d9620f", "#f3bd8e"),
+        strict=True,
+    )
+)
 STEPS = {"ping": "#c9ced6", "fetch": "#8f98a5", "columns": "#5d6673", "hot": "#1f242b"}
 RANGES = "Medians; thin lines from the smallest to the largest."
 STYLE = {
@@ -28,11 +34,13 @@ STYLE = {
 
 
 def _entries(measured: Measured, figure: str) -> list[tuple[Entry, Spread]]:
-    """By a figure of the main cell, the largest last as bars are drawn; programs apart, 2022 for the record."""
+    """By a figure of the main cell, the largest last; without programs, and 2022 as it was."""
     found = [
         (one, spread)
         for one in measured.entries
-        if one != AS_PUBLISHED and not one.program and (spread := measured.spread(one, Asked(), figure))
+        if one != AS_PUBLISHED
+        and not one.program
+        and (spread := measured.spread(one, Asked(), figure))
     ]
     return sorted(found, key=lambda pair: pair[1].median)
 
@@ -55,10 +63,21 @@ def _answer(sources: Sources) -> Figure | None:
     for place, (one, spread) in enumerate(found):
         axes.barh(place, spread.median, color=COLOURS[one.group])
         axes.plot([spread.smallest, spread.largest], [place, place], color="#1b1f24", linewidth=1)
-        axes.annotate(whole(spread.median), (spread.largest, place), (5, 0), textcoords="offset points", va="center")
+        axes.annotate(
+            whole(spread.median),
+            (spread.largest, place),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+        )
     _names(axes, [one for one, _ in found])
-    _legend(axes, {one: COLOURS[one] for one in COLOURS if any(entry.group == one for entry, _ in found)})
-    axes.set_title(f"Requests per second, one prediction each, {CLIENTS} clients, {TREES} trees. {RANGES}")
+    _legend(
+        axes,
+        {one: COLOURS[one] for one in COLOURS if any(entry.group == one for entry, _ in found)},
+    )
+    axes.set_title(
+        f"Requests per second, one prediction each, {CLIENTS} clients, {TREES} trees. {RANGES}"
+    )
     axes.xaxis.set_major_formatter(lambda value, _: whole(value))
     return figure
 
@@ -69,12 +88,19 @@ def _tail(sources: Sources) -> Figure | None:
         return None
     figure = Figure((9, 3.8), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, (name, title) in zip(panels, (("p99", "99 of 100"), ("max", "the slowest")), strict=True):
+    for axes, (name, title) in zip(
+        panels, (("p99", "99 of 100"), ("max", "the slowest")), strict=True
+    ):
         for one in rates.entries:
-            held = [(rate, sources.local.spread(one, rates.asked(rate), name)) for rate in rates.held(one)]
+            held = [
+                (rate, sources.local.spread(one, rates.asked(rate), name))
+                for rate in rates.held(one)
+            ]
             points = [(rate, spread.median) for rate, spread in held if spread]
             if points:
-                axes.plot(*zip(*points, strict=True), color=COLOURS[one.group], marker="o", markersize=4)
+                axes.plot(
+                    *zip(*points, strict=True), color=COLOURS[one.group], marker="o", markersize=4
+                )
                 axes.annotate(one.label, points[-1], (4, 3), textcoords="offset points", fontsize=7)
         axes.set(xscale="log", yscale="log", xlabel="requests per second", title=f"{title}: ms")
         axes.set_xticks(rates.rates, [whole(rate) for rate in rates.rates])
@@ -97,7 +123,9 @@ def _request_time(sources: Sources) -> Figure | None:
             # A step within the noise may come out below nothing; it is drawn as nothing.
             axes.barh(place, max(step.median, 0), left=begin, color=STEPS[name])
             begin += max(step.median, 0)
-        axes.annotate(tenths(spread.median), (begin, place), (5, 0), textcoords="offset points", va="center")
+        axes.annotate(
+            tenths(spread.median), (begin, place), (5, 0), textcoords="offset points", va="center"
+        )
     _names(axes, [one for one, _ in shown])
     _legend(axes, {computed.STEPS[name]: colour for name, colour in STEPS.items()})
     axes.set_title(f"Processor time of the servers for a request, µs, {CLIENTS} clients. Medians.")
@@ -112,12 +140,17 @@ PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
 }
 
 
-def svg(name: str, sources: Sources) -> str | None:
-    """The file of the picture of that name; None: the results have nothing for it."""
+def written(draw: Callable[[], Figure | None]) -> str | None:
+    """The file of what is drawn, in the style of all pictures."""
     with mpl.rc_context(STYLE):
-        figure = PICTURES[name][0](sources)
+        figure = draw()
         if figure is None:
             return None
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
+
+
+def svg(name: str, sources: Sources) -> str | None:
+    """The file of the picture of that name; None: the results have nothing for it."""
+    return written(lambda: PICTURES[name][0](sources))

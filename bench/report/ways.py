@@ -1,5 +1,5 @@
-"""Other ways to serve a model, from the records of three programs that are retired: the ladder, services in other
-languages, and features that are replaced meanwhile.
+"""Other ways to serve a model, from the records of three programs that are retired: the ladder, services in
+other languages, and features that are replaced meanwhile.
 
 The records stay, with the commit that has the programs. All are of the comparison's machine.
 """
@@ -49,7 +49,12 @@ def serving(run: Path) -> dict[str, Any]:
     for verb, kind in KINDS.items():
         asked = {name: found["cells"].get(f"{name}/{verb}") for name in found["services"]}
         known = [
-            (found["services"][name], _spread(runs, "rate"), _spread(runs, "p99"), _spread(runs, "mb"))
+            (
+                found["services"][name],
+                _spread(runs, "rate"),
+                _spread(runs, "p99"),
+                _spread(runs, "mb"),
+            )
             for name, runs in asked.items()
             if runs
         ]

@@ -1,7 +1,7 @@
 """The data of the page to look at: results.js beside docs/benchmarks/index.html.
 
-A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, and first
-the pooled ones of the pages, a cell per line: each figure as its median, the smallest and the largest.
+A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, and
+first the pooled ones of the pages, a cell per line: each figure as its median, the smallest and the largest.
 """
 
 import contextlib
@@ -51,7 +51,8 @@ def _run(measured: Measured) -> dict[str, Any]:
     result, facts = measured.result, measured.facts
     known = [readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts]
     return {
-        "name": " ".join(measured.names) or measured.name, "pooled": len(measured.names), "started": result.started, "commit": result.commit,
+        "name": " ".join(measured.names) or measured.name, "pooled": len(measured.names),
+        "started": result.started, "commit": result.commit,
         "topology": result.topology.name, "processor": facts["processor"], "cores": facts["cores"],
         "machine": ", ".join(known), "workload": result.workload["name"],
         **{name: result.workload[name] for name in ("rows", "repetitions", "seconds")},
@@ -62,8 +63,9 @@ def script(sources: Sources) -> str:
     """The file."""
     systems, lines = {}, []
     # Where one run alone is what the pages stand on, it is there once.
-    first = [sources.local] if len(sources.local.names) > 1 else []
-    for one in (*first, *sources.all):
+    alone = sources.local.names if len(sources.local.names) == 1 else ()
+    rest = [one for one in sources.all if one.name not in alone]
+    for one in (sources.local, *rest):
         for cell in one.result.cells:
             of = entry(cell.system, cell.variant)
             look = {
@@ -75,8 +77,9 @@ def script(sources: Sources) -> str:
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     everything = ",\n".join(lines)
+    groups = json.dumps([one for side in GROUPS.values() for one in side])
     return (
         "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"
         f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n'
-        f'"groups": {json.dumps([one for side in GROUPS.values() for one in side])},\n"runs": [{everything}]}};\n'
+        f'"groups": {groups},\n"runs": [{everything}]}};\n'
     )

@@ -1,1 +1,1 @@
-"""The fastest service in Python that we could build: bare ASGI on uvicorn, and a library of trees called directly."""
+"""The best service in Python that we could build: bare ASGI, and a library of trees called directly."""

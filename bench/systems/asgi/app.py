@@ -91,7 +91,8 @@ class Application:
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answers a request."""
         if scope["type"] == "lifespan":
-            return await self._lifespan(receive, send)
+            await self._lifespan(receive, send)
+            return
         try:
             status, found = 200, await self._answer(scope["path"], receive)
         except (*REFUSED,) as error:

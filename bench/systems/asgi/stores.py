@@ -1,8 +1,8 @@
-"""Where features are: in Redis, or in the worker's memory. Either way a row is the 40 bytes that a library reads.
+"""Where features are: in Redis, or in the worker's memory; a row is the 40 bytes that a library reads.
 
-Requests that wait are answered together: all that came in one turn of the event loop are looked up by one MGET,
-and predicted by one call of the library. With one client that is one row at a time; with many, nobody waits
-for a batch to fill.
+Requests that wait are answered together: all that came in one turn of the event loop are looked up by one
+MGET, and predicted by one call of the library. With one client that is one row at a time; with many, nobody
+waits for a batch to fill.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def _refuse(waiting: Sequence[Waiting]) -> None:
 
 
 class _Gathering:
-    """Gathers what is asked in a turn of the event loop; a subclass looks the keys up, and calls `_answer`."""
+    """Gathers what is asked in a turn of the event loop; a subclass looks it up, and calls `_answer`."""
 
     def __init__(self, models: Sequence[Predictor]) -> None:
         self._models = models
