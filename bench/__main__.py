@@ -11,7 +11,6 @@ import fnmatch
 import resource
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,8 +19,6 @@ from pathlib import Path
 
 from bench import record, results
 from bench.answers import Unequal
-from bench.attached import NAME as ATTACHED
-from bench.attached import Attached
 from bench.generators import Unsound
 from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
@@ -139,9 +136,6 @@ def main() -> None:
     # A thousand connections are more files than many a shell allows at first.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    attached = Attached.read() if workload.topology == ATTACHED else None
-    if attached:
-        workload = attached.workload(workload)
     cells = matching(workload.cells_of(described()), arguments.only)
     if not cells:
         sys.exit("error: no cell has such a name: see --list")
@@ -153,15 +147,8 @@ def main() -> None:
         # Under nohup, or in a script's background, some are not for us.
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _end)
-    with (
-        _ending(),
-        tempfile.TemporaryDirectory() as scratch,
-        # In a container the repository cannot be written to.
-        opened(
-            arguments.topology or workload.topology, Path(scratch) if attached else STATE
-        ) as topology,
-    ):
-        site = Site(workload, topology, Path(scratch) if attached else STATE, attached)
+    with _ending(), opened(arguments.topology or workload.topology) as topology:
+        site = Site(workload, topology, STATE)
         measure(site, cells, arguments.output)
 
 

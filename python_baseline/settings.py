@@ -18,7 +18,7 @@ class Settings:
 
     # The model's file, in XGBoost's own format; of several, each after the other's path separator.
     model: str
-    # Where features come from: redis, memory or postgresql.
+    # Where features come from: redis or memory.
     store: str = "redis"
     # How they are written in Redis: json, orjson, msgpack or float32.
     serializer: str = "json"
@@ -31,8 +31,6 @@ class Settings:
     # How a worker's threads reach Redis: shared (one pool, as published) or own (a connection each).
     redis_connections: str = "shared"
     redis_url: str = "redis://127.0.0.1:6379/0"
-    # libpq's connection string, for the store postgresql.
-    conninfo: str = ""
     # The generated flights that the store memory holds.
     rows: int = 1_000_000
     seed: int = 2022

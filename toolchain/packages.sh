@@ -2,7 +2,7 @@
 # Installs the Debian packages that the build lacks, and the Rust of rust-toolchain.toml; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
-# PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer,
+# PgBouncer, wrk and Chromium, and with "long" what the long tests run: PgBouncer,
 # SQLsmith, libfaketime, Valgrind and QEMU. The services that
 # come with them are never started. With a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
@@ -34,9 +34,6 @@ lacking_for_bench() {
     command -v wrk >/dev/null || echo wrk
     # The test of docs/benchmarks/index.html reads the page in it.
     command -v chromium >/dev/null || echo chromium
-    # For another PostgreSQL its own package would be needed; the comparison does without.
-    [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||
-        echo postgresql-plpython3-15
 }
 
 lacking_for_long() {

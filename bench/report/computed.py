@@ -58,12 +58,6 @@ def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int],
     }  # fmt: skip
 
 
-def control_clients(measured: Measured) -> list[int]:
-    """With how many clients predictions were held against either control."""
-    found = [against_control(measured, name) for name in CONTROLS]
-    return sorted({count for ratios in found for _, count in ratios})
-
-
 def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
     """Microseconds of each step, in each repetition that all were measured in."""
     found = {name: cell for name in STEPS if (cell := measured.cell(entry, Asked(name)))}

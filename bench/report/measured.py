@@ -13,7 +13,6 @@ was asked, of those whose features are in a store that others can write, or of t
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,11 +22,6 @@ from bench.systems.description import GROUPS, SIDES, described
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
 CLIENTS = 20
-# What marks a cell in which a server did not have all of its cores in some run,
-STARVED = " †"
-# and one whose runs differ by more than this many times in requests per second.
-UNSTEADY = " ‡"
-MAX_STEADY = 1.25
 POSTGRES, PYTHON = SIDES
 # The variants that load generators ask.
 GENERATED = ("simple", "prepared", "http")
@@ -242,15 +236,6 @@ class Measured:
         cells = self.cell(above, asked), self.cell(below, against or asked)
         return ratio(*cells, figure) if all(cells) else None
 
-    def mark(self, of: Entry, asked: Asked) -> str:
-        """What follows a figure of a cell in which some run was not like the others."""
-        cell = self.cell(of, asked)
-        if not cell:
-            return ""
-        rate = Spread.of(values(cell, "rate"))
-        unsteady = rate.largest > MAX_STEADY * rate.smallest
-        return (STARVED if cell.starved else "") + (UNSTEADY if unsteady else "")
-
     def rival(self, asked: Asked, memory: bool = False, program: bool = False) -> Entry | None:
         """The service without this project's engine that answers most: from a store, or from its memory."""
         found = {
@@ -294,9 +279,3 @@ class Measured:
             Trained(*way, *(Spread.of([*column]) for column in zip(*figures, strict=True)))
             for way, figures in found.items()
         ]
-
-    @property
-    def minutes(self) -> float:
-        """How long the whole run took."""
-        began, ended = map(datetime.fromisoformat, (self.result.started, self.result.finished))
-        return (ended - began).total_seconds() / 60

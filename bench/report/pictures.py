@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from bench.report import computed
 from bench.report.figures import tenths, whole
 from bench.report.files import Sources
-from bench.report.measured import AS_PUBLISHED, CLIENTS, TREES, Asked, Entry, Measured
+from bench.report.measured import AS_PUBLISHED, CLIENTS, Asked, Entry, Measured
 from bench.results import Spread
 from bench.systems.description import GROUPS
 
@@ -26,7 +26,6 @@ COLOURS = dict(
     )
 )
 STEPS = {"ping": "#c9ced6", "fetch": "#8f98a5", "columns": "#5d6673", "hot": "#1f242b"}
-RANGES = "Medians; thin lines from the smallest to the largest."
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "pgboost", "font.family": "sans-serif", "font.size": 9.5,
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11, "axes.titlelocation": "left",
@@ -45,41 +44,56 @@ def _entries(measured: Measured, figure: str) -> list[tuple[Entry, Spread]]:
     return sorted(found, key=lambda pair: pair[1].median)
 
 
-def _names(axes: Any, entries: Sequence[Entry]) -> None:
-    axes.set_yticks(range(len(entries)), [one.label for one in entries])
+def _behind(axes: Any, text: str, x: float, y: float) -> None:
+    axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center")
+
+
+def _bars(
+    found: Sequence[tuple[Entry, Spread]], colours: dict[str, str], legend: str, title: str
+) -> tuple[Any, Any]:
+    """A figure for a bar for each entry, and its axes."""
+    figure = Figure((9, 1 + 0.27 * len(found)), layout="constrained")
+    axes = figure.subplots()
+    axes.set_yticks(range(len(found)), [one.label for one, _ in found])
     axes.tick_params("y", length=0)
     axes.margins(y=0.01)
-
-
-def _legend(axes: Any, colours: dict[str, str]) -> None:
     boxes = [mpl.patches.Patch(color=colour, label=name) for name, colour in colours.items()]
-    axes.legend(handles=boxes, frameon=False, loc="lower right")
+    axes.legend(handles=boxes, frameon=False, loc=legend)
+    axes.set_title(title)
+    return figure, axes
 
 
 def _answer(sources: Sources) -> Figure | None:
     found = _entries(sources.local, "rate")
-    figure = Figure((9, 0.9 + 0.27 * len(found)), layout="constrained")
-    axes = figure.subplots()
+    groups = {one.group for one, _ in found}
+    colours = {group: colour for group, colour in COLOURS.items() if group in groups}
+    title = f"Requests per second, one prediction each, {CLIENTS} clients. Medians and ranges."
+    figure, axes = _bars(found, colours, "lower right", title)
     for place, (one, spread) in enumerate(found):
         axes.barh(place, spread.median, color=COLOURS[one.group])
         axes.plot([spread.smallest, spread.largest], [place, place], color="#1b1f24", linewidth=1)
-        axes.annotate(
-            whole(spread.median),
-            (spread.largest, place),
-            (5, 0),
-            textcoords="offset points",
-            va="center",
-        )
-    _names(axes, [one for one, _ in found])
-    _legend(
-        axes,
-        {one: COLOURS[one] for one in COLOURS if any(entry.group == one for entry, _ in found)},
-    )
-    axes.set_title(
-        f"Requests per second, one prediction each, {CLIENTS} clients, {TREES} trees. {RANGES}"
-    )
+        _behind(axes, whole(spread.median), spread.largest, place)
     axes.xaxis.set_major_formatter(lambda value, _: whole(value))
     return figure
+
+
+def _tail_panel(axes: Any, sources: Sources, rates: computed.FixedRates, name: str) -> None:
+    for number, one in enumerate(rates.entries):
+        spreads = [
+            (rate, sources.local.spread(one, rates.asked(rate), name)) for rate in rates.held(one)
+        ]
+        points = [(rate, spread.median) for rate, spread in spreads if spread]
+        if points:
+            axes.plot(
+                *zip(*points, strict=True), color=COLOURS[one.group], marker="o", markersize=4
+            )
+            place = (5, 4 - 11 * (number % 2))
+            axes.annotate(one.label, points[-1], place, textcoords="offset points", fontsize=7)
+    axes.set(xscale="log", yscale="log", xlabel="requests per second")
+    axes.set_xticks(rates.rates, [whole(rate) for rate in rates.rates])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
+    axes.margins(x=0.3)
 
 
 def _tail(sources: Sources) -> Figure | None:
@@ -87,48 +101,29 @@ def _tail(sources: Sources) -> Figure | None:
     if rates is None:
         return None
     figure = Figure((9, 3.8), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, (name, title) in zip(
-        panels, (("p99", "99 of 100"), ("max", "the slowest")), strict=True
-    ):
-        for one in rates.entries:
-            held = [
-                (rate, sources.local.spread(one, rates.asked(rate), name))
-                for rate in rates.held(one)
-            ]
-            points = [(rate, spread.median) for rate, spread in held if spread]
-            if points:
-                axes.plot(
-                    *zip(*points, strict=True), color=COLOURS[one.group], marker="o", markersize=4
-                )
-                axes.annotate(one.label, points[-1], (4, 3), textcoords="offset points", fontsize=7)
-        axes.set(xscale="log", yscale="log", xlabel="requests per second", title=f"{title}: ms")
-        axes.set_xticks(rates.rates, [whole(rate) for rate in rates.rates])
-        axes.minorticks_off()
-        axes.margins(x=0.3)
+    titles = {"p99": "99 of 100 within, ms", "max": "the slowest, ms"}
+    for axes, (name, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
+        _tail_panel(axes, sources, rates, name)
+        axes.set_title(title)
     return figure
 
 
 def _request_time(sources: Sources) -> Figure | None:
     local = sources.local
     stepped = computed.stepped(local)
-    shown = [(one, spread) for one, spread in _entries(local, "us") if one in stepped][::-1]
-    if not shown:
+    found = [(one, spread) for one, spread in _entries(local, "us") if one in stepped][::-1]
+    if not found:
         return None
-    figure = Figure((9, 1 + 0.27 * len(shown)), layout="constrained")
-    axes = figure.subplots()
-    for place, (one, spread) in enumerate(shown):
+    colours = {computed.STEPS[name]: colour for name, colour in STEPS.items()}
+    title = f"Processor time of the servers for a request, µs, {CLIENTS} clients. Medians."
+    figure, axes = _bars(found, colours, "upper right", title)
+    for place, (one, spread) in enumerate(found):
         begin = 0.0
         for name, step in computed.step_spreads(local, one).items():
             # A step within the noise may come out below nothing; it is drawn as nothing.
             axes.barh(place, max(step.median, 0), left=begin, color=STEPS[name])
             begin += max(step.median, 0)
-        axes.annotate(
-            tenths(spread.median), (begin, place), (5, 0), textcoords="offset points", va="center"
-        )
-    _names(axes, [one for one, _ in shown])
-    _legend(axes, {computed.STEPS[name]: colour for name, colour in STEPS.items()})
-    axes.set_title(f"Processor time of the servers for a request, µs, {CLIENTS} clients. Medians.")
+        _behind(axes, tenths(spread.median), begin, place)
     return figure
 
 

@@ -52,9 +52,6 @@ class Description:
     engine: bool = False
     # Whether pages have it among the others of its side: no pgboost, or no Python.
     other: bool = False
-    # Whether it is measured when no other system runs: its connections stay, and would count as
-    # the others' memory.
-    apart: bool = False
 
     @property
     def all_takes(self) -> tuple[str, ...]:

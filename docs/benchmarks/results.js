@@ -100,11 +100,11 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "postgres_plpython/simple": {
-"label": "PL/Python in PostgreSQL (simple)",
+"label": "postgres_plpython (simple)",
 "side": "postgres",
 "group": "other ways inside PostgreSQL",
-"what": "a function in PL/Python that keeps the booster in the backend and calls `Booster.inplace_predict`, through PgBouncer: a connection's first call imports XGBoost, which takes a second or so, and pooled connections have it behind them",
-"engine": true,
+"what": "",
+"engine": false,
 "memory": false,
 "program": false
 },
@@ -127,10 +127,10 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "python_postgresql/http": {
-"label": "service (Flask, features in PostgreSQL)",
+"label": "python_postgresql (http)",
 "side": "service",
-"group": "Python services",
-"what": "tuned, with the features fetched from PostgreSQL",
+"group": "other services",
+"what": "",
 "engine": false,
 "memory": false,
 "program": false
@@ -154,12 +154,12 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "fastapi_memory/http": {
-"label": "service (FastAPI, features in memory)",
+"label": "fastapi_memory (http)",
 "side": "service",
-"group": "Python services",
-"what": "the same with the features in each worker's own memory",
+"group": "other services",
+"what": "",
 "engine": false,
-"memory": true,
+"memory": false,
 "program": false
 },
 "postgres_direct/psycopg": {

@@ -27,7 +27,6 @@ SERVICES = (
     "asgi_memory",
     "asgi_gbtrees",
     "fastapi",
-    "fastapi_memory",
     "axum",
 )
 KEY = (

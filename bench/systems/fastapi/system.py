@@ -18,7 +18,7 @@ APP = "bench.systems.fastapi.app"
 
 
 class FastApi(Http):
-    """The application of app.py, with features in Redis or in its workers' memory."""
+    """The application of app.py."""
 
     part = "uvicorn"
     # In place of so many for each core.
