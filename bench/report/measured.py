@@ -11,9 +11,11 @@ was asked, of those whose features are in a store that others can write, or of t
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from bench.results import LATENCIES, CellResult, Result, Run, Spread
@@ -60,9 +62,13 @@ _KNOWN = {
     for of in described().values()
     for name, one in of.variants.items()
 }  # fmt: skip
+_RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text())
+for _name, _one in _RETIRED.items():
+    _group = GROUPS[_one["side"]][_one.pop("group")]
+    _KNOWN[(*_name.split("/"),)] = Entry(*_name.split("/"), **_one, group=_group)
 ALL = (*_KNOWN.values(),)
 # The entries that the comparison is about.
-MAIN = tuple(one for one in ALL if described()[one.system].main)
+MAIN = tuple(one for one in ALL if one.system in described() and described()[one.system].main)
 
 
 def entry(system: str, variant: str) -> Entry:

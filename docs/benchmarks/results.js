@@ -100,7 +100,7 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "postgres_plpython/simple": {
-"label": "postgres_plpython (simple)",
+"label": "PL/Python in PostgreSQL (simple)",
 "side": "postgres",
 "group": "other ways inside PostgreSQL",
 "what": "",
@@ -127,9 +127,9 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "python_postgresql/http": {
-"label": "python_postgresql (http)",
+"label": "service (Flask, features in PostgreSQL)",
 "side": "service",
-"group": "other services",
+"group": "Python services",
 "what": "",
 "engine": false,
 "memory": false,
@@ -154,12 +154,12 @@ window.RESULTS = {"systems": {
 "program": false
 },
 "fastapi_memory/http": {
-"label": "fastapi_memory (http)",
+"label": "service (FastAPI, features in memory)",
 "side": "service",
-"group": "other services",
+"group": "Python services",
 "what": "",
 "engine": false,
-"memory": false,
+"memory": true,
 "program": false
 },
 "postgres_direct/psycopg": {
