@@ -193,8 +193,12 @@ test-deb-source: ## make the source package, and build it without a network in a
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
+.PHONY: test-pages-accept
+test-pages-accept: setup install venv ## write what the blocks of the users' pages print into the pages
+	@$(VENV)/python -m tests.pages README.md $$(grep -l '^```text$$' docs/*.md) && git diff --stat -- README.md docs
+
 .PHONY: compare-formats
-compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/formats.md
+compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/benchmarks/formats.md
 	@$(VENV)/python -m tests.formats
 
 .PHONY: speed
