@@ -11,7 +11,6 @@ use pg_interface::call::{Arguments, CallState, Equality};
 
 use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
-use crate::evaluation::loss;
 use crate::evaluation::rows::MAX_WEIGHT;
 use crate::evaluation::sums::{self, Means, Metric};
 
@@ -90,7 +89,7 @@ pub(crate) fn add_probability(arguments: Arguments<'_>, class_type: ClassType) -
     let (state, sums) = sums::<3>(arguments, 0)?;
     let probability = probability(arguments.double(PREDICTION).unwrap_or(f64::NAN))?;
     let target = f64::from(u8::from(class(arguments, class_type)?));
-    let log = loss::binary_log(target, probability);
+    let log = sums::binary_log(target, probability);
     let apart = probability - target;
     sums::add_losses(sums, [log, apart * apart], weight(arguments)?);
     Ok(state)
@@ -123,7 +122,7 @@ pub(crate) fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>)
         let what = "is not the number of a class, counted from 0";
         return Err(Error::MetricArgument { argument: "target", what });
     };
-    let log = loss::class_log(class as f64, probabilities);
+    let log = sums::class_log(class as f64, probabilities);
     sums::add_losses(sums, [log, 0.0], weight(arguments)?);
     Ok(state)
 }
