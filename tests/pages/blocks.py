@@ -47,9 +47,9 @@ def blocks(text: str) -> list[Block]:
 
 
 def page(path: str) -> Section:
-    """A page as one section, without parts of programs, which other tests run: those in `py`."""
+    """A page as one section: what psql and the shell run. Other tests run programs, and read files."""
     found = blocks((ROOT / path).read_text())
-    return Section(path, [block for block in found if block.language != "py"])
+    return Section(path, [block for block in found if block.language in ("sql", "sh")])
 
 
 def sections(path: str) -> list[Section]:

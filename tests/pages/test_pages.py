@@ -14,8 +14,8 @@ DATABASE = "page"
 PAGES = sorted(
     f"docs/{path.name}" for path in DOCS.glob("*.md") if page(f"docs/{path.name}").blocks
 )
-# Tests of their own run these.
-APART = ("docs/recipes.md", "docs/clients.md", "docs/from-pgml.md", "docs/formats.md")
+# Other tests run these.
+APART = ("docs/recipes.md", "docs/clients.md")
 
 
 @pytest.mark.usefixtures("tables")
