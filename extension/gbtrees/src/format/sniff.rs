@@ -82,7 +82,7 @@ const SAVE: &str = "Save the model with its library's save_model, as model.ubj (
 const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
                       save_model(\"model.ubj\").";
 const UNPACK: &str = "Unpack the file first.";
-const DUMP: &str = "A dump lacks the base score and the objective; save the model with \
+const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
 
 /// Leading bytes, what a file that has them is, and what to do about it.

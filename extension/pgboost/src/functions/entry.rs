@@ -6,7 +6,7 @@
 //!
 //! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests cheap
 //! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
-//! operator, and reading the features about as long as one operator each; these figures are in docs/decisions.md.
+//! operator, and reading the features about as long as one operator each; these figures are in docs/dev/decisions.md.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
