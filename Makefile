@@ -87,7 +87,7 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@$(VENV)/pytest -n 2 --dist loadfile $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
