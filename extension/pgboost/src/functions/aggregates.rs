@@ -30,7 +30,9 @@ pub(crate) enum ClassType {
 /// The sums of an aggregate, and the state that they are.
 #[inline]
 fn sums<const N: usize>(arguments: Arguments<'_>, index: usize) -> Result<(Datum, &mut [f64; N])> {
-    let (state, sums) = arguments.state_doubles(index).ok_or(Error::OutsideAggregate)?;
+    let Some((state, sums)) = arguments.state_doubles(index) else {
+        return Err(Error::OutsideAggregate);
+    };
     Ok((state, sums.try_into().map_err(|_| Error::OutsideAggregate)?))
 }
 
@@ -70,7 +72,10 @@ fn class(arguments: Arguments<'_>, class_type: ClassType) -> Result<bool> {
             _ => None,
         },
     };
-    class.ok_or(Error::MetricArgument { argument: "target", what: "is neither 0 nor 1" })
+    match class {
+        Some(class) => Ok(class),
+        None => Err(Error::MetricArgument { argument: "target", what: "is neither 0 nor 1" }),
+    }
 }
 
 /// The transition of the metrics of numbers.
