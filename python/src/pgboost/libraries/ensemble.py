@@ -6,7 +6,7 @@ stands before the trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,9 +81,11 @@ class Ensemble:
     unknown: set[int] = field(default_factory=set)
     others: dict[str, Any] = field(default_factory=dict)
     labels: list[str] | None = None
-    # What the trees take for missing besides NaN; `absent` is what a sparse matrix does not have.
-    missing: Callable[[Any], Any] | None = None
-    missing_between: tuple[float, float] | None = None
+    # Numbers above the first and up to the second are missing to the trees, as NaN is.
+    missing: tuple[float, float] | None = None
+    # The features for which they are; all, if this is None.
+    missing_in: set[int] | None = None
+    # Whether what a sparse matrix does not have is missing, rather than 0.
     absent_is_missing: bool = False
 
     def file(self, objective: str, width: int, features: list[str] | None) -> bytes:

@@ -54,6 +54,12 @@ class Feature:
         missing = float(function(np.array([self.missing]))[0])
         return replace(self, table=function(self.table), missing=missing, unknown=unknown)
 
+    def without(self, below: float, end: float) -> Feature:
+        """The feature with NaN in the place of numbers above `below` and up to `end`."""
+        return self.then(
+            lambda x: np.where((x > below) & (x <= end), np.nan, x), (float(below), float(end))
+        )
+
     def number(self, values: Any) -> Any:
         """What the trees see of numbers of the column."""
         with np.errstate(all="ignore"):
