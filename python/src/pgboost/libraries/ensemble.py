@@ -80,6 +80,8 @@ class Ensemble:
     cuts: dict[int, Any] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     others: dict[str, Any] = field(default_factory=dict)
+    # The smallest numbers that steps before the trees take.
+    lowest: dict[int, float] = field(default_factory=dict)
     labels: list[str] | None = None
     # Numbers above the first and up to the second are missing to the trees, as NaN is.
     missing: tuple[float, float] | None = None
@@ -150,6 +152,7 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
         categories=ensemble.categories,
         plain=bool(ensemble.categories),
         missing=_takes_missing(model, ensemble),
+        lowest=ensemble.lowest,
     )
 
 

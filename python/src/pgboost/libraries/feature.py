@@ -60,12 +60,12 @@ class Feature:
             lambda x: np.where((x > below) & (x <= end), np.nan, x), (float(below), float(end))
         )
 
-    def number(self, values: Any) -> Any:
-        """What the trees see of numbers of the column."""
+    def seen(self, values: Any, cast: Any = np.float64) -> Any:
+        """What the trees see of numbers of the column, which they round by `cast`."""
         with np.errstate(all="ignore"):
             for function in self.functions:
                 values = function(values)
-        return values
+            return values.astype(cast).astype(np.float64)
 
     def runs(self, limits: Any, cast: Any, of_nan: Any) -> list[tuple[bool, Any]]:
         """For each limit, whether the smallest number is seen below or at it, and where that changes.
@@ -80,7 +80,7 @@ class Feature:
         of_nan = np.broadcast_to(np.asarray(of_nan, bool), len(limits))[:, np.newaxis]
 
         def holds(ranks: Any) -> Any:
-            seen = self.number(_double(ranks)).astype(cast).astype(np.float64)
+            seen = self.seen(_double(ranks), cast)
             return np.where(np.isnan(seen), of_nan, seen <= limits)
 
         low, high = (np.tile(part, (len(limits), 1)) for part in (low, high))
@@ -98,6 +98,17 @@ class Feature:
             inside = _double(low[row][changes[row]])
             found.append((bool(first[row, 0]), np.sort([*inside, *ends[jumps[row]]])))
         return found
+
+    def lowest(self) -> float | None:
+        """The smallest number of which the functions make a finite one, if they do not of all."""
+        low, high = _rank(np.array([-1e300])), _rank(np.array([1e300]))
+        if self.table is not None or np.isfinite(self.seen(_double(low))[0]):
+            return None
+        while low + 1 < high:
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            is_finite = np.isfinite(self.seen(_double(middle))[0])
+            low, high = (low, middle) if is_finite else (middle, high)
+        return float(_double(high)[0])
 
     def as_number(self) -> Feature:
         """The feature of categories that are numbers, as a function of these."""

@@ -154,7 +154,7 @@ def _numeric(feature: Feature) -> Feature:
 
 def _of_missing(feature: Feature, values: list[Any]) -> Feature:
     """A feature that says of text whether it is missing."""
-    present, *others, missing = feature.number(np.array([0.0, 1e300, -1e300, np.nan]))
+    present, *others, missing = feature.seen(np.array([0.0, 1e300, -1e300, np.nan]))
     if feature.turns or others != [present] * 2:
         raise UnsupportedModelError(
             f"the Pipeline takes column {feature.column} for numbers and for text"
@@ -186,7 +186,7 @@ def _fold(ensemble: Ensemble, nodes: _Nodes, number: int, feature: Feature, runs
         _to_sets(nodes, places, feature, cast)
         return
     of_missing = np.array([np.nan if feature.fill is None else float(feature.fill)])
-    seen = feature.number(of_missing).astype(cast).astype(np.float64)[0]
+    seen = feature.seen(of_missing, cast)[0]
     nodes.missing[places] = of_nan if np.isnan(seen) else seen <= limits
     if not feature.functions and cast is np.float64:
         return
@@ -209,7 +209,8 @@ def _fold(ensemble: Ensemble, nodes: _Nodes, number: int, feature: Feature, runs
 def _to_sets(nodes: _Nodes, places: Any, feature: Feature, cast: Any) -> None:
     """Makes sets of categories of thresholds; the code after the last one is that of unknown values."""
     numbers = np.append(feature.table, np.nan if feature.unknown is None else feature.unknown)
-    seen = np.append(numbers, feature.missing).astype(cast).astype(np.float64)
+    with np.errstate(over="ignore"):
+        seen = np.append(numbers, feature.missing).astype(cast).astype(np.float64)
     known: dict[tuple[Any, ...], tuple[list[int], bool]] = {}
     for place in places:
         of_nan, members = bool(nodes.missing[place]), nodes.sets.get(int(place))

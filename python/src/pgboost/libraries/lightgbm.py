@@ -20,8 +20,9 @@ from .ensemble import Ensemble, Tree
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
 _DEFAULT_LEFT = 2
-# What is at most this far from 0 is missing with zero_as_missing (include/LightGBM/meta.h).
+# What is at most this far from 0 is 0, and missing with zero_as_missing (include/LightGBM/meta.h).
 _ZERO = float(np.float32(1e-35))
+_BELOW_ZERO = float(np.nextafter(-_ZERO, -1.0))
 # How raw scores become values, and what these are good for, in the words of tree ensembles.
 _LINKS = {
     **dict.fromkeys(("poisson", "gamma", "tweedie"), ("exponential", "regression")),
@@ -138,7 +139,7 @@ def ensemble_of(model: Any) -> Ensemble:
         "float64",
         others=others,
         labels=[str(label) for label in getattr(model, "classes_", ())] or None,
-        missing=(float(np.nextafter(-_ZERO, -1.0)), _ZERO) if zero else None,
+        missing=(_BELOW_ZERO, _ZERO) if zero else None,
         missing_in=zero,
     )
 
@@ -164,6 +165,8 @@ def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tup
             f"the {kind} splits by categories behind a Pipeline: encode them by a step of it"
         )
     threshold, rule = numbers("threshold", np.float64, splits), decision >> 2 & 3
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0.0), _BELOW_ZERO, threshold)
+    threshold = np.where((threshold >= 0.0) & (threshold < _ZERO), _ZERO, threshold)
     # Without a rule, NaN counts as 0.
     default_left = np.where(rule == 0, threshold >= 0.0, decision & _DEFAULT_LEFT != 0)
 

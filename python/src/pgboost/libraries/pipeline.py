@@ -61,7 +61,12 @@ def _over_columns(model: Any) -> tuple[Ensemble, list[Feature]]:
         warnings.simplefilter("ignore")
         for _, step in model.steps[:-1]:
             features, sparse = after(step, features), is_sparse(step, sparse)
-        ensemble = source.ensemble_of(model.steps[-1][1])
+        lowest = {
+            feature.column: number
+            for feature in features
+            if (number := feature.lowest()) is not None
+        }
+        ensemble = replace(source.ensemble_of(model.steps[-1][1]), lowest=lowest)
         if sparse and ensemble.absent_is_missing:
             # A sparse matrix has no zeros.
             features = [feature.without(_BELOW_ZERO, 0.0) for feature in features]

@@ -16,9 +16,10 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.ensemble._bagging import BaseBagging
 from sklearn.ensemble._forest import BaseForest
 
-from ..comparison import Tolerance
+from ..comparison import EXACT, Tolerance
 from ..errors import UnsupportedModelError
 from ..model_file import ModelFile, classifier
+from .combined import calibrated, several_targets, thresholded, transformed, voting
 from .ensemble import Ensemble, Tree, described, names, require_no_rounds
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
@@ -26,6 +27,18 @@ _TIE = 1e-9
 # A margin of 0 means the second class, which a file says by a number below 0.
 _NOT_BELOW_ZERO = -5e-324
 _VERSION = sklearn.__version__
+# By class, estimators that combine others.
+_COMBINED = {
+    "VotingRegressor": voting,
+    "VotingClassifier": voting,
+    "MultiOutputRegressor": several_targets,
+    "CalibratedClassifierCV": calibrated,
+    "TransformedTargetRegressor": transformed,
+    "FixedThresholdClassifier": thresholded,
+    "TunedThresholdClassifierCV": thresholded,
+}
+# Their sums are in another order, or followed by an exponential of NumPy's.
+_OF_COMBINED = Tolerance(rtol=2**-23, tie=_TIE)
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -45,9 +58,11 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
             "labels": ["-1", "1"],
             "cut": 0.0,
         }
-    if not is_classifier(estimator):
-        return {"values": model.predict}
-    return {**classifier(model), "tolerance": Tolerance(tie=_TIE)}
+    is_combined = type(estimator).__name__ in _COMBINED
+    tolerance = _OF_COMBINED if is_combined else Tolerance(tie=_TIE)
+    if is_classifier(estimator):
+        return {**classifier(model), "tolerance": tolerance}
+    return {"values": model.predict, "tolerance": tolerance if is_combined else EXACT}
 
 
 def ensemble_of(model: Any) -> Ensemble:
@@ -59,14 +74,16 @@ def ensemble_of(model: Any) -> Ensemble:
     ensemble = _of_kind(model)
     if ensemble is None:
         raise UnsupportedModelError(
-            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest,"
-            " or a bagging or AdaBoost of trees"
+            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest, a"
+            " bagging or AdaBoost of trees, or a mean of these"
         )
     labels = getattr(model, "classes_", (-1, 1))
     return replace(ensemble, labels=[str(label) for label in labels])
 
 
 def _of_kind(model: Any) -> Ensemble | None:
+    if type(model).__name__ in _COMBINED:
+        return _COMBINED[type(model).__name__](model)
     if hasattr(model, "_predictors"):
         return _histogram_boosting(model)
     if hasattr(model, "offset_") and hasattr(model, "estimators_features_"):
