@@ -1,6 +1,6 @@
 """`python -m bench.replicas`: a primary and two hot standbys: predictions, a deploy, a promotion.
 
-Writes replicas.json, of which docs/scaling.md tells.
+Writes replicas.json, of which docs/operations.md tells.
 """
 
 import argparse

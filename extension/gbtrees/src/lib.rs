@@ -48,7 +48,7 @@
 )]
 #![cfg_attr(
     not(target_arch = "x86_64"),
-    allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
+    allow(dead_code, reason = "tiles have parts for kernels that other architectures do not have")
 )]
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]

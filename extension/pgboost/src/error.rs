@@ -198,9 +198,9 @@ error_table! {
     InvalidBaseline =>
         INVALID_PARAMETER_VALUE, "baseline does not fit the features of the model",
         hint "It is an array with an object for each feature, as train_model makes it.";
-    TooManyParts { parts: usize } =>
+    TooManySlices { slices: usize } =>
         PROGRAM_LIMIT_EXCEEDED,
-        "the metrics of more than {parts} values of slice_by do not fit into work_mem",
+        "the metrics of more than {slices} values of slice_by do not fit into work_mem",
         hint "Raise work_mem, or choose a column of fewer values.";
     GroupTooLarge { rows: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",

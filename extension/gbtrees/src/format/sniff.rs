@@ -93,7 +93,7 @@ const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save i
 const PUSH: &str = "Send it with the Python package: pgboost push model.pkl --name NAME opens the pickle \
                     in your own Python.";
 const UNPACK: &str = "Unpack the file first.";
-const DUMP: &str = "A dump lacks the base score and the objective; save the model with \
+const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
 
 /// Leading bytes, what a file that has them is, and what to do about it.

@@ -172,13 +172,13 @@ impl<'p> Placement<'_, 'p> {
         let columns = columns_for(path, &outputs)?;
         let calls = calls_to_batch(calls, &columns)?;
         let never_fails = || path.is_scan() && path.conditions().into_iter().all(never_errors);
-        let only_asked = self.reads_only_asked(demand, &calls, never_fails)?;
+        let only_needed = self.reads_only_needed(demand, &calls, never_fails)?;
         if path.is_gated() {
             return None;
         }
         let below = self.level.projected(path, &columns);
         let level = self.level;
-        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_asked };
+        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_needed };
         Some(batch.instead_of(path))
     }
 
@@ -212,8 +212,8 @@ impl<'p> Placement<'_, 'p> {
         }
         let passing = self.level.selectivity(&tested).max(f64::MIN_POSITIVE);
         let rows = path.rows() / passing;
-        let asked = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
-        if rows.min(asked) < MIN_ROWS {
+        let wanted = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
+        if rows.min(wanted) < MIN_ROWS {
             return None;
         }
         // Others may be tested before, for a row that nobody has asked for.
@@ -222,14 +222,14 @@ impl<'p> Placement<'_, 'p> {
                 && path.reads_table()
                 && others.into_iter().all(never_errors)
         };
-        let only_asked = self.reads_only_asked(
+        let only_needed = self.reads_only_needed(
             Demand { limit: Demand::NO_LIMIT, ..demand },
             &calls,
             never_fails,
         )?;
         let below = self.level.projected(path, &columns);
         below.set_rows(rows);
-        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_asked };
+        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_needed };
         Some(batch.testing(path, demand.may_widen))
     }
 
@@ -286,25 +286,25 @@ impl<'p> Placement<'_, 'p> {
         if self.level.has_limit() && leads_to_sort(below) || below.is_async() {
             return None;
         }
-        let only_asked = self.reads_only_asked(demand, calls, || may_read_ahead(below))?;
-        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_asked })
+        let only_needed = self.reads_only_needed(demand, calls, || may_read_ahead(below))?;
+        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_needed })
     }
 
     /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that is
     /// not enough, or never more than one.
-    fn reads_only_asked(
+    fn reads_only_needed(
         &self,
         demand: Demand,
         calls: &[Expr<'p>],
         never_fails: impl FnOnce() -> bool,
     ) -> Option<bool> {
-        let only_asked = !(arguments_never_error(calls) && never_fails());
+        let only_needed = !(arguments_never_error(calls) && never_fails());
         let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
-        if only_asked && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
+        if only_needed && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
             return None;
         }
         self.batched.borrow_mut().extend(calls);
-        Some(only_asked)
+        Some(only_needed)
     }
 }
 

@@ -11,8 +11,7 @@ use std::ptr;
 use pg_interface::unguarded;
 use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
-use super::copies::Copies;
-use super::names::Names;
+use super::copies::{Copies, Names};
 
 #[derive(Clone, Copy)]
 pub(crate) struct KeptColumn {

@@ -129,7 +129,7 @@ fn samples() -> Vec<Error> {
         Error::NotComparable { baseline: text("a"), candidate: text("b") },
         Error::NoBaseline { name: text("flights"), version: 2 },
         Error::InvalidBaseline,
-        Error::TooManyParts { parts: 3 },
+        Error::TooManySlices { slices: 3 },
         Error::GroupTooLarge { rows: 3 },
         Error::NullArgument { argument: "name" },
         Error::NoRegistry,

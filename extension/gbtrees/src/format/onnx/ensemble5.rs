@@ -223,7 +223,7 @@ fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
         }
         let count = lists.next().map_or(0, <[f64]>::len);
         if count == 0 {
-            let message = "\"membership_values\" lacks the numbers of a split";
+            let message = "\"membership_values\" has no numbers for a split";
             return Err(Error::new(ErrorKind::Length, message));
         }
         let numbers = asked.get(start..start + count).unwrap_or_default();

@@ -99,7 +99,7 @@ pub(super) fn read<'a>(file: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result
                 bounded(&mut opsets, opset, MAX_ENTRIES, "operator sets")?;
             }
             25 => {
-                let hint = "Save the model without functions of its own.";
+                let hint = "Save the model without functions.";
                 return Err(unsupported("a function in an ONNX model", hint)
                     .at(Place::Byte(field.position)));
             }

@@ -90,7 +90,7 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
 
 /// What stands at a key that every model has.
 fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model lacks the key \"{key}\"")))
+    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
 pub(in crate::format) fn build(

@@ -10,7 +10,7 @@ use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum ArgumentSource {
     Constant,
     Column(i32),
     /// An array's elements, or a row's columns in their order.
@@ -77,26 +77,28 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
 }
 
 /// What the plan has recorded.
-pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<Given> {
+pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<ArgumentSource> {
     let mut numbers = numbers.into_iter();
-    let mut given = Vec::new();
+    let mut sources = Vec::new();
     while let Some(number) = numbers.next() {
-        given.push(match number {
-            0 => Given::Constant,
-            1.. => Given::Column(number),
-            _ => Given::Parts(numbers.by_ref().take(number.unsigned_abs() as usize).collect()),
+        sources.push(match number {
+            0 => ArgumentSource::Constant,
+            1.. => ArgumentSource::Column(number),
+            _ => ArgumentSource::Parts(
+                numbers.by_ref().take(number.unsigned_abs() as usize).collect(),
+            ),
         });
     }
-    given
+    sources
 }
 
-impl Given {
+impl ArgumentSource {
     /// The columns that it is made of.
     pub(crate) fn columns(&self) -> &[i32] {
         match self {
-            Given::Constant => &[],
-            Given::Column(column) => std::slice::from_ref(column),
-            Given::Parts(columns) => columns,
+            ArgumentSource::Constant => &[],
+            ArgumentSource::Column(column) => std::slice::from_ref(column),
+            ArgumentSource::Parts(columns) => columns,
         }
     }
 
@@ -110,15 +112,17 @@ impl Given {
         unsafe {
             let node: *mut Node = (*cell).ptr_value.cast();
             match self {
-                Given::Constant => {}
-                Given::Column(column) => (*cell).ptr_value = reference(*column, tuple).cast(),
-                Given::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
+                ArgumentSource::Constant => {}
+                ArgumentSource::Column(column) => {
+                    (*cell).ptr_value = reference(*column, tuple).cast()
+                }
+                ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
                     let elements = (*node.cast::<pg_sys::ArrayExpr>()).elements;
                     for (cell, column) in nodes::list_cells(elements).zip(columns) {
                         (*cell).ptr_value = reference(*column, tuple).cast();
                     }
                 }
-                Given::Parts(columns) => {
+                ArgumentSource::Parts(columns) => {
                     let columns = columns.iter().map(|column| reference(*column, tuple));
                     let row: *mut pg_sys::RowExpr =
                         pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast();
@@ -167,10 +171,11 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_read() {
-        let parts = Given::Parts(vec![2, 2, 5]);
+        let parts = ArgumentSource::Parts(vec![2, 2, 5]);
         assert_eq!(parts.columns(), [2, 2, 5]);
-        let given = [Given::Constant, parts, Given::Column(7), Given::Constant];
-        assert_eq!(read([0, -3, 2, 2, 5, 7, 0]), given);
-        assert_eq!(read([-1]), [Given::Parts(Vec::new())]);
+        let sources =
+            [ArgumentSource::Constant, parts, ArgumentSource::Column(7), ArgumentSource::Constant];
+        assert_eq!(read([0, -3, 2, 2, 5, 7, 0]), sources);
+        assert_eq!(read([-1]), [ArgumentSource::Parts(Vec::new())]);
     }
 }

@@ -9,7 +9,7 @@ use pg_interface::{Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
-use super::given::Given;
+use super::arguments::ArgumentSource;
 use super::rows::Rows;
 use crate::functions::entry;
 use crate::predictor::batch::BatchPredictor;
@@ -86,15 +86,15 @@ impl Call {
     /// The entry is such a one; the current memory context lives as long as the statement.
     pub(crate) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
-        given: &[Given],
+        sources: &[ArgumentSource],
         tuple: *mut pg_sys::List,
     ) -> Option<Call> {
         // SAFETY: the entry is a call of a function; everything is made in the current context.
         unsafe {
             let expression: *mut pg_sys::FuncExpr =
                 pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
-            for (cell, given) in nodes::list_cells((*expression).args).zip(given) {
-                given.refer(cell, tuple);
+            for (cell, source) in nodes::list_cells((*expression).args).zip(sources) {
+                source.refer(cell, tuple);
             }
             let function = entry::batched((*expression).funcid)?;
             let (_, arguments) = Expr::new(expression.cast()).as_call()?;
@@ -125,16 +125,16 @@ impl Call {
     }
 
     /// Notes at which place among the kept columns each argument is.
-    pub(crate) fn find_columns(&mut self, given: &[Given], rows: &Rows) {
+    pub(crate) fn find_columns(&mut self, sources: &[ArgumentSource], rows: &Rows) {
         let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
-        let place = |given: &Given| match given {
-            Given::Constant => Place::Frame,
-            Given::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
-            Given::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
+        let place = |source: &ArgumentSource| match source {
+            ArgumentSource::Constant => Place::Frame,
+            ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
+            ArgumentSource::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
                 numbers.iter().filter_map(kept).collect(),
             )),
         };
-        self.places = given.iter().map(place).collect();
+        self.places = sources.iter().map(place).collect();
         let mut features = self.places.iter().skip(1).map(Place::column);
         let first = features.next().flatten();
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
@@ -169,25 +169,25 @@ impl Call {
             // SAFETY: they are texts, and the rows keep copies.
             let texts = names.texts().iter().map(|text| unsafe { varlena::bytes(*text) });
             predictor.group_by_numbers(names.numbers(), texts);
-            let given = |row| RealCells { call, reals: rows.reals_of(row) };
+            let cells_of = |row| RealCells { call, reals: rows.reals_of(row) };
             let fetch_ahead = |row| prefetch_all(rows.reals_of(row));
-            put_results(predictor, call, reading, given, fetch_ahead, &mut self.results);
+            put_results(predictor, call, reading, cells_of, fetch_ahead, &mut self.results);
             return;
         }
         rows.fill_cells();
         let rows = &*rows;
         let (places, run) = (&self.places[..], self.run);
-        let given = |row| {
+        let cells_of = |row| {
             let (values, nulls) = rows.row(row);
             Cells { call, places, run, values, nulls }
         };
         match &mut self.predictor {
             CallPredictor::One(predictor) => {
-                let given = soon_freed(reading, given);
+                let cells_of = soon_freed(reading, cells_of);
                 // SAFETY: the context lives as long as the node.
                 unsafe {
                     let mut reading = PgMemoryContexts::For(reading);
-                    reading.switch_to(|_| predictor.read(call, rows.count, given));
+                    reading.switch_to(|_| predictor.read(call, rows.count, cells_of));
                 }
                 predictor.put_results(&mut self.results);
             }
@@ -204,7 +204,7 @@ impl Call {
                     prefetch_all(nulls);
                 };
                 predictor.group(rows.count, name);
-                put_results(predictor, call, reading, given, fetch_ahead, &mut self.results);
+                put_results(predictor, call, reading, cells_of, fetch_ahead, &mut self.results);
             }
         }
     }
@@ -215,14 +215,14 @@ fn put_results<G: ArgSource>(
     predictor: &mut ManyModels,
     call: Arguments<'_>,
     reading: pg_sys::MemoryContext,
-    given: impl Fn(usize) -> G,
+    cells_of: impl Fn(usize) -> G,
     fetch_ahead: impl Fn(usize),
     results: &mut [Option<Datum>],
 ) {
-    let mut given = soon_freed(reading, given);
+    let mut cells_of = soon_freed(reading, cells_of);
     let mut reading = PgMemoryContexts::For(reading);
     // SAFETY: the context lives as long as the node.
-    while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut given, &fetch_ahead)) } {
+    while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut cells_of, &fetch_ahead)) } {
         predictor.put_results(results);
     }
 }
@@ -230,7 +230,7 @@ fn put_results<G: ArgSource>(
 /// The same rows; the memory that reading them takes is reset every so many of them.
 fn soon_freed<G>(
     reading: pg_sys::MemoryContext,
-    given: impl Fn(usize) -> G,
+    cells_of: impl Fn(usize) -> G,
 ) -> impl FnMut(usize) -> G {
     let mut read = 0;
     move |row| {
@@ -239,7 +239,7 @@ fn soon_freed<G>(
             unsafe { unguarded::MemoryContextReset(reading) };
         }
         read += 1;
-        given(row)
+        cells_of(row)
     }
 }
 

@@ -11,7 +11,6 @@ use pg_interface::call::{Arguments, CallState, Equality};
 
 use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
-use crate::evaluation::loss;
 use crate::evaluation::rows::MAX_WEIGHT;
 use crate::evaluation::sums::{self, Means, Metric};
 
@@ -31,7 +30,9 @@ pub(crate) enum ClassType {
 /// The sums of an aggregate, and the state that they are.
 #[inline]
 fn sums<const N: usize>(arguments: Arguments<'_>, index: usize) -> Result<(Datum, &mut [f64; N])> {
-    let (state, sums) = arguments.state_doubles(index).ok_or(Error::OutsideAggregate)?;
+    let Some((state, sums)) = arguments.state_doubles(index) else {
+        return Err(Error::OutsideAggregate);
+    };
     Ok((state, sums.try_into().map_err(|_| Error::OutsideAggregate)?))
 }
 
@@ -71,7 +72,10 @@ fn class(arguments: Arguments<'_>, class_type: ClassType) -> Result<bool> {
             _ => None,
         },
     };
-    class.ok_or(Error::MetricArgument { argument: "target", what: "is neither 0 nor 1" })
+    match class {
+        Some(class) => Ok(class),
+        None => Err(Error::MetricArgument { argument: "target", what: "is neither 0 nor 1" }),
+    }
 }
 
 /// The transition of the metrics of numbers.
@@ -90,7 +94,7 @@ pub(crate) fn add_probability(arguments: Arguments<'_>, class_type: ClassType) -
     let (state, sums) = sums::<3>(arguments, 0)?;
     let probability = probability(arguments.double(PREDICTION).unwrap_or(f64::NAN))?;
     let target = f64::from(u8::from(class(arguments, class_type)?));
-    let log = loss::binary_log(target, probability);
+    let log = sums::binary_log(target, probability);
     let apart = probability - target;
     sums::add_losses(sums, [log, apart * apart], weight(arguments)?);
     Ok(state)
@@ -123,7 +127,7 @@ pub(crate) fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>)
         let what = "is not the number of a class, counted from 0";
         return Err(Error::MetricArgument { argument: "target", what });
     };
-    let log = loss::class_log(class as f64, probabilities);
+    let log = sums::class_log(class as f64, probabilities);
     sums::add_losses(sums, [log, 0.0], weight(arguments)?);
     Ok(state)
 }

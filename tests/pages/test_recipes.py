@@ -1,17 +1,11 @@
-"""Every block of docs/recipes.md runs, in its order, and so do examples of evaluation and training.
+"""Every section of docs/recipes.md runs by itself, on the tables of the quick start.
 
-A section is a recipe. It runs in a database of its own that begins as the first section, which
-makes the page's tables, left it. psql runs `sql`, the shell `sh`, and Python `python`, each as a
-superuser of that database in a folder of the recipe's own. A block `text` is what the block before it prints.
-The query of a dbt model, a block `jinja`, runs as dbt writes it for a first run.
-A block `py` is part of an application of Django or SQLAlchemy. It runs in one that has the model
-`Customer`, and its queries must find the rows that SQL finds.
+The query of a dbt model, a block `jinja`, runs as dbt writes it for a first run. A block `py` is part of an
+application of Django or SQLAlchemy. It runs in one that has the model `Customer`, and its queries must find
+the rows that SQL finds. The queries for metrics must say what scikit-learn says.
 """
 
 import re
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +15,14 @@ from sklearn.calibration import calibration_curve
 
 from cluster import Cluster
 from cluster.server import installed
+from tests.pages import databases
+from tests.pages.blocks import Block, Section, sections
+from tests.pages.running import compared, printed
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-TABLES = "recipe_tables"
-PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-PYTHON = [sys.executable, "-"]
-COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": PYTHON, "py": PYTHON}
+PAGE = "docs/recipes.md"
+DATABASE = "recipe"
+METRICS = "Confusion, calibration, lift and ROC curve"
+RECIPES = sections(PAGE)
 
 # What comes before a block and behind it, by the library that it imports.
 APPLICATIONS = {
@@ -78,30 +74,6 @@ with Session(create_engine("postgresql+psycopg://")) as session:
 RISKY = "SELECT count(*), sum(id) FROM customers WHERE predict('churn', {}, income, region, visits) > 0.8"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A section's title, and its blocks: of which language, and the text."""
-
-    title: str
-    blocks: list[tuple[str, str]]
-
-
-def recipes(page: str) -> list[Recipe]:
-    """The sections of a page that have blocks, in its order. A block without a language is none to run."""
-    text = (DOCS / page).read_text()
-    assert len(re.findall(r"^```\w*$", text, re.M)) % 2 == 0, f"{page} has a block without an end"
-    sections = re.split(r"^## (.+)$", text, flags=re.M)[1:]
-    read = zip(sections[::2], sections[1::2], strict=True)
-    found = [
-        Recipe(title, re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S))
-        for title, text in read
-    ]
-    return [recipe for recipe in found if recipe.blocks]
-
-
-FIRST, *OTHERS = recipes("recipes.md")
-
-
 def first_run(text: str) -> str:
     """The text; of a dbt model the query, without what only later runs need."""
     if "{{" not in text:
@@ -125,72 +97,40 @@ def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
     return [f"{count} {keys}" for count, keys in found]
 
 
-def run(recipe: Recipe, cluster: Cluster, dbname: str, folder: Path) -> None:
-    """Runs the blocks one after another; fails with what the failing one said."""
-    printed = ""
-    for language, text in recipe.blocks:
-        if language == "text":
-            assert printed.split() == text.split(), f"{recipe.title} prints otherwise"
-            continue
-        program = in_application(text) if language == "py" else first_run(text)
-        done = subprocess.run(
-            COMMANDS[language], input=program, cwd=folder, env=cluster.environment(dbname),
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{recipe.title}:\n{text}\n{done.stderr}"
-        printed = done.stdout
-        if language == "py":
-            assert printed.splitlines() == risky_customers(cluster, dbname)
+def program(block: Block) -> str:
+    """What runs for a block."""
+    return in_application(block.text) if block.language == "py" else first_run(block.text)
 
 
-@pytest.fixture(scope="module")
-def tables(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The database after the first section."""
-    cluster.create_database(TABLES, replace=True)
-    run(FIRST, cluster, TABLES, tmp_path_factory.mktemp(TABLES))
-    return TABLES
+def run(recipe: Section, cluster: Cluster, folder: Path) -> None:
+    """Runs the blocks of a recipe one after another."""
+    for block in recipe.blocks:
+        output = printed(block, cluster, DATABASE, folder, program(block))
+        compared(block, output)
+        if block.language == "py":
+            assert output.splitlines() == risky_customers(cluster, DATABASE)
 
 
+@pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize(
-    "recipe", OTHERS, ids=lambda recipe: recipe.title.lower().replace(" ", "_")
+    "recipe", RECIPES, ids=lambda recipe: recipe.title.lower().replace(" ", "_")
 )
-def test_every_block_runs(recipe: Recipe, cluster: Cluster, tables: str, tmp_path: Path) -> None:
+def test_every_block_runs(recipe: Section, cluster: Cluster, tmp_path: Path) -> None:
     for wrapper in re.findall(r"CREATE EXTENSION (\w+_fdw)", str(recipe.blocks)):
         if not (installed("--pkglibdir") / f"{wrapper}.so").exists():
             pytest.skip(f"this PostgreSQL has no {wrapper}")
-    with cluster.connect("postgres") as connection:
-        connection.execute("DROP DATABASE IF EXISTS recipe WITH (FORCE)")
-        connection.execute(f"CREATE DATABASE recipe TEMPLATE {tables}")
-    run(recipe, cluster, "recipe", tmp_path)
+    databases.copy(cluster, DATABASE, PAGE)
+    run(recipe, cluster, tmp_path)
 
 
-def test_the_examples_of_evaluation_run(cluster: Cluster, tmp_path: Path) -> None:
-    (evaluation,) = [part for part in recipes("sql-reference.md") if part.title == "Evaluation"]
-    assert len(evaluation.blocks) == 3
-    cluster.create_database("evaluation_examples", replace=True)
-    run(evaluation, cluster, "evaluation_examples", tmp_path)
-
-
-def test_the_examples_of_training_run(cluster: Cluster, tmp_path: Path) -> None:
-    titles = ("train_model", "cross_validate_model", "tune_model")
-    parts = [part for part in recipes("training.md") if part.title in titles]
-    assert [len(part.blocks) for part in parts] == [3, 1, 2]
-    cluster.create_database("training_examples", replace=True)
-    with cluster.connect("training_examples") as connection:
-        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
-    for part in parts:
-        run(part, cluster, "training_examples", tmp_path)
-
-
-def test_the_queries_for_metrics_say_what_scikit_learn_says(cluster: Cluster, tables: str) -> None:
+@pytest.mark.usefixtures("tables")
+def test_the_queries_for_metrics_say_what_scikit_learn_says(cluster: Cluster) -> None:
     """To 1e-9: those of confusion, precision, calibration, lift and the ROC curve."""
-    title = "Confusion, calibration, lift and ROC curve"
-    (recipe,) = [recipe for recipe in OTHERS if recipe.title == title]
-    with cluster.connect("postgres") as connection:
-        connection.execute("DROP DATABASE IF EXISTS recipe WITH (FORCE)")
-        connection.execute(f"CREATE DATABASE recipe TEMPLATE {tables}")
-    statements = [one for _, text in recipe.blocks for one in text.split(";") if one.strip()]
-    with cluster.connect("recipe") as connection:
+    (recipe,) = [recipe for recipe in RECIPES if recipe.title == METRICS]
+    databases.copy(cluster, DATABASE, PAGE)
+    texts = [block.text for block in recipe.blocks]
+    statements = [one for text in texts for one in text.split(";") if one.strip()]
+    with cluster.connect(DATABASE) as connection:
         results = [
             cursor.fetchall() if cursor.description else None
             for cursor in (connection.execute(statement) for statement in statements)
