@@ -1,7 +1,7 @@
-"""`python -m demo.explanation`: draws docs/explanations.svg, why a flight of the demo is predicted late.
+"""`python -m demo.explanation`: draws docs/explaining.svg, why a flight of the demo is predicted late.
 
-It asks the demo's cluster, which `make demo` has started, the query of docs/explanations.md, and draws its
-lines one under the other: each begins where the one before ends, from the bias to the prediction.
+It explains the prediction in the demo's cluster, which `make demo` has started, and draws the lines
+one under the other: each begins where the one before ends, from the bias to the prediction.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from cluster import start
 from workbench.preparation import DATABASE, PREFERRED_PORT, STATE
 from workbench.queries import MODEL
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explanations.svg"
+PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explaining.svg"
 BIAS = "(bias)"
 QUERY = f"""
     SELECT e.feature, e.value, e.contribution

@@ -27,9 +27,10 @@ SUFFIX = ".j2"
 SCRIPT = "results.js"
 # The page, relative to the repository, and the templates of its parts.
 PARTS = {
-    "README.md": ("part-of-readme.md", "inside-part.md"),
+    "README.md": ("part-of-readme.md",),
+    "docs/predicting.md": ("inside-part.md",),
     "python_baseline/README.md": ("part-of-service.md",),
-    "docs/formats.md": ("part-of-formats.md",),
+    "docs/benchmarks/formats.md": ("part-of-formats.md",),
 }
 # Templates of a measurement of its own: its kind, and what its directory gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
