@@ -45,7 +45,7 @@ setup: ## install the Debian packages that the build, the demo and the tests nee
 	@toolchain/packages.sh
 
 # The tests of what measures and compares; all others are the extensions'.
-HARNESS = bench report baseline speed demo workbench cluster data provision compose
+HARNESS = bench report baseline speed demo workbench cluster data compose aws
 
 .PHONY: test
 test: lint test-engine test-errors test-python ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
@@ -204,14 +204,14 @@ speed: setup install venv ## measure what predict adds inside the database, and 
 	@$(VENV)/python -m speed inside
 
 .PHONY: bench-install
-bench-install: setup install venv bench-packages ## install what the comparison with the Python microservice runs
+bench-install: setup install venv bench-packages
 
 .PHONY: bench-quick
-bench-quick: bench-install ## compare with the Python microservice: 25 trees, one repetition, under 6 minutes
+bench-quick: bench-install ## start here: compare pgboost with services, 25 trees, one repetition, under 6 minutes
 	@bench/run --workload quick
 
 .PHONY: bench
-bench: bench-install ## compare with the Python microservice: the whole table
+bench: bench-install ## the same with all cells, half an hour; its results make the pages
 	@bench/run
 
 .PHONY: bench-split
@@ -225,8 +225,9 @@ report: venv ## make docs/benchmarks and the marked parts of other pages from be
 	@$(VENV)/python -m bench.report
 
 .PHONY: test-aws
-test-aws: venv ## check bench/aws and bench/provision, also on fresh hosts of this machine; as root, fifteen minutes
-	@tests/aws/check.sh
+test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS; needs Terraform
+	@[ -x .build/moto/bin/moto_server ] || { $(PYTHON) -m venv .build/moto && .build/moto/bin/pip install --quiet --disable-pip-version-check 'moto[ec2,server]==5.2.1'; }
+	@PATH="$(CURDIR)/.build/moto/bin:$$PATH" $(VENV)/pytest tests/aws
 
 .PHONY: bench-packages
 bench-packages:

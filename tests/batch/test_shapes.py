@@ -1,4 +1,4 @@
-"""The queries of docs/benchmarks/queries.md: each predicts in a batch, but for those that say why not, and
+"""The queries of docs/benchmarks/engine.md: each predicts in a batch, but for those that say why not, and
 gives the same with batches and without."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-//! The engine called in its own process, timed by its own loop: a rung of the ladder (bench/rungs/engine).
+//! The engine called in its own process, timed by its own loop.
 //!
 //! It takes the flags of the comparison's caller and leaves a log as the caller does: the start of its clock
 //! in nanoseconds since 1970, and of each block of calls when it was due, begun and done, as 64 bits. With
