@@ -139,7 +139,6 @@ fn samples() -> Vec<Error> {
         Error::FileName,
         Error::FunctionExists { function: text("flights") },
         Error::OtherFunction { function: "predict" },
-        Error::TooManyArguments { model: text("flights"), features: 100 },
         Error::OutputFunction { output: text("leaf") },
         Error::NoSchema,
         Error::NoBaseMargin { model: text("flights") },

@@ -56,13 +56,14 @@ fn root<'a, R: Reader<'a>>(
     let mut inner = None;
     object(reader, |reader, key| {
         match key {
+            // Indented by others, its keys may be sorted.
+            "version" if reader.kind()? == ValueKind::String => return Err(lightgbm_dump()),
             "version" => version = read_version(reader)?,
             "learner" => learner = Some(learner::read(reader, limits)?),
             "Model" if outermost => inner = root(reader, limits, false)?,
             "name" if reader.kind()? == ValueKind::String => {
                 if reader.string()? == "tree" {
-                    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
-                    return Err(unsupported("a JSON dump of a LightGBM model", hint));
+                    return Err(lightgbm_dump());
                 }
             }
             _ => reader.skip()?,
@@ -70,6 +71,11 @@ fn root<'a, R: Reader<'a>>(
         Ok(())
     })?;
     Ok(learner.map(|learner| File { version, learner }).or(inner))
+}
+
+fn lightgbm_dump() -> Error {
+    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
+    unsupported("a JSON dump of a LightGBM model", hint)
 }
 
 fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
