@@ -23,9 +23,9 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
-	@$(VENV)/python -m demo
+	@$(VENV)/python -m demo $(if $(V),--verbose)
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
