@@ -201,7 +201,7 @@ compare-formats: setup install venv ## compare predictions in SQL with those of 
 
 .PHONY: speed
 speed: setup install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
-	@$(VENV)/python -m speed inside
+	@$(VENV)/python -m speed
 
 .PHONY: bench-install
 bench-install: setup install venv bench-packages

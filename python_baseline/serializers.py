@@ -1,16 +1,13 @@
-"""How a row of features is written into Redis: JSON as published, or what may be faster.
+"""How a row of features is written into Redis.
 
-Text and MessagePack are pushed to a list, as published. `float32` is what a library of trees reads, one
-string a key, so that nothing has to be parsed and one MGET reads many.
+JSON is pushed to a list, as published. `float32` is what a library of trees reads, one string a key, so that
+nothing has to be parsed and one MGET reads many.
 """
 
 import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import msgpack
-import orjson
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,5 @@ def _numbers(value: bytes) -> list[float]:
 
 SERIALIZERS = {
     "json": Serializer(lambda row: json.dumps(row).encode(), json.loads),
-    "orjson": Serializer(orjson.dumps, orjson.loads),
-    "msgpack": Serializer(msgpack.packb, msgpack.unpackb),
     "float32": Serializer(_floats, _numbers, b"SETNX"),
 }

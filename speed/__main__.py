@@ -1,7 +1,7 @@
-"""`python -m speed KIND`: what can be measured in PostgreSQL alone, and recorded; `make speed` is `inside`.
+"""`python -m speed`, or `make speed`: what `predict` adds inside the database.
 
-All of a kind is measured in turn, in a cluster of its own, and nothing here fails for being slow. A run
-leaves KIND.json in a new directory of bench/results, from which `make report` makes pages.
+All is measured in turn, in a separate cluster, and nothing here fails for being slow. A run leaves
+inside.json in a new directory of bench/results, from which `make report` makes a page.
 """
 
 import argparse
@@ -12,34 +12,26 @@ from pathlib import Path
 import psycopg
 
 from bench.record import RESULTS, keep
-from bench.report.pages import PRINTED, page
+from bench.report.pages import page
 from cluster import ClusterError
-from speed import inside, queries
-
-# Each has OPTIONS, with their defaults and what is said of them, and `measure`, whose answer is recorded.
-KINDS = {"inside": inside, "queries": queries}
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    kinds = parser.add_subparsers(dest="kind", required=True)
-    for name, module in KINDS.items():
-        add = kinds.add_parser(name, help=module.__doc__.splitlines()[0]).add_argument
-        for option, (default, what) in module.OPTIONS.items():
-            add(f"--{option}", type=type(default), default=default, help=f"{what}; %(default)s")
-        if name == "inside":
-            add("--only", nargs="+", choices=inside.STEPS, help="measure these, record nothing")
-    return parser.parse_args()
+from speed import inside
 
 
 def main() -> None:
-    """Measures, records, and prints the page that there is of it."""
-    given = _arguments()
+    """Measures, records, and prints the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for option, (default, what) in inside.OPTIONS.items():
+        said = f"{what}; %(default)s"
+        parser.add_argument(f"--{option}", type=type(default), default=default, help=said)
+    parser.add_argument(
+        "--only", nargs="+", choices=inside.STEPS, help="measure these, record nothing"
+    )
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as nowhere:
-        place = Path(nowhere) if getattr(given, "only", None) else RESULTS
-        path = keep(place, given.kind, lambda: KINDS[given.kind].measure(given))
-        if given.kind in PRINTED:
-            print("\n" + page(given.kind, path.parent))
+        path = keep(
+            Path(nowhere) if given.only else RESULTS, "inside", lambda: inside.measure(given)
+        )
+        print("\n" + page("inside", path.parent))
 
 
 if __name__ == "__main__":

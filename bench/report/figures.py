@@ -4,7 +4,6 @@ Each way of writing is a filter of the templates by its name. A spread is writte
 `ranged` with the smallest and the largest in brackets; a figure that is not there is a dash.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +40,6 @@ WAYS: dict[str, Callable[[float], str]] = {
     "tenths": tenths,
     "times": times,
     "hundredths": "{:.2f}".format,
-    "thousandths": "{:.3f}".format,
     "two_digits": "{:,.2f}".format,
     "percent": lambda value: f"{100 * value:.0f} %",
     "seconds": lambda value: f"{value:,.0f} s",
@@ -66,12 +64,6 @@ def readable(fact: str) -> str:
     return fact
 
 
-def version(text: str) -> str:
-    """The number in what a program says of itself."""
-    found = re.search(r"\d+(\.\d+)+[\w.+-]*", text)
-    return found[0] if found else text
-
-
 def _filter(write: Callable[[float], str]) -> Callable[[Any], str]:
     def written(value: Any) -> str:
         if value is None:
@@ -86,6 +78,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "ranged": ranged,
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
     "median": lambda value: value.median if isinstance(value, Spread) else value,
-    "readable": readable,
-    "version": version,
 }

@@ -40,11 +40,6 @@ class Sources:
     # and every run there is, the newest first.
     all: list[Measured]
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The machine."""
-        return _place(self.local)[:2]
-
     def other(self, kind: str) -> Path | None:
         """The newest KIND.json of this machine, without a network between hosts; or None."""
         machine = self.local.result.machine

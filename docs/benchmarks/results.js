@@ -112,7 +112,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, XGBoost 3.2)",
 "side": "service",
 "group": "Python services",
-"what": "tuned, with the XGBoost that pip gives Python 3.11",
+"what": "",
 "engine": false,
 "memory": false,
 "program": false
@@ -139,7 +139,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, orjson in Redis)",
 "side": "service",
 "group": "Python services",
-"what": "tuned, with orjson for the values in Redis",
+"what": "",
 "engine": false,
 "memory": false,
 "program": false
@@ -148,7 +148,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, MessagePack in Redis)",
 "side": "service",
 "group": "Python services",
-"what": "tuned, with msgpack for the values in Redis",
+"what": "",
 "engine": false,
 "memory": false,
 "program": false

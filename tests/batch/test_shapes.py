@@ -8,7 +8,7 @@ import pytest
 
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
-from speed.shapes import SHAPES, TABLES
+from tests.batch.shapes import SHAPES, TABLES
 from workbench.training import Recipe, trained
 
 ROWS = 6000

@@ -194,16 +194,6 @@ def test_every_run_used_processor_and_memory(result: results.Result) -> None:
 
 
 def test_the_result_says_what_was_measured(result: results.Result) -> None:
-    assert {
-        "postgresql",
-        "pgbench",
-        "pgboost",
-        "pgboost_train",
-        "pgbouncer",
-        "redis-server",
-        "wrk",
-        "oha",
-    } <= (result.versions.keys())
     assert all(result.versions.values())
     assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()
     assert result.workload["seed"] == WORKLOAD.seed
@@ -214,7 +204,7 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
     assert {"--workers=5", "--timeout=2"} <= {*published["command"]}
     assert {load.what for load in result.loading} == {
         "postgresql: COPY, index, VACUUM ANALYZE",
-        *(f"redis: redis-cli --pipe, {name}" for name in ("json", "orjson", "msgpack", "float32")),
+        *(f"redis: redis-cli --pipe, {name}" for name in ("json", "float32")),
     }
 
 

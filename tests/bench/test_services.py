@@ -12,11 +12,10 @@ from bench.opening import on_this_machine
 from bench.site import Site
 from bench.systems import made
 from bench.systems.description import described
-from bench.systems.fastapi.system import FastApi
 from bench.systems.http import Http
 from bench.workload import WORKLOADS, Set
 from tests.baseline.conftest import Client
-from tests.baseline.test_keep_alive import CLIENTS, LEAST, WORKERS, ask, connections, held
+from tests.baseline.test_keep_alive import MOST_ALONE, PAIR, alone
 
 WORKLOAD = replace(
     WORKLOADS["quick"], rows=5_000, keys=10, cells={"three": Set(("three",), (1,), (3,))}
@@ -99,17 +98,13 @@ def test_models_differ_and_a_missing_feature_counts(client: Client) -> None:
     assert isinstance(missing.json, float)
 
 
-def test_every_worker_of_fastapi_answers(site: Site) -> None:
-    service = FastApi(site, store="memory")
-    service.workers = WORKERS
+@pytest.mark.parametrize("name", ["asgi_memory", "fastapi"])
+def test_the_connections_of_a_cell_come_to_both_workers(site: Site, name: str) -> None:
+    service = made(described()[name], site)
+    service.workers = PAIR
+    service.load()
     service.start(3)
     try:
-        client = Client(service.service, service.at)
-        with connections(client) as opened:
-            assert {ask(connection)[0] for connection in opened} == {200}
-            shares = held(client)
+        assert alone(Client(service.service, service.at)) <= MOST_ALONE
     finally:
         service.stop()
-    assert len(shares) == WORKERS
-    assert min(shares.values()) >= LEAST
-    assert shares.total() == CLIENTS

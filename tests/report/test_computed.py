@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from bench.report.computed import fixed_rates, growth, steps
-from bench.report.figures import ranged, times, version
 from bench.report.files import Sources
 from bench.report.measured import (
     ONE_THREAD,
@@ -103,11 +102,3 @@ def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
     changed = Measured(replace(made.local.result, cells=cells), "changed")
     assert 2_000 in fixed_rates(changed).held(TUNED)
     assert changed.share_held(TUNED, Asked(rate=2_000)) == (3, 4)
-
-
-def test_figures_as_text() -> None:
-    assert times(9.94) == "9.94"
-    assert times(16.94) == "16.9"
-    assert ranged(None, "times") == "-"
-    assert ranged(Spread(2.0, 1.0, 3.0), "tenths") == "2.0 (1.0 to 3.0)"
-    assert version("wrk debian/4.1.0-3+b2 [epoll] Copyright (C) 2012 Will Glozer") == "4.1.0-3+b2"

@@ -1,4 +1,4 @@
-"""Queries that people write: each with batches, without, and with the cheapest function in place of predict.
+"""`python -m tests.batch`: measures queries that people write, with batches, without, and without `predict`.
 
 Also what planning a one-row query takes, and one that reads as many rows but predicts nothing.
 """
@@ -9,12 +9,14 @@ from typing import Any
 
 import psycopg
 
+from bench.record import RESULTS, keep
+from bench.report.pages import page
 from bench.turns import in_turn
 from data.flights import Request
 from speed.scans import ONE_PROCESS
 from speed.series import BATCHES, Subject, subject
-from speed.shapes import SHAPES, TABLES, Shape, unsent
 from speed.site import STATE, Measure, running, seconds, set_
+from tests.batch.shapes import SHAPES, TABLES, Shape, unsent
 from workbench import preparation
 from workbench.preparation import DATABASE
 from workbench.tell import Teller
@@ -86,3 +88,17 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         "rows": given.rows, "postgresql": version, "repetitions": given.repetitions,
         "shapes": shapes, "subjects": subjects,
     }  # fmt: skip
+
+
+def main() -> None:
+    """Measures, records, and prints the part of the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, (default, what) in OPTIONS.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"{what}; %(default)s")
+    given = parser.parse_args()
+    path = keep(RESULTS, "queries", lambda: measure(given))
+    print("\n" + page("queries", path.parent))
+
+
+if __name__ == "__main__":
+    main()
