@@ -79,7 +79,7 @@ def of_engine(sources: Sources) -> dict[str, Any]:
 
     def newest_of(file: str, given: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
         run = newest(sources.directory, file)
-        return given(run) | {"name": run.name} if run else {}
+        return given(run) | {"name": str(run.relative_to(sources.directory))} if run else {}
 
     return {
         "grid": newest_of("grid.jsonl", grid.given),

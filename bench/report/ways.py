@@ -25,6 +25,10 @@ def _read(run: Path, kind: str) -> dict[str, Any]:
     return json.loads((run / f"{kind}.json").read_text())
 
 
+def _name(run: Path) -> str:
+    return f"{run.parent.name}/{run.name}"
+
+
 def _spread(runs: list[dict[str, float]], figure: str, scale: float = 1.0) -> Spread:
     return Spread.of([one[figure] * scale for one in runs])
 
@@ -39,7 +43,7 @@ def ladder(run: Path) -> dict[str, Any]:
             rungs.append((rung, verb, _spread(runs, "mean", 1e-3)))
     compared = sum(sum(one["compared"].values()) for one in found["sets"].values())
     order = sorted(rungs, key=lambda one: one[2].median)
-    return {"run": found, "name": run.name, "rungs": order, "compared": compared}
+    return {"run": found, "name": _name(run), "rungs": order, "compared": compared}
 
 
 def serving(run: Path) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def serving(run: Path) -> dict[str, Any]:
             if runs
         ]
         kinds[kind] = sorted(known, key=lambda one: -one[1].median)
-    return {"run": found, "name": run.name, "kinds": kinds}
+    return {"run": found, "name": _name(run), "kinds": kinds}
 
 
 @dataclass(frozen=True)
@@ -92,4 +96,4 @@ def fresh(run: Path) -> Fresh:
     withdrawn = json.loads(path.read_text()) if path.exists() else {}
     found["runs"] = [one for one in found["runs"] if one["store"] not in withdrawn]
     said = {found["stores"][store]: why for store, why in withdrawn.items()}
-    return Fresh(found, run.name, said)
+    return Fresh(found, _name(run), said)
