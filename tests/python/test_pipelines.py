@@ -8,7 +8,7 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
-from sklearn import ensemble, impute
+from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.feature_selection import SelectKBest
@@ -247,6 +247,41 @@ def test_pipelines_of_objectives(connection: psycopg.Connection, make: Callable[
     frame = passengers()
     y = np.random.default_rng(1).random(len(frame)) * 0.3 + (survived(frame) == "yes") * 0.7
     assert_same(connection, make_pipeline(COLUMNS["sparse"](), make()).fit(frame, y), frame)
+
+
+def test_categories_that_lightgbm_splits_by(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    last = lightgbm.LGBMClassifier(n_estimators=12, min_data_per_group=5, verbose=-1)
+    codes = ORDINAL(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((codes, TEXTS), remainder="passthrough")
+    model = make_pipeline(columns, last)
+    model.fit(frame, survived(frame), lgbmclassifier__categorical_feature=[0, 1, 2])
+    assert "cat_threshold" in last.booster_.model_to_string()
+    frame.loc[::5, "deck"] = "Z"
+    assert_same(connection, model, frame)
+
+
+def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    frame.loc[::90, "deck"] = "rare"
+    bins = imputed("mean", pre.KBinsDiscretizer(4))
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), TEXTS),
+        (bins, ["age", "fare"]),
+        ("passthrough", ["size"]),
+    )
+    pipeline = make_pipeline(columns, forest())
+    model = calibration.CalibratedClassifierCV(pipeline, cv=4).fit(frame, survived(frame))
+    assert_same(connection, model, frame)
+
+
+def test_samplers_are_passed_by(connection: psycopg.Connection) -> None:
+    imblearn = pytest.importorskip("imblearn")
+    frame = passengers()
+    columns = make_column_transformer((ONE_HOT(handle_unknown="ignore"), TEXTS))
+    sampler = imblearn.under_sampling.RandomUnderSampler(random_state=1)
+    model = imblearn.pipeline.make_pipeline(columns, sampler, forest())
+    assert_same(connection, model.fit(frame, survived(frame)), frame)
 
 
 def test_a_pipeline_that_stopped_early(connection: psycopg.Connection) -> None:

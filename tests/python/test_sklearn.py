@@ -190,6 +190,24 @@ COMBINED: dict[str, tuple[Callable[[], Any], int]] = {
         ),
         2,
     ),
+    "calibrated on folds": (lambda: calibration.CalibratedClassifierCV(CLASSES[0][1], cv=3), 2),
+    "calibrated boosting on folds": (
+        lambda: calibration.CalibratedClassifierCV(
+            ensemble.GradientBoostingClassifier(**FOREST), cv=3
+        ),
+        2,
+    ),
+    "voting of boosted": (
+        lambda: ensemble.VotingClassifier(
+            [
+                ("staged", ensemble.GradientBoostingClassifier(loss="exponential", **FOREST)),
+                ("boosted", ensemble.HistGradientBoostingClassifier(max_iter=9)),
+                ("light", lightgbm.LGBMClassifier(n_estimators=9, verbose=-1)),
+            ],
+            voting="soft",
+        ),
+        2,
+    ),
     "logarithms": (
         lambda: compose.TransformedTargetRegressor(NUMBERS[1][1], func=np.log, inverse_func=np.exp),
         0,
@@ -206,6 +224,40 @@ def test_estimators_that_combine_others(
     y = models.classes(frame, list("abcd")[:classes]) if classes else models.target(frame)
     y = y if classes else np.abs(y) + 1
     assert_same(connection, make().fit(frame, y), frame)
+
+
+def test_a_mean_of_probabilities_is_a_classifiers_in_every_function(
+    connection: psycopg.Connection,
+) -> None:
+    frame = models.numbers().rename(columns={"Double precision": "double"})
+    y = models.classes(frame, ["no", "yes"])
+    model = calibration.CalibratedClassifierCV(CLASSES[0][1], cv=3).fit(frame, y)
+    pgboost.push(connection, "mean", model)
+    columns = ", ".join(f"%s::float8 AS {name}" for name in frame)
+    given = f"(SELECT {columns}) AS f"
+    row = frame.iloc[0].astype(float).tolist()
+    probable = connection.execute(f"SELECT predict_proba('mean', f) FROM {given}", row).fetchone()
+    assert probable is not None
+    assert probable[0] == pytest.approx(
+        dict(zip(["no", "yes"], model.predict_proba(frame[:1])[0], strict=True)), rel=1e-6
+    )
+    # Contributions are of each member's margin.
+    found = connection.execute(
+        f"SELECT predict_margin('mean', f), predict_contribs('mean', f) FROM {given}", row
+    ).fetchone()
+    assert found is not None
+    margins, contributions = found
+    sums = np.reshape(contributions, (3, -1)).sum(axis=1)
+    assert sums == pytest.approx(margins, rel=1e-4, abs=1e-6)
+    connection.execute(f"CREATE TABLE scored AS SELECT {columns}, %s AS target", [*row, y[0]])
+    error = connection.execute(
+        "SELECT value FROM evaluate_model('mean', 'SELECT * FROM scored', 'target')"
+        " WHERE metric = 'error'"
+    ).fetchone()
+    assert error == (float(model.predict(frame[:1])[0] != y[0]),)
+    with pytest.raises(psycopg.Error) as raised:
+        connection.execute(f"SELECT (explain_prediction('mean', f)).* FROM {given}", row)
+    assert not raised.value.sqlstate.startswith("XX")
 
 
 @pytest.mark.parametrize(
@@ -267,14 +319,13 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
         ("VotingClassifier counts", ensemble.VotingClassifier([("a", one), ("b", one)]), y),
         (
             "VotingClassifier averages what is no sum",
-            ensemble.VotingClassifier([("a", boosted)], voting="soft"),
+            ensemble.VotingClassifier([("a", boosted), ("b", one)], voting="soft"),
             y,
         ),
         ("LogisticRegression", ensemble.VotingClassifier([("a", logistic)], voting="soft"), y),
         ("StackingClassifier", ensemble.StackingClassifier([("a", one)], logistic, cv=2), y),
         ("StackingRegressor", ensemble.StackingRegressor([("a", of_numbers)], cv=2), y == "a"),
         ("MultiOutputClassifier", multioutput.MultiOutputClassifier(one), two),
-        ("3 calibrated", calibration.CalibratedClassifierCV(one, cv=3), y),
         ("sigmoid", calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED), y),
         ("PolynomialFeatures", pipeline.make_pipeline(polynomial, forest), y),
     ]

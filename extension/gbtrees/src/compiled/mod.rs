@@ -152,9 +152,9 @@ impl<B: StableBytes> CompiledModel<B> {
         self.header.num_outputs as usize
     }
 
-    /// Number of values of a row: 1 if they are the index of a class, else as many as margins.
+    /// Number of values of a row: 1 if they are the index of a class or a mean, else as many as margins.
     pub fn num_values(&self) -> usize {
-        if self.transform == Transform::ArgMax { 1 } else { self.num_outputs() }
+        if self.transform.gives_one_value() { 1 } else { self.num_outputs() }
     }
 
     /// Number of trees of the model, of each of which a row reaches one leaf.

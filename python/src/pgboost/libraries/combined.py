@@ -16,10 +16,11 @@ from ..errors import UnsupportedModelError
 from .ensemble import Ensemble, Tree
 from .feature import Feature
 from .folding import folded
-from .source import ensemble_of
+from .merging import merged
+from .source import ensemble_of, unwrapped
 
-# What a sum begins with, and what is done to it.
-_LINEAR = {"base", "scale", "divisor", "bias"}
+# What differs between the outputs of a model.
+_PER_OUTPUT = {"base", "bias", "round_starts"}
 
 
 def voting(model: Any) -> Ensemble:
@@ -27,14 +28,16 @@ def voting(model: Any) -> Ensemble:
     name = type(model).__qualname__
     if getattr(model, "voting", "soft") != "soft":
         raise UnsupportedModelError(f"the {name} counts votes: fit it with voting='soft'")
-    members = _over_doubles(model, model.estimators_)
-    first = members[0]
-    if any(member.link != "identity" for member in members):
-        raise UnsupportedModelError(
-            f"the {name} averages what is no sum over trees: of its members, forests and decision trees are,"
-            " and regressors without a link"
-        )
+    members = _alike(model, model.estimators_)
     weights = model._weights_not_none or [1.0] * len(members)
+    links = {member.link for member in members}
+    if links == {"logistic"} and len(set(weights)) == 1:
+        return _mean_of_logistics(members)
+    if links != {"identity"}:
+        raise UnsupportedModelError(
+            f"the {name} averages what is no sum over trees: its members must all be forests, decision trees"
+            " or regressors without a link, or, without weights, all be boosted classifiers of two classes"
+        )
     factors = [weight / sum(weights) for weight in weights]
     base = sum(_base(member) * factor for member, factor in zip(members, factors, strict=True))
     trees = [
@@ -42,12 +45,27 @@ def voting(model: Any) -> Ensemble:
         for member, factor in zip(members, factors, strict=True)
         for tree in _times(member, factor)
     ]
-    return replace(first, trees=trees, others={"base": [float(number) for number in base]})
+    others = {"base": [float(number) for number in base]}
+    return replace(members[0], trees=trees, others=others)
+
+
+def _mean_of_logistics(members: list[Ensemble]) -> Ensemble:
+    """The mean of what several models say of the second of two classes: an output for each."""
+    trees = [
+        replace(tree, output=output)
+        for output, member in enumerate(members)
+        for tree in _times(member, member.others.get("slope", 1.0))
+    ]
+    bases = [member.others.get("slope", 1.0) * _base(member)[0] for member in members]
+    others = {"base": [float(base) for base in bases]}
+    return replace(
+        members[0], trees=trees, outputs=len(members), link="mean_logistic", others=others
+    )
 
 
 def several_targets(model: Any) -> Ensemble:
     """A regressor for each target."""
-    members = _over_doubles(model, model.estimators_)
+    members = _alike(model, model.estimators_)
     first = members[0]
     same = [
         replace(m, trees=[], others={k: v for k, v in m.others.items() if k not in _PER_OUTPUT})
@@ -69,36 +87,29 @@ def several_targets(model: Any) -> Ensemble:
     return replace(first, trees=trees, outputs=len(members), others=others)
 
 
-_PER_OUTPUT = {"base", "bias", "round_starts"}
-
-
 def calibrated(model: Any) -> Ensemble:
-    """A classifier of two classes with one sigmoid after it."""
+    """Classifiers of two classes with a sigmoid after each."""
     name = type(model).__qualname__
     parts = model.calibrated_classifiers_
-    if len(parts) > 1:
-        raise UnsupportedModelError(
-            f"the {name} averages {len(parts)} calibrated classifiers: fit it with ensemble=False"
-        )
-    calibrators = parts[0].calibrators
-    if len(calibrators) > 1 or not hasattr(calibrators[0], "a_"):
-        raise UnsupportedModelError(
-            f"the {name} is scored for two classes and method='sigmoid' alone"
-        )
-    estimator = parts[0].estimator
-    found = ensemble_of(estimator)
-    is_margin = hasattr(estimator, "decision_function")
-    if found.link != ("logistic" if is_margin else "identity") or set(found.others) & {
-        "scale",
-        "sum_type",
-    }:
-        raise UnsupportedModelError(
-            f"the {name} calibrates a {type(estimator).__qualname__}, whose scores are no sum over trees"
-        )
-    others = {key: found.others[key] for key in ("base", "divisor") if key in found.others}
-    others |= {"scale": -float(calibrators[0].a_), "bias": [-float(calibrators[0].b_)]}
-    others |= {"class_by": "value", "class_threshold": 0.5}
-    return replace(found, link="logistic", others=others)
+    estimators = [unwrapped(part.estimator) for part in parts]
+    members = _alike(model, estimators)
+    found = []
+    for part, estimator, member in zip(parts, estimators, members, strict=True):
+        sigmoid = part.calibrators[0]
+        if len(part.calibrators) > 1 or not hasattr(sigmoid, "a_"):
+            raise UnsupportedModelError(
+                f"the {name} is scored for two classes and method='sigmoid' alone"
+            )
+        of_margin = hasattr(estimator, "decision_function")
+        if member.link != ("logistic" if of_margin else "identity") or "scale" in member.others:
+            raise UnsupportedModelError(
+                f"the {name} calibrates a {type(estimator).__qualname__}, whose scores are no sum over trees"
+            )
+        others = {k: member.others[k] for k in ("base", "divisor") if k in member.others}
+        others |= {"scale": -float(sigmoid.a_), "bias": [-float(sigmoid.b_)]}
+        others |= {"class_by": "value", "class_threshold": 0.5}
+        found.append(replace(member, link="logistic", others=others))
+    return found[0] if len(found) == 1 else _mean_of_logistics(found)
 
 
 def thresholded(model: Any) -> Ensemble:
@@ -126,22 +137,22 @@ def transformed(model: Any) -> Ensemble:
     return replace(found, link="exponential")
 
 
-def _over_doubles(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
-    """The members' trees over the model's columns, which compare doubles if some of them do."""
+def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
+    """The members' trees, which agree on codes, and which compare doubles if some of them do."""
     members = [ensemble_of(estimator) for estimator in estimators]
-    name, width = type(model).__qualname__, model.n_features_in_
+    widths = {member.value_type for member in members}
     if any("sum_type" in member.others for member in members) and (
-        hasattr(model, "_weights_not_none") or len({m.value_type for m in members}) > 1
+        not hasattr(model, "estimator") or len(widths) > 1
     ):
+        name = type(model).__qualname__
         raise UnsupportedModelError(f"the {name} has members of XGBoost, whose sums are of f32")
-    if any(member.cuts or member.categories or member.missing for member in members):
-        raise UnsupportedModelError(
-            f"the {name} has members that encode the columns, each for itself"
-        )
-    if len({member.value_type for member in members}) > 1:
-        features = [Feature(column) for column in range(width)]
-        members = [folded(member, features) for member in members]
-    return members
+    if len(widths) > 1 or any(member.missing for member in members):
+        features = [Feature(column) for column in range(model.n_features_in_)]
+        members = [
+            folded(member, features) if member.value_type == "float32" or member.missing else member
+            for member in members
+        ]
+    return merged(members)
 
 
 def _base(member: Ensemble) -> Any:

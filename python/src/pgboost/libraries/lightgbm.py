@@ -20,6 +20,8 @@ from .ensemble import Ensemble, Tree
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
 _DEFAULT_LEFT = 2
+# What is missing, of a split by categories.
+_OF_CATEGORIES = -1
 # What is at most this far from 0 is 0, and missing with zero_as_missing (include/LightGBM/meta.h).
 _ZERO = float(np.float32(1e-35))
 _BELOW_ZERO = float(np.nextafter(-_ZERO, -1.0))
@@ -119,6 +121,9 @@ def ensemble_of(model: Any) -> Ensemble:
         tree, found = _tree(_fields(block), number % outputs, kind)
         trees.append(tree)
         rules |= found
+    coded = {feature for feature, rule in rules if rule == _OF_CATEGORIES}
+    if coded and model.booster_.pandas_categorical:
+        raise UnsupportedModelError(f"the {kind} has categories of pandas: encode them by a step")
     zero = {feature for feature, rule in rules if rule == 1}
     if zero & {feature for feature, rule in rules if rule != 1}:
         raise UnsupportedModelError(f"the {kind} takes zeros for missing in some of its trees only")
@@ -137,11 +142,20 @@ def ensemble_of(model: Any) -> Ensemble:
         task,
         link,
         "float64",
+        {feature: list(range(_codes_of(trees, feature))) for feature in coded},
         others=others,
         labels=[str(label) for label in getattr(model, "classes_", ())] or None,
         missing=(_BELOW_ZERO, _ZERO) if zero else None,
         missing_in=zero,
     )
+
+
+def _codes_of(trees: list[Tree], feature: int) -> int:
+    """One more than the largest code in a set of the feature."""
+    sets = (
+        tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
+    )
+    return max(max(codes, default=0) for codes in sets) + 1
 
 
 def _fields(block: str) -> dict[str, str]:
@@ -160,15 +174,21 @@ def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tup
         return np.array(fields.get(key, "").split() or [0] * count, np.float64).astype(kind)[:count]
 
     decision = numbers("decision_type", np.int64, splits)
-    if np.any(decision & _CATEGORICAL):
-        raise UnsupportedModelError(
-            f"the {kind} splits by categories behind a Pipeline: encode them by a step of it"
-        )
     threshold, rule = numbers("threshold", np.float64, splits), decision >> 2 & 3
+    sets = {}
+    for node in np.flatnonzero(decision & _CATEGORICAL):
+        place = int(threshold[node])
+        start, end = (int(number) for number in fields["cat_boundaries"].split()[place : place + 2])
+        words = np.array(fields["cat_threshold"].split()[start:end], np.uint64).astype("<u4")
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        sets[int(node)] = [int(code) for code in np.flatnonzero(bits)]
+    threshold[list(sets)] = 0.0
     threshold = np.where((threshold >= -_ZERO) & (threshold < 0.0), _BELOW_ZERO, threshold)
     threshold = np.where((threshold >= 0.0) & (threshold < _ZERO), _ZERO, threshold)
     # Without a rule, NaN counts as 0.
     default_left = np.where(rule == 0, threshold >= 0.0, decision & _DEFAULT_LEFT != 0)
+    default_left[list(sets)] = False
+    rule[list(sets)] = _OF_CATEGORIES
 
     def children(key: str) -> Any:
         child = numbers(key, np.int64, splits)
@@ -184,5 +204,6 @@ def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tup
         np.append(numbers("split_gain", float, splits), np.zeros(leaves)),
         numbers("leaf_value", np.float64, leaves),
         output,
+        sets,
     )
     return tree, set(zip(tree.feature[:splits].tolist(), rule.tolist(), strict=True))

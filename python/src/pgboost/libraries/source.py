@@ -47,6 +47,8 @@ def unwrapped(model: Any) -> Any:
     """The model that a search of parameters found, and the only step of a Pipeline."""
     if library(model) != "sklearn":
         return model
+    if type(model).__name__ == "FrozenEstimator":
+        return unwrapped(model.estimator)
     is_search = hasattr(model, "cv_results_") or hasattr(model, "refit")
     if is_search and not hasattr(model, "best_threshold_"):
         found = getattr(model, "best_estimator_", None)

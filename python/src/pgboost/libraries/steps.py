@@ -55,7 +55,9 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def is_identity(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
+    """Whether predictions pass the step by; imbalanced-learn's samplers change the training alone."""
+    samples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
+    return step is None or samples or (isinstance(step, str) and step == "passthrough")
 
 
 def is_sparse(step: Any, before: bool) -> bool:

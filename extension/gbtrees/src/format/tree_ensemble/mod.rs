@@ -167,7 +167,10 @@ impl File {
 
     fn build(self, format: &'static str, limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
         let (task, outputs) = (self.task, self.outputs);
-        if task == Task::Binary && outputs != 1 || task == Task::Multiclass && outputs < 2 {
+        let means = self.transform == Transform::MeanLogistic;
+        if task == Task::Binary && outputs != 1 && !means
+            || task == Task::Multiclass && (outputs < 2 || means)
+        {
             let message = format!("{outputs} outputs do not fit the task");
             return Err(Error::new(ErrorKind::Parameter, message));
         }
@@ -176,7 +179,8 @@ impl File {
             return Err(Error::new(ErrorKind::Length, message));
         }
         let probability = matches!(self.transform, Transform::Identity | Transform::Softmax);
-        let one_half = if self.class_by == ClassBy::Value || probability { 0.5 } else { 0.0 };
+        let class_by = if means { ClassBy::Value } else { self.class_by };
+        let one_half = if class_by == ClassBy::Value || probability { 0.5 } else { 0.0 };
         let mut bases = vec![0.0; outputs];
         bases.iter_mut().zip(&self.base).for_each(|(base, given)| *base = *given);
         let single = self.sum_precision == Precision::Single;
@@ -194,7 +198,7 @@ impl File {
                 transform: self.transform,
                 slope: self.slope,
                 task,
-                class_by: self.class_by,
+                class_by,
                 class_threshold: self.class_threshold.unwrap_or(one_half),
             },
             value_precision: self.value_precision,
@@ -275,6 +279,7 @@ const LINKS: &[(&str, Transform)] = &[
     ("signed_square", Transform::SignedSquare),
     ("log_one_plus_exp", Transform::LogOnePlusExp),
     ("mean_variance", Transform::MeanVariance),
+    ("mean_logistic", Transform::MeanLogistic),
     ("hinge", Transform::Hinge),
     ("ascending", Transform::Ascending),
     ("expectile", Transform::Expectile),
