@@ -32,8 +32,6 @@ class Claim:
     none: float = 1.0
     shown: str = "times"
     note: str = ""
-    # What the page's table of all runs calls a target.
-    short: str = ""
     ours: Spread | None = None
 
     @property

@@ -31,8 +31,6 @@ from bench.results import Spread
 
 # With fewer clients the control is mostly the wake-up of an idle core.
 FEWEST_CLIENTS = 5
-# The same row's ten columns read and not used, as predict reads them; and one column of it.
-CONTROLS = ("columns", "fetch")
 # What each step's time is spent on.
 STEPS: Mapping[str, str] = {
     "ping": "there and back",
