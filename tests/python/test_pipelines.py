@@ -254,6 +254,26 @@ def test_pipelines_of_objectives(connection: psycopg.Connection, make: Callable[
     assert_same(connection, make_pipeline(COLUMNS["sparse"](), make()).fit(frame, y), frame)
 
 
+def test_categories_that_are_true_or_false(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    frame = frame.assign(alone=frame["size"] == 0, rich=frame["fare"] > 30)
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), ["sex", "alone"]), ("passthrough", ["rich", "fare"])
+    )
+    model = make_pipeline(columns, forest()).fit(frame, survived(frame))
+    assert_same(connection, model, frame)
+
+
+def test_columns_without_names(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    rows = frame[["fare", "size", "sex", "deck"]].to_numpy()
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), [2, 3]), (pre.StandardScaler(), [0, 1])
+    )
+    model = make_pipeline(columns, forest()).fit(rows, survived(frame))
+    assert_same(connection, model, rows)
+
+
 def test_categories_that_lightgbm_splits_by(connection: psycopg.Connection) -> None:
     frame = passengers()
     last = lightgbm.LGBMClassifier(n_estimators=12, min_data_per_group=5, verbose=-1)
