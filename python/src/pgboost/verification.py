@@ -109,9 +109,9 @@ def _columns(frame: Any) -> dict[str, str]:
     if _has_names(frame):
         return {str(name): _type(frame[name].dtype) for name in frame.columns}
     kinds = [_type(frame.dtype)] * frame.shape[1]
-    if frame.dtype.kind == "O" and len(frame):
-        # What a column has first is what it has.
-        kinds = ["text" if isinstance(value, str) else "double precision" for value in frame[0]]
+    if frame.dtype.kind == "O":
+        has_text = [any(isinstance(value, str) for value in column) for column in frame.T]
+        kinds = ["text" if found else "double precision" for found in has_text]
     return {f"f{index}": kind for index, kind in enumerate(kinds)}
 
 
