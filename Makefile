@@ -23,9 +23,9 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
-	@$(VENV)/python -m demo
+	@$(VENV)/python -m demo $(if $(V),--verbose)
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
@@ -64,8 +64,6 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
-	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \
-		test -z "$$(gofmt -l bench)" && go -C bench vet ./...; fi
 	@for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
 		CARGO_TARGET_DIR=.build/$$(basename $$(dirname $$manifest)) cargo clippy --quiet --locked --release --manifest-path $$manifest -- -D warnings; done
@@ -221,22 +219,6 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@for role in server store client; do bench/provision/$$role.sh; done
 	@bench/delay_line/build.sh
 	@bench/run --workload split
-
-.PHONY: bench-ladder
-bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
-	@$(VENV)/python -m bench.ladder
-
-.PHONY: bench-serving
-bench-serving: install venv bench-packages ## Go, axum, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
-	@$(VENV)/python -m bench.serving
-
-.PHONY: bench-fresh
-bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Redis, Python and PostgreSQL: 20 minutes
-	@$(VENV)/python -m bench.fresh
-
-.PHONY: bench-replicas
-bench-replicas: install venv bench-packages ## a primary and two hot standbys: predictions, deploys, a promotion: 2 minutes
-	@$(VENV)/python -m bench.replicas
 
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages from bench/results

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 import xgboost
 
+from bench.report.pictures import written
 from cluster import Cluster
 from data.columns import FEATURES
 from data.flights import Request
@@ -40,5 +41,5 @@ def test_the_lines_of_the_picture_lead_to_the_prediction(flights: psycopg.Connec
     assert end == pytest.approx(predicted, rel=1e-5)
     for (_, _, end, *_), (_, begin, *_) in itertools.pairwise(lines[:-1]):
         assert begin == end
-    svg = explanation.drawn(lines).svg()
+    svg = written(lambda: explanation.drawn(lines))
     assert all(text in svg for *_, text in lines)

@@ -13,8 +13,8 @@ from tests.pages import databases
 from tests.pages.blocks import ROOT, Section, page, sections
 from tests.pages.running import printed
 from tests.pages.test_recipes import first_run
+from tests.state import STATE
 
-STATE = ROOT / ".test"
 PORT = 54330
 
 

@@ -80,7 +80,7 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _model(path: Path) -> tuple[Any, list[str] | None]:
-    """The model in a pickle with the labels with it, or the path of another file."""
+    """The model in a pickle with the labels next to it, or the path of another file."""
     if path.suffix.lower() not in ENDINGS:
         return path, None
     print(f"pgboost: opening {path} with Python, which runs what is in it", file=sys.stderr)

@@ -18,7 +18,7 @@ ENDINGS = (".pkl", ".pickle", ".joblib", ".sav", ".dill", ".cloudpickle", ".skop
 
 @dataclass(frozen=True)
 class Pickled:
-    """The model of a pickle, the labels that a LabelEncoder with it has, and what else is there."""
+    """The model of a pickle, the labels that a LabelEncoder next to it has, and what else is there."""
 
     model: Any
     labels: list[str] | None

@@ -134,7 +134,7 @@ impl<B: StableBytes> CompiledModel<B> {
             narrowing: Narrowing::Rounded,
             has_categories: false,
         };
-        // What is asked of many compiled models in turn is found in no cache where the sections have it.
+        // Where many compiled models are called in turn, nothing is found in a cache where the sections have it.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         let spans = compiled.sections().get(CUT_SPANS);
         let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();

@@ -221,7 +221,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         let Scratch { kernel, keys, present } = scratch;
         let features = present_values(compiled, features, present);
-        // SAFETY: there is no such Kernel where the processor lacks the instructions; the caller's promise.
+        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }

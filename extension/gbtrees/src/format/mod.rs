@@ -2,7 +2,7 @@
 //!
 //! A format is told by content, in `sniff`, since a model in a database has no file name; files
 //! that are known and not read are refused there by name, with advice. Each library's files are
-//! read in a folder of its own, which hands what it reads to `ensemble::Builder`. JSON and UBJSON are
+//! read in a separate folder, which hands what it reads to `ensemble::Builder`. JSON and UBJSON are
 //! read through [`reader::Reader`], so what XGBoost's keys mean is written once.
 //!
 //! Nothing in here indexes a slice, recurses deeper than [`reader::MAX_NESTING`] or takes memory

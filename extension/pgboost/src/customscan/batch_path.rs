@@ -13,7 +13,7 @@ pub(crate) struct Batch<'a, 'p> {
     pub(crate) level: &'a QueryLevel<'p>,
     pub(crate) below: Path<'p>,
     pub(crate) calls: &'a [Expr<'p>],
-    /// How many rows are asked of it at most, if that is known.
+    /// The most rows that are read of it, if that is known.
     pub(crate) limit: Option<f64>,
     /// Whether it may read only rows that are asked for, since reading one can fail.
     pub(crate) only_needed: bool,

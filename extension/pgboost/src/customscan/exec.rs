@@ -44,7 +44,7 @@ pub(super) struct Node {
     pub(super) size: usize,
     /// How many rows LIMIT asks for that have not been read yet; 0 if that is not known.
     pub(super) expected: usize,
-    /// LIMIT's rows, to begin anew with.
+    /// LIMIT's rows, to begin again with.
     pub(super) limit: usize,
     /// Whether the plan below has said that there are no more rows.
     pub(super) ended: bool,
@@ -278,7 +278,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
         if !changed.is_null() {
             pg_sys::UpdateChangedParamSet(node.below, changed);
         }
-        // A plan whose parameters have changed begins anew by itself.
+        // A plan whose parameters have changed begins again by itself.
         if (*node.below).chgParam.is_null() {
             pg_sys::ExecReScan(node.below);
         }

@@ -64,7 +64,7 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             .zip(&sources)
             .map(|(entry, sources)| Call::new(entry, sources, tuple))
             .collect();
-        // PostgreSQL plans anew when a function is gone.
+        // PostgreSQL plans again when a function is gone.
         let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
         let mut wanted = references((*plan).scan.plan.targetlist);
         wanted.extend(references((*plan).scan.plan.qual));

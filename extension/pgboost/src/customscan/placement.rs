@@ -7,8 +7,8 @@
 //! scan, a join or an aggregation has them, a batch takes that filter over. PostgreSQL itself then puts the
 //! batch's column in place of every call that is equal to one that the batch computes.
 //!
-//! A query that locks rows, or that changes rows of several tables, may evaluate a row again beside
-//! rows of others, and is left alone as a whole.
+//! A query that locks rows, or that changes rows of several tables, may evaluate a row again, apart from
+//! the rows of other tables, so it has no batches.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ use super::paths::{Path, PathKind};
 use super::reasons;
 use crate::guc;
 
-/// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
+/// Fewer rows than this are not worth a separate step in the plan: planning and starting it
 /// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch
 /// gains nothing before its third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
@@ -58,10 +58,10 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
     }
 }
 
-/// What is asked of a path where it stands.
+/// The row limit of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Demand {
-    /// The bits of how many rows are asked of it at most, infinity where that is not known.
+    /// The bits of the most rows that are read of it, infinity where that is not known.
     limit: u64,
     may_widen: bool,
     /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).

@@ -1,7 +1,7 @@
-//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in lists of their own.
+//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in separate lists.
 //!
 //! `tree_roots` has the split that each tree begins with; a tree of one leaf is a split of which both ways
-//! lead to that leaf. Nodes have no numbers of their own, so they are numbered from the root, parents before
+//! lead to that leaf. Nodes have no numbers, so they are numbered from the root, parents before
 //! children.
 
 use std::ops::Range;
