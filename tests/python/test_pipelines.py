@@ -8,6 +8,7 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from scipy.sparse import issparse
 from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
 from sklearn.compose import make_column_selector, make_column_transformer
@@ -198,9 +199,12 @@ BOOSTED: dict[str, Callable[[], Any]] = {
     ),
 }
 COLUMNS: dict[str, Callable[[], Any]] = {
-    # Few of the numbers are 0: a sparse matrix, whose zeros XGBoost takes for missing.
-    "sparse": lambda: encoded(
-        ONE_HOT(handle_unknown="ignore"), imputed("mean", pre.StandardScaler())
+    # A sparse matrix has no zeros, which XGBoost takes for missing.
+    "sparse": lambda: make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), TEXTS),
+        (imputed("mean", pre.StandardScaler()), ["age", "fare"]),
+        ("passthrough", ["size"]),
+        sparse_threshold=1,
     ),
     "dense": lambda: encoded(
         ONE_HOT(handle_unknown="ignore", sparse_output=False), imputed("median", pre.MinMaxScaler())
@@ -221,6 +225,7 @@ def test_pipelines_that_end_in_boosted_trees(
     frame = passengers()
     y = (survived(frame) == "yes") + (frame["size"].to_numpy() > 3) * (classes - 2)
     model = make_pipeline(columns(), make()).fit(frame, y)
+    assert issparse(model[:-1].transform(frame)) == (columns is COLUMNS["sparse"])
     assert_same(connection, model, frame)
 
 
@@ -247,6 +252,26 @@ def test_pipelines_of_objectives(connection: psycopg.Connection, make: Callable[
     frame = passengers()
     y = np.random.default_rng(1).random(len(frame)) * 0.3 + (survived(frame) == "yes") * 0.7
     assert_same(connection, make_pipeline(COLUMNS["sparse"](), make()).fit(frame, y), frame)
+
+
+def test_categories_that_are_true_or_false(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    frame = frame.assign(alone=frame["size"] == 0, rich=frame["fare"] > 30)
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), ["sex", "alone"]), ("passthrough", ["rich", "fare"])
+    )
+    model = make_pipeline(columns, forest()).fit(frame, survived(frame))
+    assert_same(connection, model, frame)
+
+
+def test_columns_without_names(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    rows = frame[["fare", "size", "sex", "deck"]].to_numpy()
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), [2, 3]), (pre.StandardScaler(), [0, 1])
+    )
+    model = make_pipeline(columns, forest()).fit(rows, survived(frame))
+    assert_same(connection, model, rows)
 
 
 def test_categories_that_lightgbm_splits_by(connection: psycopg.Connection) -> None:
@@ -304,15 +329,18 @@ def test_the_steps_are_shown(connection: psycopg.Connection) -> None:
     )
 
 
-def test_contributions_are_of_the_tables_columns(connection: psycopg.Connection) -> None:
+@pytest.mark.parametrize("name", ["one-hot", "text and numbers, missing", "two encoders"])
+def test_contributions_are_of_the_tables_columns(connection: psycopg.Connection, name: str) -> None:
     frame = passengers()
-    pgboost.push(connection, "model", PIPELINES["one-hot"]().fit(frame, survived(frame)))
+    pgboost.push(connection, "model", PIPELINES[name]().fit(frame, survived(frame)))
     row = connection.execute(
         "SELECT c, predict_margin('model', r) FROM (SELECT 31.0 AS age, 20.0 AS fare, 3 AS size,"
         " 'male' AS sex, 'S' AS port, 'A' AS deck) r, predict_contribs('model', r) c"
     ).fetchone()
     assert row is not None
-    assert len(row[0]) == frame.shape[1] + 1
+    features = connection.execute("SELECT count(*) FROM model_features('model')").fetchone()
+    assert features == (len(row[0]) - 1,)
+    assert features[0] <= frame.shape[1]
     assert sum(row[0]) == pytest.approx(np.ravel(row[1])[0], rel=1e-4)
 
 

@@ -208,6 +208,8 @@ COMBINED: dict[str, tuple[Callable[[], Any], int]] = {
         ),
         2,
     ),
+    "stacked": (lambda: ensemble.StackingRegressor(NUMBERS, linear_model.RidgeCV(), cv=2), 0),
+    "stacked classes": (lambda: ensemble.StackingClassifier(CLASSES, cv=2), 2),
     "logarithms": (
         lambda: compose.TransformedTargetRegressor(NUMBERS[1][1], func=np.log, inverse_func=np.exp),
         0,
@@ -323,8 +325,19 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
             y,
         ),
         ("LogisticRegression", ensemble.VotingClassifier([("a", logistic)], voting="soft"), y),
-        ("StackingClassifier", ensemble.StackingClassifier([("a", one)], logistic, cv=2), y),
-        ("StackingRegressor", ensemble.StackingRegressor([("a", of_numbers)], cv=2), y == "a"),
+        (
+            "a DecisionTreeClassifier on top",
+            ensemble.StackingClassifier([("a", one)], one, cv=2),
+            y,
+        ),
+        ("takes what is no sum", ensemble.StackingClassifier([("a", boosted)], logistic, cv=2), y),
+        (
+            "LinearRegression is not sent",
+            ensemble.StackingRegressor(
+                [("a", of_numbers), ("b", linear_model.LinearRegression())], cv=2
+            ),
+            y == "a",
+        ),
         ("MultiOutputClassifier", multioutput.MultiOutputClassifier(one), two),
         ("sigmoid", calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED), y),
         ("PolynomialFeatures", pipeline.make_pipeline(polynomial, forest), y),

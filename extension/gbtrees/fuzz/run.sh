@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
 shift
-engine=(catboost image lightgbm onnx xgboost)
+engine=(catboost image lightgbm onnx tree_ensemble xgboost)
 calls=(messages names numeric parameters)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
@@ -28,7 +28,7 @@ export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8:detect_stack_use_
 # The golden models that the target's reader reads; others need none.
 seeds() {
     case $1 in
-    catboost | lightgbm | onnx) find "tests/golden/$1" "${small[@]}" ;;
+    catboost | lightgbm | onnx | tree_ensemble) find "tests/golden/$1" "${small[@]}" ;;
     xgboost) find tests/golden/[0-9]* "${small[@]}" ;;
     esac
 }

@@ -62,6 +62,10 @@ def drawn(
     if inputs.missing:
         numbers[generator.random(numbers.shape) < _MISSING] = np.nan
     if inputs.names is None:
+        text = any(
+            isinstance(value, str) for values in inputs.categories.values() for value in values
+        )
+        numbers = numbers.astype(object) if text else numbers
         for column, values in inputs.categories.items():
             numbers[:, column] = generator.permutation(np.resize(values, rows))
         return numbers

@@ -108,7 +108,11 @@ def _columns(frame: Any) -> dict[str, str]:
     """The names of the frame's columns, and their types in SQL."""
     if _has_names(frame):
         return {str(name): _type(frame[name].dtype) for name in frame.columns}
-    return {f"f{index}": _type(frame.dtype) for index in range(frame.shape[1])}
+    kinds = [_type(frame.dtype)] * frame.shape[1]
+    if frame.dtype.kind == "O":
+        has_text = [any(isinstance(value, str) for value in column) for column in frame.T]
+        kinds = ["text" if found else "double precision" for found in has_text]
+    return {f"f{index}": kind for index, kind in enumerate(kinds)}
 
 
 def _type(dtype: Any) -> str:

@@ -38,15 +38,33 @@ def voting(model: Any) -> Ensemble:
             f"the {name} averages what is no sum over trees: its members must all be forests, decision trees"
             " or regressors without a link, or, without weights, all be boosted classifiers of two classes"
         )
-    factors = [weight / sum(weights) for weight in weights]
-    base = sum(_base(member) * factor for member, factor in zip(members, factors, strict=True))
-    trees = [
-        tree
-        for member, factor in zip(members, factors, strict=True)
-        for tree in _times(member, factor)
-    ]
-    others = {"base": [float(number) for number in base]}
-    return replace(members[0], trees=trees, others=others)
+    return _weighted(members, [weight / sum(weights) for weight in weights])
+
+
+def stacked(model: Any) -> Ensemble:
+    """A linear model of what the members predict."""
+    name, last = type(model).__qualname__, model.final_estimator_
+    classifies = hasattr(model, "classes_")
+    is_linear = hasattr(last, "coef_") and hasattr(last, "predict_proba") == classifies
+    if not is_linear or model.passthrough or {*model.stack_method_} - {"predict", "predict_proba"}:
+        raise UnsupportedModelError(
+            f"the {name} has a {type(last).__qualname__} on top: a linear one is scored, without passthrough"
+        )
+    members = _alike(model, model.estimators_)
+    if any(member.link != "identity" or member.outputs > 1 for member in members):
+        raise UnsupportedModelError(
+            f"the {name} takes what is no sum over trees: its members must be regressors without a link, or"
+            " forests and decision trees of two classes"
+        )
+    found = _weighted(members, np.ravel(last.coef_).tolist(), float(np.ravel(last.intercept_)[0]))
+    return replace(found, link="logistic" if classifies else "identity")
+
+
+def _weighted(members: list[Ensemble], factors: list[float], start: float = 0.0) -> Ensemble:
+    pairs = list(zip(members, factors, strict=True))
+    base = start + sum(_base(member) * factor for member, factor in pairs)
+    trees = [tree for member, factor in pairs for tree in _times(member, factor)]
+    return replace(members[0], trees=trees, others={"base": [float(number) for number in base]})
 
 
 def _mean_of_logistics(members: list[Ensemble]) -> Ensemble:

@@ -106,13 +106,20 @@ class Ensemble:
             **self.others,
         }
         if self.categories:
-            head["categories"] = [self.categories.get(column) for column in range(width)]
+            head["categories"] = [_values(self.categories.get(column)) for column in range(width)]
         if self.cuts:
             head["cuts"] = [self.cuts.get(column) for column in range(width)]
         if self.unknown:
             head["unknown_category"] = [column in self.unknown for column in range(width)]
         head = {key: value for key, value in head.items() if value is not None}
         return ubjson.dumps(head | {"trees": [tree.file() for tree in self.trees]})
+
+
+def _values(categories: list[Any] | None) -> list[Any] | None:
+    """Categories as the file has them: true is 1 to SQL too."""
+    if categories is None:
+        return None
+    return [int(value) if isinstance(value, bool) else value for value in categories]
 
 
 def require_no_rounds(rounds: int | None) -> None:

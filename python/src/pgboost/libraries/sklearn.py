@@ -19,7 +19,14 @@ from sklearn.ensemble._forest import BaseForest
 from ..comparison import EXACT, Tolerance
 from ..errors import UnsupportedModelError
 from ..model_file import ModelFile, classifier
-from .combined import calibrated, several_targets, thresholded, transformed, voting
+from .combined import (
+    calibrated,
+    several_targets,
+    stacked,
+    thresholded,
+    transformed,
+    voting,
+)
 from .ensemble import Ensemble, Tree, described, names, require_no_rounds
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
@@ -31,6 +38,8 @@ _VERSION = sklearn.__version__
 _COMBINED = {
     "VotingRegressor": voting,
     "VotingClassifier": voting,
+    "StackingRegressor": stacked,
+    "StackingClassifier": stacked,
     "MultiOutputRegressor": several_targets,
     "CalibratedClassifierCV": calibrated,
     "TransformedTargetRegressor": transformed,

@@ -8,6 +8,9 @@ use crate::{Cancel, ErrorKind, Limits, Result};
 /// The example of docs/formats.md.
 const EXAMPLE: &str = include_str!("../../../tests/golden/tree_ensemble/example.json");
 
+/// Intervals of a column, and two models' margins.
+const INTERVALS: &str = include_str!("../../../tests/golden/tree_ensemble/intervals.json");
+
 fn read(file: &str) -> Result<Ensemble> {
     parse(file.as_bytes(), &Limits::default(), Cancel::never())
 }
@@ -109,27 +112,23 @@ fn attributes_are_kept() {
     assert_eq!(model.best_rounds(), Some(1));
 }
 
-/// Two models' margins, of which the first is 0 and the second 1 or -3.
 #[test]
 fn a_mean_of_probabilities_is_one_value_of_two_classes() {
-    let file = r#"{"tree_ensemble": 1, "num_features": 1, "outputs": 2, "task": "binary",
-        "link": "mean_logistic", "base": [0.5, 0], "class_labels": ["no", "yes"], "trees": [
-        {"output": 0, "left": [-1], "right": [-1], "feature": [0], "threshold": [0], "leaf_values": [-0.5]},
-        {"output": 1, "left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0],
-         "threshold": [2, 0, 0], "leaf_values": [1, -3]}]}"#;
-    let model = crate::Model::load(file.as_bytes()).unwrap();
+    let model = crate::Model::load(INTERVALS.as_bytes()).unwrap();
     assert_eq!((model.num_outputs(), model.width(crate::Output::Value)), (2, 1));
     let logistic = |margin: f64| 1.0 / (1.0 + (-margin).exp());
-    let expected = [(0.5 + logistic(1.0)) / 2.0, (0.5 + logistic(-3.0)) / 2.0];
-    assert_eq!(model.predict(&[2.0, 3.0], [2, 1]).unwrap(), expected);
-    let rows = crate::Rows::dense(&[2.0, 3.0], [2, 1]).unwrap();
+    let mean = |first, second| (logistic(first) + logistic(second)) / 2.0;
+    let rows = [0.0, 1.0, 1.0, 7.0, 3.0, 0.0, f64::NAN, 8.0];
+    let expected = [mean(0.75, 1.5), mean(-0.25, -1.5), mean(0.75, -1.5), mean(0.75, -1.5)];
+    assert_eq!(model.predict(&rows, [4, 2]).unwrap(), expected);
+    let rows = crate::Rows::dense(&rows, [4, 2]).unwrap();
     let classes: Vec<f64> = model.predictor().predict(&rows, crate::Output::Class).unwrap();
-    assert_eq!(classes, [1.0, 0.0]);
+    assert_eq!(classes, [1.0, 0.0, 0.0, 0.0]);
     for (from, to) in [
         ("\"binary\"", "\"multiclass\""),
         ("\"outputs\"", "\"sum_type\": \"float32\", \"outputs\""),
     ] {
-        read(&file.replace(from, to)).unwrap_err();
+        read(&INTERVALS.replace(from, to)).unwrap_err();
     }
 }
 

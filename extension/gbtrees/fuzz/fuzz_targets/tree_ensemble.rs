@@ -1,0 +1,15 @@
+//! Tree ensembles, in JSON and in UBJSON. The version may be left out of the input, so that damage goes to
+//! what follows.
+#![no_main]
+
+mod scored;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if bytes.starts_with(b"{") {
+        scored::check(bytes);
+    } else {
+        scored::check(&[b"{\"tree_ensemble\": 1, ", bytes].concat());
+    }
+});
