@@ -38,7 +38,11 @@ impl ImportanceKind {
 }
 
 /// Whether the model's file says what the kind measures: splits without gains or covers have zeros.
+/// A split on target statistics is not of one feature.
 pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
+    if model.has_ctrs() {
+        return false;
+    }
     let (mut has_splits, mut has_gains, mut has_covers) = (false, false, false);
     for tree in model.trees() {
         visit_splits(tree, |_, gain, cover| {
@@ -56,7 +60,7 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
 
 /// The importance of each feature; zeros where [`has_importance`] says that there is none.
 pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
-    let mut sums = vec![(0.0f32, 0usize); model.num_features()];
+    let mut sums = vec![(0.0f32, 0usize); model.num_split_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {
             let (sum, count) = &mut sums[feature as usize];
@@ -70,6 +74,7 @@ pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
     }
     let mean = matches!(kind, ImportanceKind::Gain | ImportanceKind::Cover);
     sums.into_iter()
+        .take(model.num_features())
         .map(|(sum, count)| if mean { sum / f32::max(1.0, count as f32) } else { sum })
         .collect()
 }
