@@ -180,7 +180,7 @@ impl MatchedColumns {
         {
             *feature = match values.value(*position) {
                 Some(value) => reader.read(context, index, value)?,
-                None => f32::NAN,
+                None => context.missing(index)?,
             };
         }
         for (position, array) in &self.arrays {

@@ -76,7 +76,7 @@ fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Res
         })
     };
     let is_text = match value {
-        Item::Null => return Ok(f32::NAN),
+        Item::Null => return context.missing(index),
         Item::Container => return fail(TypeReason::Unusable),
         Item::Text(_) => true,
         Item::Number(_) | Item::Boolean(_) => false,
