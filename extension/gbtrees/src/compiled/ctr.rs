@@ -1,7 +1,8 @@
 //! The records of target statistics: see [`crate::ensemble::ctr`].
 //!
-//! Keys of a table ascend, and a list of starts says for each value of a key's first bits where the keys with
-//! those bits begin, so a look-up reads a start, a key or two, and a line.
+//! A table is an open hash table of 2^bits slots and at least one of them empty, then the line of all keys
+//! that are not in it. A slot is the two halves of a key, lower first, and the key's line, so a look-up mostly
+//! reads one line of the caches. A key's first bits are where it begins to be looked for.
 
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 
@@ -11,15 +12,42 @@ use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 pub(crate) struct CtrProjection {
     pub(crate) first_part: u32,
     pub(crate) parts: u32,
-    /// Index of the first of 2^bits + 1 starts, which are relative to the first key.
-    pub(crate) first_start: u32,
+    /// Index of the first word of the table.
+    pub(crate) first_word: u32,
     pub(crate) bits: u32,
-    pub(crate) first_key: u32,
-    pub(crate) keys: u32,
-    /// Index of the first number of the lines: one per key, then that of all others.
-    pub(crate) first_number: u32,
     /// Numbers of a line.
     pub(crate) width: u32,
+}
+
+/// The key of an empty slot, which no row's key is found by.
+pub(crate) const EMPTY: u64 = u64::MAX;
+
+impl CtrProjection {
+    /// Words of a slot.
+    pub(crate) fn slot_words(&self) -> usize {
+        2 + self.width as usize
+    }
+
+    /// Words of the table.
+    pub(crate) fn words(&self) -> u64 {
+        ((2 + u64::from(self.width)) << self.bits) + u64::from(self.width)
+    }
+
+    /// The slot at which a key begins to be looked for.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self, key: u64) -> usize {
+        // Shifting by all bits leaves none.
+        key.checked_shr(u64::BITS - self.bits).unwrap_or(0) as usize
+    }
+}
+
+/// The key of a slot.
+#[inline(always)]
+pub(crate) fn key_of(slot: &[u32]) -> u64 {
+    match slot {
+        [low, high, ..] => u64::from(*low) | u64::from(*high) << u32::BITS,
+        _ => EMPTY,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]

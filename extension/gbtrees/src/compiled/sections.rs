@@ -213,9 +213,8 @@ sections! {
     /// By which splits test target statistics, in the order of their numbers.
     CTR_PROJECTIONS: CtrProjection,
     CTR_PARTS: CtrPart,
-    CTR_STARTS: u32,
-    CTR_KEYS: u64,
-    CTR_LINES: f32,
+    /// Their tables, one after another.
+    CTR_TABLES: u32,
     /// Features of whose categories rows have hashes, and splits test codes.
     CTR_CODES: u32,
     /// One per tree, or none if the model has no covers: only explanations read them and what follows.

@@ -116,7 +116,7 @@ impl Ensemble {
     }
 
     /// Number of what splits test: features, and target statistics behind them.
-    pub(crate) fn num_split_features(&self) -> usize {
+    pub fn num_split_features(&self) -> usize {
         self.num_features + self.ctrs.count()
     }
 

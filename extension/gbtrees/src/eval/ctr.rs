@@ -4,16 +4,22 @@
 //! leads to is copied: see [`crate::ensemble::ctr`]. Everything after this takes statistics as it takes
 //! numbers. Rows are taken through one projection after another, so that its table stays in the caches.
 
+use bytemuck::cast_slice;
+
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::ctr::{CtrPart, CtrProjection, PartKind};
-use crate::compiled::sections::{
-    CTR_CODES, CTR_KEYS, CTR_LINES, CTR_PARTS, CTR_PROJECTIONS, CTR_STARTS, Sections,
-};
+use crate::compiled::ctr::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
+use crate::compiled::sections::{CTR_CODES, CTR_PARTS, CTR_PROJECTIONS, CTR_TABLES, Sections};
 use crate::ensemble::ctr::{combined, part_of_hash};
+use crate::prefetch::prefetch;
 
 /// Rows that are taken through the projections together.
 const TOGETHER: usize = 512;
+
+/// Look-ups whose slots are asked for together, of a table larger than the first cache: which slot has a key is
+/// not foreseen, so that they would wait for one after another.
+const AHEAD: usize = 32;
+const CACHED: usize = 16 << 10;
 
 /// Buffers for rows with statistics; nothing is allocated once they have grown.
 #[derive(Clone, Debug, Default)]
@@ -22,63 +28,69 @@ pub(crate) struct CtrBuffers {
     keys: Vec<u64>,
 }
 
-/// The table of a projection, in its sections.
+/// The table of a projection, in its section.
 struct Table<'a> {
-    starts: &'a [u32],
-    keys: &'a [u64],
-    lines: &'a [f32],
-    width: usize,
-    /// How far a key is shifted to be a place among the starts.
-    shift: u32,
+    projection: &'a CtrProjection,
+    words: &'a [u32],
 }
 
 impl<'a> Table<'a> {
-    fn of(compiled: Sections<'a>, projection: &CtrProjection) -> Self {
-        let (first, count) = (projection.first_key as usize, projection.keys as usize);
-        let (start, width) = (projection.first_start as usize, projection.width as usize);
-        let line = projection.first_number as usize;
-        Table {
-            starts: &compiled.get(CTR_STARTS)[start..=start + (1 << projection.bits)],
-            keys: &compiled.get(CTR_KEYS)[first..first + count],
-            lines: &compiled.get(CTR_LINES)[line..line + (count + 1) * width],
-            width,
-            shift: u64::BITS - projection.bits,
-        }
+    fn of(compiled: Sections<'a>, projection: &'a CtrProjection) -> Self {
+        let first = projection.first_word as usize;
+        let words = &compiled.get(CTR_TABLES)[first..first + projection.words() as usize];
+        Table { projection, words }
     }
 
-    /// Index of a key, or of the line of all others.
+    /// Asks for the slot at which a key begins to be looked for.
     #[inline(always)]
-    fn find(&self, key: u64) -> usize {
-        // Shifting by all bits is none.
-        let place = key.checked_shr(self.shift).unwrap_or(0) as usize;
-        let (start, end) = (self.starts[place] as usize, self.starts[place + 1] as usize);
-        let found = self.keys[start..end].iter().position(|own| *own == key);
-        found.map_or(self.keys.len(), |place| start + place)
+    fn fetch(&self, key: u64) {
+        prefetch(self.words, self.projection.first_slot(key) * self.projection.slot_words());
+    }
+
+    /// The line of a key, or of all that are not in the table.
+    #[inline(always)]
+    fn line(&self, key: u64) -> &'a [f32] {
+        let (slot_words, bits) = (self.projection.slot_words(), self.projection.bits);
+        let width = slot_words - 2;
+        let mut place = self.projection.first_slot(key);
+        loop {
+            let slot = &self.words[place * slot_words..][..slot_words];
+            let own = key_of(slot);
+            // CatBoost does not find the key of empty slots either.
+            if own == key && key != EMPTY {
+                return cast_slice(&slot[2..]);
+            }
+            if own == EMPTY {
+                let first = slot_words << bits;
+                return cast_slice(&self.words[first..first + width]);
+            }
+            place = (place + 1) & ((1 << bits) - 1);
+        }
     }
 }
 
 /// Adds a part to the keys of rows.
 #[inline(always)]
 fn add_part(keys: &mut [u64], rows: &[f32], width: usize, part: &CtrPart) {
-    let values = rows.iter().skip(part.feature as usize).step_by(width);
-    let pairs = keys.iter_mut().zip(values);
+    let feature = part.feature as usize;
+    let pairs = keys.iter_mut().zip(rows.chunks_exact(width).map(|row| row[feature]));
     let border = f32::from_bits(part.operand);
     match part.kind {
         PartKind::Category => {
             pairs.for_each(|(key, value)| *key = combined(*key, part_of_hash(value.to_bits())));
         }
         PartKind::Above => {
-            pairs.for_each(|(key, value)| *key = combined(*key, (*value > border).into()));
+            pairs.for_each(|(key, value)| *key = combined(*key, (value > border).into()));
         }
         PartKind::AboveOrMissing => pairs.for_each(|(key, value)| {
-            *key = combined(*key, (*value > border || value.is_nan()).into());
+            *key = combined(*key, (value > border || value.is_nan()).into());
         }),
         PartKind::HasBits => pairs.for_each(|(key, value)| {
             *key = combined(*key, (value.to_bits() == part.operand).into());
         }),
         PartKind::HasCode => {
             let code = part.operand as f32;
-            pairs.for_each(|(key, value)| *key = combined(*key, (*value == code).into()));
+            pairs.for_each(|(key, value)| *key = combined(*key, (value == code).into()));
         }
     }
 }
@@ -142,15 +154,17 @@ impl<B: StableBytes> CompiledModel<B> {
 /// Copies to each row, `stride` numbers apart, the line that its key leads to.
 #[inline(always)]
 fn copy_lines(table: &Table<'_>, keys: &[u64], out: &mut [f32], stride: usize) {
-    let width = table.width;
-    if width == 1 {
-        for (place, key) in out.iter_mut().step_by(stride).zip(keys) {
-            *place = table.lines[table.find(*key)];
+    let is_large = size_of_val(table.words) > CACHED;
+    for (keys, out) in keys.chunks(AHEAD).zip(out.chunks_mut(AHEAD * stride)) {
+        if is_large {
+            keys.iter().for_each(|key| table.fetch(*key));
         }
-        return;
-    }
-    for (out, key) in out.chunks_mut(stride).zip(keys) {
-        let line = table.find(*key) * width;
-        out[..width].copy_from_slice(&table.lines[line..line + width]);
+        for (out, key) in out.chunks_mut(stride).zip(keys) {
+            match table.line(*key) {
+                // The usual case: no call.
+                [only] => out[0] = *only,
+                line => out[..line.len()].copy_from_slice(line),
+            }
+        }
     }
 }

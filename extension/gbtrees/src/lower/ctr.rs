@@ -1,20 +1,19 @@
 //! Target statistics as sections of a compiled model.
 
-use crate::compiled::ctr::{CtrPart, CtrProjection, PartKind};
+use crate::compiled::aligned::PIECE;
+use crate::compiled::ctr::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
 use crate::limits::{reserve, to_u32};
 use crate::{Cancel, Result};
 
-/// Keys that the lists of starts and lines are made of between two looks for a cancel.
-const KEYS_PER_CHECK: usize = 1 << 16;
+/// Keys that are placed between two looks for a cancel.
+const KEYS_PER_CHECK: usize = 1 << 14;
 
 #[derive(Default)]
 pub(crate) struct CtrSections {
     pub(crate) projections: Vec<CtrProjection>,
     pub(crate) parts: Vec<CtrPart>,
-    pub(crate) starts: Vec<u32>,
-    pub(crate) keys: Vec<u64>,
-    pub(crate) lines: Vec<f32>,
+    pub(crate) tables: Vec<u32>,
 }
 
 impl CtrSections {
@@ -29,40 +28,41 @@ impl CtrSections {
 
     fn add(&mut self, projection: &Projection, cancel: Cancel<'_>) -> Result<()> {
         let Projection { parts, keys, width, lines } = projection;
-        // About a key per start.
-        let bits = keys.len().max(1).next_power_of_two().ilog2();
-        self.projections.push(CtrProjection {
+        // At most half of the slots are taken.
+        let bits = (2 * keys.len()).max(1).next_power_of_two().ilog2();
+        let record = CtrProjection {
             first_part: to_u32(self.parts.len())?,
             parts: to_u32(parts.len())?,
-            first_start: to_u32(self.starts.len())?,
+            first_word: to_u32(self.tables.len())?,
             bits,
-            first_key: to_u32(self.keys.len())?,
-            keys: to_u32(keys.len())?,
-            first_number: to_u32(self.lines.len())?,
             width: to_u32(*width)?,
-        });
+        };
+        self.projections.push(record);
         self.parts.extend(parts.iter().copied().map(part));
-        reserve(&mut self.starts, (1 << bits) + 1)?;
-        reserve(&mut self.keys, keys.len())?;
-        reserve(&mut self.lines, lines.len())?;
-        let mut passed = 0usize;
-        self.starts.push(0);
-        for first_bits in 0..1u64 << bits {
-            let own = |key: &&u64| key.checked_shr(u64::BITS - bits).unwrap_or(0) == first_bits;
-            passed += keys[passed..].iter().take_while(own).count();
-            self.starts.push(to_u32(passed)?);
-            if (first_bits as usize).is_multiple_of(KEYS_PER_CHECK) {
+        let (first, words) = (self.tables.len(), record.words() as usize);
+        reserve(&mut self.tables, words)?;
+        while self.tables.len() < first + words {
+            let rest = first + words - self.tables.len();
+            self.tables.resize(self.tables.len() + rest.min(PIECE), u32::MAX);
+            cancel.check()?;
+        }
+        let slots = &mut self.tables[first..];
+        let (slot_words, last) = (record.slot_words(), (1 << bits) - 1);
+        let mut lines = lines.chunks_exact(*width);
+        for (index, (key, line)) in keys.iter().zip(&mut lines).enumerate() {
+            if index.is_multiple_of(KEYS_PER_CHECK) {
                 cancel.check()?;
             }
+            let mut place = record.first_slot(*key);
+            while key_of(&slots[place * slot_words..]) != EMPTY {
+                place = (place + 1) & last;
+            }
+            let slot = &mut slots[place * slot_words..][..slot_words];
+            slot[..2].copy_from_slice(&[*key as u32, (*key >> u32::BITS) as u32]);
+            slot[2..].copy_from_slice(bytemuck::cast_slice(line));
         }
-        for keys in keys.chunks(KEYS_PER_CHECK) {
-            self.keys.extend(keys);
-            cancel.check()?;
-        }
-        for lines in lines.chunks(KEYS_PER_CHECK) {
-            self.lines.extend(lines);
-            cancel.check()?;
-        }
+        let others = &mut slots[slot_words << bits..];
+        others.copy_from_slice(bytemuck::cast_slice(lines.next().unwrap_or_default()));
         Ok(())
     }
 }

@@ -123,9 +123,7 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     writer.put(SORTED, &dictionaries.sorted);
     writer.put(CTR_PROJECTIONS, &ctrs.projections);
     writer.put(CTR_PARTS, &ctrs.parts);
-    writer.put(CTR_STARTS, &ctrs.starts);
-    writer.put(CTR_KEYS, &ctrs.keys);
-    writer.put(CTR_LINES, &ctrs.lines);
+    writer.put(CTR_TABLES, &ctrs.tables);
     writer.put(CTR_CODES, &coded);
     writer.put(TREE_SUMMARIES, &splits.summaries);
     writer.put(SPLIT_FEATURES, &splits.features);

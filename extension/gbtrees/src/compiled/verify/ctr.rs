@@ -1,18 +1,9 @@
-//! Projections whose parts, starts, keys and lines follow one another, so that every key leads to a line.
+//! Projections whose parts and tables follow one another, so that every look-up ends at a line.
 
 use crate::compiled::categories::{CategoryView, TextList};
-use crate::compiled::ctr::CtrProjection;
+use crate::compiled::ctr::{CtrProjection, EMPTY, key_of};
 use crate::compiled::sections::*;
 use crate::{Cancel, Result};
-
-/// How much of the sections the projections so far take up.
-#[derive(Default, PartialEq)]
-struct Taken {
-    parts: u64,
-    starts: u64,
-    keys: u64,
-    numbers: u64,
-}
 
 pub(crate) fn verify(
     compiled: &Sections<'_>,
@@ -22,54 +13,40 @@ pub(crate) fn verify(
     let parts = compiled.get(CTR_PARTS);
     let right = parts.iter().all(|part| (part.feature as usize) < num_features);
     ensure(right, "has a statistic of no feature")?;
-    let coded = compiled.get(CTR_CODES).iter().all(|feature| {
-        let record = compiled.get(DICTIONARIES).get(*feature as usize);
-        let words = TextList::read(&[]);
-        record.is_some_and(|record| {
-            CategoryView::new(*record, compiled.get(SORTED), compiled.get(NUMBERS), words).is_some()
-        })
-    });
+    let coded = compiled.get(CTR_CODES).iter().all(|feature| has_categories(compiled, *feature));
     ensure(coded, "has codes of a feature without categories")?;
-    let mut taken = Taken::default();
+    let (mut taken_parts, mut taken_words) = (0u64, 0u64);
     for projection in compiled.get(CTR_PROJECTIONS) {
-        let right = taken.add(projection) && starts(compiled, projection);
-        ensure(right, "has a statistic without a table")?;
+        let follows = u64::from(projection.first_part) == taken_parts
+            && u64::from(projection.first_word) == taken_words
+            && projection.bits < u32::BITS
+            && projection.width > 0;
+        ensure(follows, "has a statistic in a wrong place")?;
+        taken_parts += u64::from(projection.parts);
+        taken_words = taken_words.saturating_add(projection.words());
+        ensure(has_empty_slot(compiled, projection), "has a statistic without a table")?;
         cancel.check()?;
     }
-    let all = Taken {
-        parts: parts.len() as u64,
-        starts: compiled.get(CTR_STARTS).len() as u64,
-        keys: compiled.get(CTR_KEYS).len() as u64,
-        numbers: compiled.get(CTR_LINES).len() as u64,
-    };
-    ensure(taken == all, "has tables of no statistic")
+    let all =
+        taken_parts == parts.len() as u64 && taken_words == compiled.get(CTR_TABLES).len() as u64;
+    ensure(all, "has tables of no statistic")
 }
 
-impl Taken {
-    /// Takes what the next projection has, if that follows.
-    fn add(&mut self, projection: &CtrProjection) -> bool {
-        let CtrProjection { bits, parts, keys, width, .. } = *projection;
-        let follows = u64::from(projection.first_part) == self.parts
-            && u64::from(projection.first_start) == self.starts
-            && u64::from(projection.first_key) == self.keys
-            && u64::from(projection.first_number) == self.numbers;
-        if !follows || bits >= u32::BITS || width == 0 {
-            return false;
-        }
-        let numbers = (u64::from(keys) + 1).saturating_mul(width.into());
-        self.parts += u64::from(parts);
-        self.starts += (1 << bits) + 1;
-        self.keys += u64::from(keys);
-        self.numbers = self.numbers.saturating_add(numbers);
-        true
-    }
+fn has_categories(compiled: &Sections<'_>, feature: u32) -> bool {
+    let record = compiled.get(DICTIONARIES).get(feature as usize);
+    record.is_some_and(|record| {
+        let (sorted, numbers) = (compiled.get(SORTED), compiled.get(NUMBERS));
+        CategoryView::new(*record, sorted, numbers, TextList::read(&[])).is_some()
+    })
 }
 
-/// Whether the starts of a projection ascend among its keys.
-fn starts(compiled: &Sections<'_>, projection: &CtrProjection) -> bool {
-    let first = projection.first_start as usize;
-    let starts = compiled.get(CTR_STARTS).get(first..=first + (1 << projection.bits));
-    starts.is_some_and(|starts| {
-        starts.is_sorted() && starts.last().is_some_and(|last| *last <= projection.keys)
+/// Whether a table is there, and has an empty slot, at which a look-up ends.
+fn has_empty_slot(compiled: &Sections<'_>, projection: &CtrProjection) -> bool {
+    let first = projection.first_word as usize;
+    let words = usize::try_from(projection.words()).ok().and_then(|words| first.checked_add(words));
+    let table = words.and_then(|end| compiled.get(CTR_TABLES).get(first..end));
+    table.is_some_and(|table| {
+        let slots = table.chunks_exact(projection.slot_words()).take(1 << projection.bits);
+        slots.map(key_of).any(|key| key == EMPTY)
     })
 }

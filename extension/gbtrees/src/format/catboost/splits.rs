@@ -47,6 +47,7 @@ pub(super) enum Split {
 pub(super) struct Bins<'a> {
     features: &'a Features,
     ctrs: &'a RawCtrs,
+    num_features: u32,
     /// Of each statistic, the number under which splits test it.
     ctr_columns: Vec<u32>,
     /// The first bin of each numeric feature, of each one-hot feature and of each statistic, then their
@@ -75,6 +76,7 @@ impl<'a> Bins<'a> {
         Bins {
             features,
             ctrs,
+            num_features: num_features as u32,
             ctr_columns: ctrs.split_features(num_features),
             starts,
             floats: floats.map(|(place, feature)| (feature.column.index, place)).collect(),
@@ -93,8 +95,11 @@ impl<'a> Bins<'a> {
             RawSplit::Category { index, value, bin } => (self.is(index, value)?, bin),
             RawSplit::Statistic { border, bin } => {
                 let split = self.at(bin)?;
-                let found = matches!(split, Split::Above { border: found, .. } if found == border);
-                return if found { Ok(split) } else { Err(differs(bin)) };
+                let is_same = |column, other| column >= self.num_features && other == border;
+                return match split {
+                    Split::Above { column, border, .. } if is_same(column, border) => Ok(split),
+                    _ => Err(differs(bin)),
+                };
             }
             RawSplit::Unscored => {
                 let what = "a split on a value computed from text";
