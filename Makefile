@@ -23,9 +23,9 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
-	@$(VENV)/python -m demo
+	@$(VENV)/python -m demo $(if $(V),--verbose)
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
@@ -64,8 +64,6 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
-	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \
-		test -z "$$(gofmt -l bench)" && go -C bench vet ./...; fi
 	@for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
 		CARGO_TARGET_DIR=.build/$$(basename $$(dirname $$manifest)) cargo clippy --quiet --locked --release --manifest-path $$manifest -- -D warnings; done
@@ -85,9 +83,9 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
-test-python: setup install venv ## run the SQL regression and end-to-end tests against a cluster of their own
+test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@$(VENV)/pytest -n 2 --dist loadfile $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
@@ -124,7 +122,7 @@ test-citus: setup venv ## test models on the nodes of a Citus cluster, with Post
 		toolchain/citus.sh && toolchain/install.sh && $(VENV)/pytest tests/citus
 
 .PHONY: test-compose
-test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
+test-compose: venv ## build the images and test docker compose, with a separate Docker engine where none runs
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
 
 .PHONY: test-arm64
@@ -193,8 +191,12 @@ test-deb-source: ## make the source package, and build it without a network in a
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
+.PHONY: test-pages-accept
+test-pages-accept: setup install venv ## write what the blocks of the users' pages print into the pages
+	@$(VENV)/python -m tests.pages README.md $$(grep -l '^```text$$' docs/*.md) && git diff --stat -- README.md docs
+
 .PHONY: compare-formats
-compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/formats.md
+compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/benchmarks/formats.md
 	@$(VENV)/python -m tests.formats
 
 .PHONY: speed
@@ -218,24 +220,8 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@bench/delay_line/build.sh
 	@bench/run --workload split
 
-.PHONY: bench-ladder
-bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
-	@$(VENV)/python -m bench.ladder
-
-.PHONY: bench-serving
-bench-serving: install venv bench-packages ## Go, axum, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
-	@$(VENV)/python -m bench.serving
-
-.PHONY: bench-fresh
-bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Redis, Python and PostgreSQL: 20 minutes
-	@$(VENV)/python -m bench.fresh
-
-.PHONY: bench-replicas
-bench-replicas: install venv bench-packages ## a primary and two hot standbys: predictions, deploys, a promotion: 2 minutes
-	@$(VENV)/python -m bench.replicas
-
 .PHONY: report
-report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
+report: venv ## make docs/benchmarks and the marked parts of other pages from bench/results
 	@$(VENV)/python -m bench.report
 
 .PHONY: test-aws
@@ -257,13 +243,21 @@ venv: .venv/.complete
 	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 
+.PHONY: site
+site: ## make a site of the pages, in .build/site
+	@[ -x .build/mkdocs/bin/mkdocs ] || $(PYTHON) -m venv .build/mkdocs
+	@.build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/site.txt
+	@NO_MKDOCS_2_WARNING=1 .build/mkdocs/bin/mkdocs --quiet build
+	@echo "open .build/site/index.html"
+
 .PHONY: lock
-lock: ## write requirements.txt anew from requirements.in
+lock: ## write requirements.txt and toolchain/site.txt from requirements.in and toolchain/site.in
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@.build/lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links requirements.in -o requirements.txt
+	@for locked in requirements toolchain/site; do .build/lock/bin/pip-compile --quiet --generate-hashes \
+		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		$$locked.in -o $$locked.txt; done
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays

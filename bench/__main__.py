@@ -11,7 +11,6 @@ import fnmatch
 import resource
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,14 +19,11 @@ from pathlib import Path
 
 from bench import record, results
 from bench.answers import Unequal
-from bench.attached import NAME as ATTACHED
-from bench.attached import Attached
 from bench.generators import Unsound
 from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
-from bench.sweep import LONG, best_pair, is_swept, swept
 from bench.systems.description import described
 from bench.table import show
 from bench.topology import BadTopology
@@ -41,7 +37,7 @@ _GIVEN = {
     "seconds": "of a run in a closed loop",
     "repetitions": "of each cell",
     "rows": "flights",
-    "workers": "of the tuned service",
+    "workers": "of the tuned Flask",
     "threads": "of each worker",
 }
 # A signal has come to end the run.
@@ -57,7 +53,6 @@ def _arguments() -> argparse.Namespace:
     add("--list", action="store_true", help="name the cells and how long they take, and stop")
     for name, what in _GIVEN.items():
         add(f"--{name}", type=int, help=f"{what}, in place of the workload's")
-    add("--sweep", action="store_true", help="only find the tuned service's workers and threads")
     add("--train", action="store_true", help="train though --only is given")
     add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
     return parser.parse_args()
@@ -141,9 +136,6 @@ def main() -> None:
     # A thousand connections are more files than many a shell allows at first.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    attached = Attached.read() if workload.topology == ATTACHED else None
-    if attached:
-        workload = attached.workload(workload)
     cells = matching(workload.cells_of(described()), arguments.only)
     if not cells:
         sys.exit("error: no cell has such a name: see --list")
@@ -155,22 +147,8 @@ def main() -> None:
         # Under nohup, or in a script's background, some are not for us.
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _end)
-    with (
-        _ending(),
-        tempfile.TemporaryDirectory() as scratch,
-        # In a container the repository cannot be written to.
-        opened(
-            arguments.topology or workload.topology, Path(scratch) if attached else STATE
-        ) as topology,
-    ):
-        site = Site(workload, topology, Path(scratch) if attached else STATE, attached)
-        if arguments.sweep:
-            swept(site, LONG, arguments.output)
-            return
-        tuned = any(is_swept(cell.system) for cell in cells) and not attached
-        if tuned and workload.workers is None:
-            workers, threads = best_pair(site, arguments.output)
-            site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
+    with _ending(), opened(arguments.topology or workload.topology) as topology:
+        site = Site(workload, topology, STATE)
         measure(site, cells, arguments.output)
 
 

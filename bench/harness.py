@@ -2,13 +2,12 @@
 
 The servers of all systems run beside each other through the whole run, for a repetition takes
 every cell in turn, in an order drawn anew. One that is not asked waits for requests
-and takes no time worth measuring. One whose connections would count as another's memory is
-measured after the others. With another model all are started again.
+and takes no time worth measuring. With another model all are started again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -87,22 +86,12 @@ class Harness:
             self._measuring.measure(trees, systems)
 
     def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
-        """Models, and systems that are measured beside each other."""
+        """The models, with the systems that are asked them beside each other."""
         for trees in dict.fromkeys(cell.trees for cell in self._cells):
             asked = {cell.system for cell in self._cells if cell.trees == trees}
-            for apart in (False, True):
-                systems = {
-                    name: system
-                    for name, system in self._systems.items()
-                    if name in asked and self._described[name].apart == apart
-                }
-                if systems:
-                    yield trees, systems
+            yield trees, {name: one for name, one in self._systems.items() if name in asked}
 
     def _round_trips(self) -> list[results.RoundTrip]:
-        if self._site.attached:
-            # There is nothing at the other end that would send an echo back.
-            return []
         say("the round trips between the hosts")
         delays = dict.fromkeys([None, *(cell.delay_ms for cell in self._cells)])
         round_trips = self._site.topology.round_trips([*delays])
@@ -156,8 +145,5 @@ class Harness:
             }
         checked = answers.compare(trees, site.keys, wanted, given)
         total = sum(checked.compared.values())
-        if self._checked and self._checked[-1].trees == trees:
-            before = self._checked.pop()
-            checked = replace(checked, compared=before.compared | checked.compared)
         self._checked.append(checked)
         say(f"all {total:,} answers equal XGBoost's to the bit")

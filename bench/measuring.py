@@ -1,7 +1,8 @@
 """Measures cells in turn, repetition after repetition, and keeps what was found.
 
 A rate that a cell cannot hold in the first repetition is measured that once, as it is; the faster
-ones of the same system are then not asked for, and say so.
+ones of the same system are then not asked for, and say so. A run in which a server did not have all of its
+cores is repeated once, and both are kept.
 """
 
 import time
@@ -79,6 +80,11 @@ class Measuring:
                 raise
             self._give_up(cell, str(error).splitlines()[0])
             return
+        if self._starved(cell, run):
+            say(
+                f"{cell.name}: {run.requests_per_second:,.0f} requests/s without all cores, once more"
+            )
+            run = self._run(cell)
         self._seconds += time.monotonic() - began
         self._planned += self._workload.planned_seconds(cell)
         held = run.open_loop is None or run.open_loop.kept_up
@@ -87,11 +93,17 @@ class Measuring:
             self._give_up(cell, f"it answered {run.requests_per_second:,.0f}")
         print(f"[{self.left()} left] {cell.name}: {figure}", flush=True)
 
+    def _starved(self, cell: Cell, run: results.Run) -> bool:
+        """Whether a server had far fewer cores than in another run so far."""
+        found = self.found()
+        (own,) = [one for one in found if one.name == cell.name]
+        return results.is_starved(run, results.most_cores(found, own))
+
     def left(self) -> str:
         """How much longer, from what the runs so far took beside what was planned."""
         planned = sum(
             self._workload.planned_seconds(cell)
-            * (self._workload.turns(cell) - len(self._runs[cell]))
+            * max(0, self._workload.turns(cell) - len(self._runs[cell]))
             for cell in self._to_come(self._cells)
         )
         minutes = planned * self._seconds / self._planned / 60
@@ -103,7 +115,9 @@ class Measuring:
         seed, warm_up = workload.seed + self._repetition, cell.settling_seconds
         load = Load(cell.clients, seconds, seed, cell.rate, warm_up)
         output, figures, usage = self._systems[cell.system].run(cell, load)
-        log = Path(results.RAW, f"{cell.name.replace('/', '-')}-{self._repetition + 1}.txt")
+        again = sum(run.log.endswith(f"-{self._repetition + 1}.txt") for run in self._runs[cell])
+        name = f"{cell.name.replace('/', '-')}{'-again' * again}-{self._repetition + 1}.txt"
+        log = Path(results.RAW, name)
         path = self._output / log
         path.parent.mkdir(parents=True, exist_ok=True)
         # A result may be published: it does not say where the repository lay.

@@ -1,7 +1,6 @@
 """Opens a topology by name, or from a file of JSON: its hosts are there until it is left.
 
-`local` is this machine, `split` three network namespaces of it, which needs root; `attached` has the load
-generators here and servers that already run.
+`local` is this machine, `split` three network namespaces of it, which needs root.
 """
 
 import json
@@ -10,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.attached import NAME as ATTACHED
 from bench.hosts import STATE, Host, Login, local, over_ssh
 from bench.split import split
 from bench.topology import ROLES, BadTopology, Topology
 
-NAMED = ("local", "split", ATTACHED)
+NAMED = ("local", "split")
 
 
 def on_this_machine(name: str = "local", directory: Path = STATE) -> Topology:

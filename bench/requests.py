@@ -32,12 +32,10 @@ class Asked:
     call: str = ""
     # Of the first key's flight, in the order of the model's.
     features: Sequence[float] = ()
-    # What the one model is called, where it was there before.
-    named: str = ""
 
     def prediction(self, columns: str = COLUMNS, model: int = 0) -> str:
         """The expression, for a row of the table if not for other values."""
-        name = self.named or model_name(self.trees, model)
+        name = model_name(self.trees, model)
         return self.call.format(model=name, columns=columns)
 
     @property

@@ -23,10 +23,10 @@ SCHEMA = 2
 LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 
 
-# A run in which a part of a server has used less of the cores than this share of what it used in the
-# cell's best run did not have the whole server; parts that never use more than a little do not count.
+# A run in which a server used less of the cores than this share of what the same entry used in any run with
+# as many clients did not have the whole server. With fewer clients, cores are idle anyway.
 MIN_SHARE_OF_CORES = 0.7
-MIN_CORES = 0.25
+MIN_CLIENTS = 5
 
 
 class BadResult(Exception):
@@ -149,11 +149,13 @@ class Spread:
     median: float
     smallest: float
     largest: float
+    # Of how many measurements; 0 where that is not known.
+    count: int = field(default=0, compare=False)
 
     @classmethod
-    def of(cls, values: list[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "Spread":
         """Of one value or more."""
-        return cls(statistics.median(values), min(values), max(values))
+        return cls(statistics.median(values), min(values), max(values), len(values))
 
 
 def ratio(values: Sequence[float], controls: Sequence[float]) -> Spread:
@@ -182,7 +184,7 @@ class CellResult:
     # Over the runs: the rate, and each latency that all of them have.
     requests_per_second: Spread | None
     latency_ms: dict[str, Spread]
-    # The runs, counted from 0, in which a server did not have all of its cores: see `starved`.
+    # The runs, counted from 0, in which a server did not have all of its cores: see `Result`.
     starved: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -198,27 +200,42 @@ class CellResult:
         }
         object.__setattr__(self, "requests_per_second", Spread.of(rates) if rates else None)
         object.__setattr__(self, "latency_ms", latency)
-        object.__setattr__(self, "starved", starved(self.runs) if self.rate is None else [])
 
 
-def cores(run: Run) -> dict[str, float]:
-    """How many cores each part of the server kept busy."""
-    return {part: used.cpu_seconds / run.seconds for part, used in run.server_parts.items()}
+def cores(run: Run) -> float:
+    """How many cores the servers kept busy."""
+    return run.server.cpu_seconds / run.seconds if run.server else 0.0
 
 
-def starved(runs: list[Run]) -> list[int]:
-    """The runs, counted from 0, in which a part of the server used far fewer cores than in the best run."""
-    if not runs:
-        return []
-    best = cores(max(runs, key=lambda run: run.requests_per_second))
-    return [
-        place
-        for place, run in enumerate(runs)
-        if any(
-            used >= MIN_CORES and cores(run).get(part, used) < MIN_SHARE_OF_CORES * used
-            for part, used in best.items()
-        )
-    ]
+# System, variant, request, clients and delay: what a server's cores are compared by, whatever the model.
+_Load = tuple[str, str, str, int, float | None]
+
+
+def _load(cell: CellResult) -> _Load | None:
+    """None where they say nothing: at a rate, with few clients, where nothing is predicted."""
+    if cell.rate is not None or cell.clients < MIN_CLIENTS or not cell.predictions_per_request:
+        return None
+    return cell.system, cell.variant, cell.request, cell.clients, cell.delay_ms
+
+
+def most_cores(cells: Sequence[CellResult], of: CellResult) -> float:
+    """The most that the entry of a cell kept busy in any run with as many clients; 0: nothing to compare."""
+    load = _load(of)
+    runs = (run for cell in cells if load and _load(cell) == load for run in cell.runs)
+    return max(map(cores, runs), default=0.0)
+
+
+def is_starved(run: Run, most: float) -> bool:
+    """Whether a server had far fewer cores than it is known to use."""
+    return cores(run) < MIN_SHARE_OF_CORES * most
+
+
+def mark_starved(cells: Sequence[CellResult]) -> None:
+    """Reckons which runs of these cells a server had not all of its cores in, of one run alone, too."""
+    for cell in cells:
+        most = most_cores(cells, cell)
+        found = [place for place, run in enumerate(cell.runs) if is_starved(run, most)]
+        object.__setattr__(cell, "starved", found)
 
 
 @dataclass(frozen=True)
@@ -243,6 +260,10 @@ class Result:
     training: list[Training]
     checked: list[Checked]
     cells: list[CellResult]
+
+    def __post_init__(self) -> None:
+        """Also of files that are read, whose own marks may be of an older rule."""
+        mark_starved(self.cells)
 
 
 RAW = "raw"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.attached import Attached, AttachedDatabase
 from bench.database import Database
 from bench.feature_cache import FeatureCache
 from bench.hosts import Host, Parts, Usage, run_measured
@@ -29,8 +28,6 @@ class Site:
     workload: Workload
     topology: Topology
     directory: Path
-    # The servers, where they are not this harness's.
-    attached: Attached | None = None
 
     @property
     def server(self) -> Host:
@@ -50,8 +47,6 @@ class Site:
     @cached_property
     def database(self) -> Database:
         """PostgreSQL."""
-        if self.attached:
-            return AttachedDatabase(self.server, self.attached)
         most = max((n for one in self.workload.cells.values() for n in one.clients), default=0)
         return Database(self.server, self.client, self.topology.network, most)
 
@@ -91,10 +86,6 @@ class Site:
     def model(self, trees: int, number: int = 0) -> Path:
         """The file of a model of so many trees, trained on the first need; further ones on other flights."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        if self.attached:
-            path = self.directory / f"{self.attached.trees}.ubj"
-            self.database.export(path)
-            return path
         recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed + number)
         name = f"flights_{self.workload.rows}_{trees}" + (f"_{number}" if number else "")
         return trained(recipe, self.directory, name)[0].path

@@ -1,6 +1,6 @@
 """A result as tables on the terminal, one for each kind of request, without columns that are empty in it."""
 
-from bench.report.figures import ranged, three_digits, whole
+from bench.report.figures import ranged
 from bench.report.measured import values
 from bench.requests import REQUESTS
 from bench.results import CellResult, Result, Spread
@@ -39,12 +39,3 @@ def show(result: Result) -> None:
     for why in dict.fromkeys(cell.skipped for cell in result.cells if cell.skipped):
         say("")
         say(f"empty: {why}")
-    print()
-    for load in result.loading:
-        seconds, size = three_digits(load.seconds), whole(load.bytes / 1e6)
-        say(f"{load.what}: {whole(load.rows)} rows in {seconds} s, {size} MB")
-    for way in result.training:
-        took = (
-            f"{three_digits(way.seconds)} s, {whole(way.peak_bytes_above_idle / 1e6)} MB above idle"
-        )
-        say(f"{way.what}: {whole(way.rows)} rows, {way.rounds} rounds in {took}")

@@ -121,25 +121,17 @@ class Workload:
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
-    # Of the tuned service; None: as many as the sweep of this machine has found best.
+    # Of the tuned Flask; None: as many as python_baseline/settings.py says.
     workers: int | None = None
     threads: int | None = None
     rows: int = 1_000_000
     seed: int = field(default=DEFAULT_SEED)
 
-    # Patterns of systems that are asked; none: all that take a set.
-    systems: tuple[str, ...] = ("*",)
-
     def cells_of(self, systems: Mapping[str, Description]) -> list[Cell]:
         """All cells, each once, those of a model together."""
-        asked = {
-            name: one
-            for name, one in systems.items()
-            if any(fnmatch.fnmatch(name, pattern) for pattern in self.systems)
-        }
         # A cell of two sets has the turns of the one with more.
         sets = sorted(self.cells.items(), key=lambda item: -(item[1].turns or self.repetitions))
-        found = dict.fromkeys(cell for name, one in sets for cell in one.cells(name, asked))
+        found = dict.fromkeys(cell for name, one in sets for cell in one.cells(name, systems))
         delayed = [replace(cell, delay_ms=delay) for cell in found for delay in self.delays_ms]
         return sorted(delayed, key=lambda cell: cell.trees)
 

@@ -19,7 +19,8 @@ from data.flights import Request, blocks
 from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 
-PUSH = b"*3\r\n$5\r\nRPUSH\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n"
+# RPUSH or SETNX, which are as long.
+STORE = b"*3\r\n$5\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n"
 
 
 class NotLoaded(Exception):
@@ -28,11 +29,11 @@ class NotLoaded(Exception):
 
 def _commands(request: Request, serializer: str) -> Iterator[tuple[bytes, int]]:
     """The protocol's bytes of many rows, and how many."""
-    dumps = SERIALIZERS[serializer].dumps
+    dumps, command = SERIALIZERS[serializer].dumps, SERIALIZERS[serializer].command
     for block in blocks(request):
         pairs = zip(block[:, keys.INDICES].tolist(), block[:, 1:].tolist(), strict=True)
         texts = ((keys.text(key).encode(), dumps(row)) for key, row in pairs)
-        yield b"".join(PUSH % (len(k), k, len(v), v) for k, v in texts), len(block)
+        yield b"".join(STORE % (command, len(k), k, len(v), v) for k, v in texts), len(block)
 
 
 def load(url: str, request: Request, serializer: str = "json") -> int:

@@ -18,11 +18,11 @@ class Settings:
 
     # The model's file, in XGBoost's own format; of several, each after the other's path separator.
     model: str
-    # Where features come from: redis, memory or postgresql.
+    # Where features come from: redis or memory.
     store: str = "redis"
-    # How they are written in Redis: json, orjson or msgpack.
+    # How they are written in Redis: json, orjson, msgpack or float32.
     serializer: str = "json"
-    # XGBoost's interface: sklearn (as published) or inplace.
+    # XGBoost's interface: sklearn (as published) or inplace; of bench/systems/asgi, the library.
     predictor: str = "sklearn"
     # XGBoost itself: installed (in this Python's environment) or pinned (see releases.py).
     xgboost: str = "installed"
@@ -31,12 +31,10 @@ class Settings:
     # How a worker's threads reach Redis: shared (one pool, as published) or own (a connection each).
     redis_connections: str = "shared"
     redis_url: str = "redis://127.0.0.1:6379/0"
-    # libpq's connection string, for the store postgresql.
-    conninfo: str = ""
     # The generated flights that the store memory holds.
     rows: int = 1_000_000
     seed: int = 2022
-    # Of the tuned service; two workers for each core, unless a sweep of the machine says otherwise.
+    # Of the tuned service: two workers for each core.
     workers: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     threads: int = 2
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 
 from bench.record import RESULTS, keep
-from bench.report.pages import APART, page
+from bench.report.pages import PRINTED, page
 from cluster import ClusterError
-from speed import inside, queries, training_limit
+from speed import inside, queries
 
 # Each has OPTIONS, with their defaults and what is said of them, and `measure`, whose answer is recorded.
-KINDS = {"inside": inside, "queries": queries, "training-limit": training_limit}
+KINDS = {"inside": inside, "queries": queries}
 
 
 def _arguments() -> argparse.Namespace:
@@ -38,8 +38,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as nowhere:
         place = Path(nowhere) if getattr(given, "only", None) else RESULTS
         path = keep(place, given.kind, lambda: KINDS[given.kind].measure(given))
-        if (template := f"{given.kind}.md") in APART:
-            print("\n" + page(template, path.parent))
+        if given.kind in PRINTED:
+            print("\n" + page(given.kind, path.parent))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """Queries as people write them: features that SQL computes, and results that are used further.
 
-Each is a statement with a place for the call, and the call's features. In place of the call may stand the
-cheapest function of the same features. `TABLES` makes what they read of flights; the models are any two
-of its ten features, called small and large.
+Each is a statement of shapes.toml with a place for the call, and the call's features. In place of the call
+may stand the cheapest function of the same features. `TABLES` makes what they read of flights; the models are
+any two of its ten features, called small and large.
 """
 
+import re
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from data.columns import FEATURES
 
@@ -64,122 +68,25 @@ class Shape:
         return self.sql.format(p=call, q=call)
 
 
-def _sum(source: str, features: str = PLAIN) -> Shape:
-    return Shape(f"SELECT sum({{p}}) FROM {source}", features)
-
-
-def _rows(outputs: str, source: str = "events", features: str = PLAIN) -> Shape:
-    return Shape(f"SELECT {outputs} FROM {source}", features)
-
-
-JOIN = "events AS e JOIN products AS p USING (product)"
-FILTERED = f"SELECT count(*) FROM {JOIN} WHERE {{p}} > 5"
-SHAPES = {
-    "columns": _sum("events"),
-    "`coalesce`, `CASE`, a comparison as a number": _sum(
-        "events",
-        "coalesce(year, 0), CASE channel WHEN 'web' THEN 1 ELSE 2 END, (channel = 'web')::int,"
-        f" distance, {LAST}",
-    ),
-    "arithmetic": _sum(
-        "events", f"distance * 1.609, price / nullif(discount, 0), month + 1, year - 2000, {LAST}"
-    ),
-    "casts that can fail": _sum(
-        "events", f"year::int, price::smallint, code::int, price::numeric, {LAST}"
-    ),
-    "`ln`, `sqrt`": _sum("events", f"ln(distance + 1), sqrt(price), month, year, {LAST}"),
-    "`extract`, `date_part`, `age`": _sum(
-        "events",
-        "extract(year from at), extract(dow from at), date_part('year', age(born)),"
-        f" current_date - born, {LAST}",
-    ),
-    "join": _sum(JOIN, f"price - avg_price, sold, month, year, {LAST}"),
-    "left join": _sum(
-        "events AS e LEFT JOIN products AS p ON p.product = e.product AND sold > 400",
-        f"price - avg_price, sold, month, year, {LAST}",
-    ),
-    "join, in `WHERE`": Shape(FILTERED, f"price - avg_price, sold, month, year, {LAST}"),
-    "join, in `WHERE` of one table's columns": Shape(FILTERED),
-    "aggregates of a subquery": _sum(f"({GROUPED}) AS s", OF_GROUP),
-    "aggregates of the same query": _rows(
-        "customer, {p}", "events GROUP BY customer",
-        "count(*), avg(price), max(price) - min(price), sum(discount), 1, 1, 1, 1, 1, 1",
-    ),
-    "aggregates, in `HAVING`": _rows(
-        "customer", "events GROUP BY customer HAVING {p} > 5",
-        "count(*), avg(price), max(price) - min(price), sum(discount), 1, 1, 1, 1, 1, 1",
-    ),
-    "window functions of a subquery": _sum(
-        f"({LAGGED}) AS s", "price, before, mean, n, 1, 1, 1, 1, 1, 1"
-    ),
-    "window functions of the same query": _rows(
-        "id, {p}", "events WINDOW w AS (PARTITION BY customer ORDER BY id)",
-        f"price, lag(price) OVER w, avg(price) OVER w, row_number() OVER w, {LAST}",
-    ),
-    "`DISTINCT`": _sum(
-        f"(SELECT DISTINCT {PLAIN}, price / 2 AS half FROM events) AS s", f"half, {REST}"
-    ),
-    "correlated subquery": _sum(
-        "events AS e",
-        f"(SELECT avg_price * 2 FROM products AS p WHERE p.product = e.product), {REST}",
-    ),
-    "`jsonb_build_object`": _sum("events", f"jsonb_build_object({OBJECT})"),
-    "`to_jsonb` of a subquery": _sum(f"(SELECT {ROW} FROM events) AS s", "to_jsonb(s)"),
-    "row of a table": _sum("events AS e", "e"),
-    "row of a subquery": _sum(f"(SELECT {ROW} FROM events) AS s", "s"),
-    "`(predict_array(...))[1]`": Shape(
-        "SELECT sum(({p})[1]) FROM events", function="predict_array"
-    ),
-    "`(predict_contribs(...))[1]`": Shape(
-        "SELECT sum(({p})[1]) FROM events", function="predict_contribs"
-    ),
-    "`(predict_contribs(...))[1:2]`": Shape(
-        "SELECT count(({p})[1:2]) FROM events", function="predict_contribs"
-    ),
-    "`unnest(predict_contribs(...))` as output": Shape(
-        "SELECT id, unnest({p}) FROM events", function="predict_contribs"
-    ),
-    "`unnest(predict_contribs(...))` in `FROM`": Shape(
-        "SELECT count(c) FROM events, unnest({p}) AS c", function="predict_contribs",
-        reason="PostgreSQL calls a function in FROM for one row of the other table at a time, by parameters",
-    ),
-    "`explain_prediction` in `FROM`": Shape(
-        "SELECT count(x) FROM events AS e, {p} AS x WHERE id <= 2000", "e", "explain_prediction",
-        reason="the same",
-    ),
-    "`UNION ALL`": Shape(
-        "SELECT sum(v) FROM (SELECT {p} AS v FROM events UNION ALL SELECT avg_price FROM products) AS s"
-    ),
-    "`round(p::numeric, 1)`": _rows("id, round({p}::numeric, 1)"),
-    "`p * distance`": _rows("id, {p} * distance"),
-    "`greatest(p, 0)`": _rows("id, greatest({p}, 0)"),
-    "`coalesce(p, 0)`": _rows("id, coalesce({p}, 0)"),
-    "`p > 5` in an outer query": Shape(
-        "SELECT id FROM (SELECT id, {p} AS v FROM events) AS s WHERE v > 5"
-    ),
-    "two models": Shape("SELECT id, {p} - {q} FROM events", second=True),
-    "common table expression": Shape(
-        "WITH s AS MATERIALIZED (SELECT id, price / 2 AS half, {p} AS v FROM events)"
-        " SELECT sum(v + half) FROM s",
-        f"price / 3, {REST}",
-    ),
-    "window function over p": Shape(
-        "SELECT id, rank() OVER (PARTITION BY customer ORDER BY {p}) FROM events"
-    ),
-    "`avg(p) OVER`": _rows("id, avg({p}) OVER (PARTITION BY customer)"),
-    "`FILTER (WHERE p > 5)`": _rows("count(*) FILTER (WHERE {p} > 5)"),
-    "`array_agg(id ORDER BY p)`": _rows(
-        "customer, (array_agg(id ORDER BY {p} DESC))[1]", "events GROUP BY customer"
-    ),
-    "`ORDER BY p LIMIT 5`": Shape(
-        "SELECT id FROM events ORDER BY {p} DESC, id LIMIT 5", f"price / 2, {REST}"
-    ),
-    "`INSERT`": Shape("INSERT INTO results SELECT id, {p} FROM events", f"price / 2, {REST}"),
-    "`UPDATE`": Shape("UPDATE events SET price = {p} + 5 WHERE id <= 20000", f"price / 2, {REST}"),
-    "`CREATE TABLE AS`": Shape(
-        "CREATE TEMP TABLE made AS SELECT id, {p} AS v FROM events", f"price / 2, {REST}"
-    ),
+FRAGMENTS = {
+    "PLAIN": PLAIN, "REST": REST, "LAST": LAST, "ROW": ROW, "OBJECT": OBJECT, "GROUPED": GROUPED,
+    "LAGGED": LAGGED, "OF_GROUP": OF_GROUP, "JOIN": "events AS e JOIN products AS p USING (product)",
 }  # fmt: skip
+
+
+def _shape(known: dict[str, Any]) -> Shape:
+    def whole(text: Any) -> Any:
+        return (
+            re.sub("<([A-Z_]+)>", lambda found: FRAGMENTS[found[1]], text)
+            if text is not True
+            else text
+        )
+
+    return Shape(**{name: whole(value) for name, value in known.items()})
+
+
+_KNOWN = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text())
+SHAPES = {name: _shape(one) for name, one in _KNOWN.items()}
 
 
 # What a statement returns is not sent: it takes longer than many predictions.

@@ -1,10 +1,10 @@
--- From nothing to a first prediction. Run it beside your own model.ubj or model.json,
--- with the columns of your own table in place of the flights':
+-- From nothing to a first prediction. Run it in the folder of your model.ubj or model.json,
+-- with the columns of your table in place of the flights':
 --     psql -f quickstart.sql yourdatabase
 CREATE EXTENSION pgboost;
 
 -- psql reads the file on the client's machine, and sends it as text of base 64.
-\set model `base64 -w0 model.ubj`
+\set model `base64 < model.ubj | tr -d '\n'`
 SELECT load_model('flights', decode(:'model', 'base64'));
 -- A superuser, or a member of pg_read_server_files, may instead name a file of the server's:
 --     SELECT load_model('flights', pg_read_binary_file('/srv/models/model.ubj'));

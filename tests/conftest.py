@@ -6,16 +6,15 @@ an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from cluster import Cluster, start, stop
 from tests.connections import Connect, closed_after, running_since
+from tests.state import PORTS, STATE
 
-STATE = Path(__file__).resolve().parent.parent / ".test"
-PREFERRED_PORT = 54330
+PREFERRED_PORT = 54330 + PORTS
 # Room for eight parallel workers beside the server's own.
 SETTINGS = {"max_worker_processes": "16"}
 

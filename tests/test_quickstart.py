@@ -1,10 +1,12 @@
-"""What a newcomer copies works as it stands: the README's first SQL, sql/quickstart.sql, pgbench's."""
+"""What a newcomer copies works as it stands: sql/quickstart.sql, pgbench's queries, the README's Python."""
 
 import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+import xgboost
 
 from bench.generators import Load, pgbench
 from cluster import Cluster
@@ -19,7 +21,7 @@ DATABASE = "quickstart"
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model.ubj, as the README has its reader make one."""
+    """A folder with a model.ubj, as sql/quickstart.sql has its reader make one."""
     folder = tmp_path_factory.mktemp("model")
     trained(Recipe(ROWS, rounds=5), folder, "model")
     return folder
@@ -46,26 +48,11 @@ def psql(cluster: Cluster, folder: Path, statements: str) -> str:
     return done.stdout
 
 
-def readme_statements() -> str:
-    """The first block of SQL in the README."""
-    return re.search(r"^```sql\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)[1]
-
-
-def test_the_readme_reaches_a_prediction_in_four_statements(
-    flights: Cluster, model_folder: Path
-) -> None:
-    statements = readme_statements()
-    assert statements.count(";\n") == 4
-    created, version, *predictions = psql(flights, model_folder, statements).splitlines()
-    assert created == "CREATE EXTENSION"
-    assert version == "1"
-    by_row, by_columns = predictions[:5], predictions[5:]
-    assert by_row == by_columns
-    assert len({float(prediction) for prediction in by_row}) > 1
+QUICKSTART = (ROOT / "sql" / "quickstart.sql").read_text()
 
 
 def test_quickstart_sql_runs(flights: Cluster, model_folder: Path) -> None:
-    lines = psql(flights, model_folder, (ROOT / "sql" / "quickstart.sql").read_text()).splitlines()
+    lines = psql(flights, model_folder, QUICKSTART).splitlines()
     assert len(lines) == 2 + 5 + 5
     assert [row.rpartition("|")[2] for row in lines[-5:]] == lines[2:7]
 
@@ -75,12 +62,24 @@ def test_quickstart_sql_runs(flights: Cluster, model_folder: Path) -> None:
 def test_pgbench_runs_the_one_row_queries(
     flights: Cluster, model_folder: Path, script: str, protocol: str
 ) -> None:
-    psql(flights, model_folder, readme_statements())
+    psql(flights, model_folder, QUICKSTART)
     found = pgbench.run(flights, DATABASE, ROOT / "sql" / script, protocol, Load(1, 1, seed=0))
     assert found.requests_per_second > 0
 
 
 def test_the_one_row_query_predicts(flights: Cluster, model_folder: Path) -> None:
-    psql(flights, model_folder, readme_statements())
+    psql(flights, model_folder, QUICKSTART)
     (prediction,) = psql(flights, model_folder, (ROOT / "sql/predict.sql").read_text()).splitlines()
     assert 0 < float(prediction) < 200
+
+
+def test_the_readmes_python_runs(flights: Cluster) -> None:
+    """With a model of these names, and the database in place of the README's."""
+    (program,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    psql(flights, ROOT, "CREATE EXTENSION pgboost")
+    X = np.arange(200.0).reshape(100, 2)
+    model = xgboost.XGBClassifier(n_estimators=3).fit(X, X[:, 0] > 60)
+    assert program.count('"dbname=shop"') == 2
+    exec(program.replace("dbname=shop", flights.conninfo(DATABASE)), {"model": model, "X": X})
+    query = "SELECT name FROM pgboost_models WHERE deployed"
+    assert psql(flights, ROOT, query).split() == ["survival"]

@@ -17,9 +17,10 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import bin_directory, installed
+from tests.state import STATE
 
 SQL = Path(__file__).resolve().parent / "sql"
-WORK = SQL.parent.parent / ".test" / "regress"
+WORK = STATE / "regress"
 SETUP = "setup"
 NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
 # These show plans, in which a batch is a step of its own, or all settings.

@@ -2,8 +2,8 @@
 # Installs the Debian packages that the build lacks, and the Rust of rust-toolchain.toml; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
-# PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer,
-# SQLsmith, libfaketime, Valgrind and QEMU, and with "rungs" what the rungs of the ladder are built with, and run. The services that
+# PgBouncer, wrk and Chromium, and with "long" what the long tests run: PgBouncer,
+# SQLsmith, libfaketime, Valgrind and QEMU. The services that
 # come with them are never started. With a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -34,18 +34,6 @@ lacking_for_bench() {
     command -v wrk >/dev/null || echo wrk
     # The test of docs/benchmarks/index.html reads the page in it.
     command -v chromium >/dev/null || echo chromium
-    # For another PostgreSQL its own package would be needed; the comparison does without.
-    [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||
-        echo postgresql-plpython3-15
-}
-
-lacking_for_rungs() {
-    command -v redis-server >/dev/null || echo redis-server
-    command -v pgbouncer >/dev/null || echo pgbouncer
-    command -v protoc >/dev/null || echo protobuf-compiler
-    command -v grpc_cpp_plugin >/dev/null || echo protobuf-compiler-grpc
-    pkg-config --exists protobuf 2>/dev/null || echo libprotobuf-dev
-    pkg-config --exists grpc++ 2>/dev/null || echo libgrpc++-dev
 }
 
 lacking_for_long() {
@@ -107,7 +95,6 @@ mapfile -t packages < <(
     case "${1:-}" in
     bench) lacking_for_bench ;;
     long) lacking_for_long ;;
-    rungs) lacking_for_rungs ;;
     llvm-*) echo "$1" ;;
     esac
 )

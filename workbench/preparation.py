@@ -23,7 +23,7 @@ def start_cluster(
     teller: Teller, state: Path = STATE, preferred_port: int = PREFERRED_PORT
 ) -> Cluster:
     """Starts the PostgreSQL of a state directory: the demo's own, or another's."""
-    with teller.step("start a PostgreSQL cluster of its own"):
+    with teller.step("start a separate PostgreSQL cluster"):
         cluster, started = start(state, preferred_port)
         place = cluster.place
         say(f"{'started' if started else DONE + ': running'} on 127.0.0.1, port {place.port}")
@@ -42,7 +42,7 @@ def _installed_scripts() -> str:
 
 
 def create_extension(teller: Teller, cluster: Cluster, state: Path = STATE) -> psycopg.Connection:
-    """Makes the database and the extension in it; anew if another build is installed."""
+    """Makes the database and the extension in it; again if another build is installed."""
     record = state / "extension.sha256"
     with teller.step("CREATE DATABASE demo; CREATE EXTENSION pgboost"):
         cluster.create_database(DATABASE)
@@ -55,7 +55,7 @@ def create_extension(teller: Teller, cluster: Cluster, state: Path = STATE) -> p
             say(f"{DONE}: pgboost {known[0]}")
             return connection
         if known:
-            say("another build was installed since: creating the extension anew")
+            say("another build was installed since: creating the extension again")
             connection.execute("DROP EXTENSION pgboost CASCADE")
         connection.execute("CREATE EXTENSION pgboost")
         record.write_text(digest)

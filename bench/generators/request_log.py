@@ -133,19 +133,9 @@ def oha_requests(database: Path, rate: float) -> Requests:
     return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
 
 
-def caller_requests(log: Path) -> tuple[Requests, int]:
-    """From the caller's log, sorted by when they were due; and when its clock started, in ns since 1970."""
-    numbers = np.fromfile(log, dtype="<i8")
-    if len(numbers) % 3 != 1:
-        raise BadLog(f"{log.name} is cut off")
-    times = numbers[1:].reshape(-1, 3)
-    return times[times[:, 0].argsort()] / 1e9, int(numbers[0])
-
-
 READERS = {
     "oha": oha_requests,
     "pgbench": lambda path, _: pgbench_requests(path),
-    "caller": lambda path, _: caller_requests(path)[0],
 }
 
 

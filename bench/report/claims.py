@@ -1,12 +1,11 @@
 """What others claim and what we aimed for, beside what the committed results say of it.
 
 claims.toml and targets.toml have them; each names a function of finding.py that finds its figure. Where the
-results lack what it asks for, it was not run. A claim holds where the median reaches its bound, is weaker
-where the whole range is on its side of `none`, and else does not hold. A target, over all runs of one
-commit, is met or missed where the whole range is on one side of its bound.
+results lack what it asks for, it was not run. A verdict needs four measurements. A claim holds where the
+median reaches its bound, is weaker where the whole range is on its side of `none`, and else does not hold. A
+target is met or missed where the whole range is on one side of its bound.
 """
 
-import statistics
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from bench.report.finding import found_by
 from bench.results import Spread
 
 HERE = Path(__file__).parent
+ENOUGH = 4
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Claim:
     @property
     def verdict(self) -> str:
         """Of a claim."""
-        if self.ours is None:
-            return "not run"
+        if few := self.few:
+            return few
         sign = 1 if self.most is None else -1
         if sign * self.ours.median >= sign * self.bound:
             return "holds"
@@ -53,9 +53,17 @@ class Claim:
         return "weaker" if sign * worst > sign * self.none else "does not hold"
 
     @property
+    def few(self) -> str:
+        """Why there is no verdict; empty: there is one."""
+        if self.ours is None:
+            return "not run"
+        count = self.ours.count
+        return "" if count >= ENOUGH else "one run" if count <= 1 else f"{count} runs"
+
+    @property
     def noisy(self) -> bool:
         """Whether the range holds the bound."""
-        if self.ours is None:
+        if self.few:
             return False
         low, high = self.ours.smallest, self.ours.largest
         return low < self.bound <= high if self.most is None else low <= self.bound < high
@@ -63,8 +71,8 @@ class Claim:
     @property
     def reached(self) -> str:
         """The verdict of a target."""
-        if self.ours is None:
-            return "not measured"
+        if few := self.few:
+            return few
         return "within noise" if self.noisy else "met" if self.verdict == "holds" else "missed"
 
 
@@ -82,22 +90,5 @@ def judged(sources: Sources) -> list[dict[str, Any]]:
 
 
 def targets(sources: Sources, topology: str) -> list[Claim]:
-    """What was aimed for on one machine (`local`) or on three hosts (`split`), by that run alone."""
+    """What was aimed for on one machine (`local`) or on three hosts (`split`)."""
     return _read(sources, tomllib.loads((HERE / "targets.toml").read_text())[topology])
-
-
-def over_runs(sources: Sources) -> list[Claim]:
-    """The targets on one machine, over its runs of one commit: the median of medians, the widest range."""
-    runs = [targets(replace(sources, local=one), "local") for one in sources.runs]
-    return [
-        replace(same[0], ours=_pooled([one.ours for one in same if one.ours]))
-        for same in zip(*runs, strict=True)
-    ]
-
-
-def _pooled(spreads: Sequence[Spread]) -> Spread | None:
-    if not spreads:
-        return None
-    middle = statistics.median(one.median for one in spreads)
-    low, high = min(one.smallest for one in spreads), max(one.largest for one in spreads)
-    return Spread(middle, low, high)

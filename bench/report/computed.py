@@ -4,12 +4,10 @@
 - Steps, each the difference of two requests: `ping` goes there and back, `fetch` also finds the flight,
   `columns` also reads the ten features out of its row, which only PostgreSQL has as a step of its own, and
   `hot` also predicts. Of processor time, which a load generator on the same machine does not blur.
-- Rates: an entry holds one when each of its runs answered nearly all that was due; the latencies of one that
-  does not are those of a queue that grows.
+- Rates: an entry holds one when more than half of its runs answered nearly all that was due; the latencies
+  of one that does not are those of a queue that grows.
 - Distance: one client waits for each answer, so a prediction takes a round trip for each time that somebody
   waits for somebody else: the slope of the line, by least squares over the delays that were set.
-- Wins: every question in which the service's best entry beats one of PostgreSQL's main entries by a figure.
-  Figures of the same runs say much the same, so a question counts once; a win within the spread says so.
 """
 
 import statistics
@@ -20,14 +18,13 @@ from dataclasses import dataclass, replace
 from bench.report.measured import (
     AS_PUBLISHED,
     MAIN,
-    MORE_IS_BETTER,
     POSTGRES,
-    PYTHON,
     TREES,
     Asked,
     Entry,
     Measured,
     held,
+    turns,
     values,
 )
 from bench.results import Spread
@@ -45,17 +42,8 @@ STEPS: Mapping[str, str] = {
 }
 # What an entry has to have been asked; where it has no step `columns`, that counts to `hot`.
 NEEDED = {"ping", "fetch", "hot"}
-# A run whose p99 is so many times the median run's is told of in words.
-OUTLIER = 10
-# A figure of wins, how it is called and written, and whether it is of closed loops only.
-FIGURES = (
-    ("rate", "requests per second", "whole", True),
-    ("mean", "mean latency, ms", "three", False),
-    ("p99", "p99, ms", "three", False),
-    ("p99_9", "p99.9, ms", "three", False),
-    ("max", "slowest, ms", "three", False),
-    ("mb", "memory of the servers, MB", "whole", True),
-)
+# Runs of one cell whose p99 differ by more than this many times are told of in words.
+OUTLIER = 3
 
 
 def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int], Spread]:
@@ -70,21 +58,16 @@ def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int],
     }  # fmt: skip
 
 
-def control_clients(measured: Measured) -> list[int]:
-    """With how many clients predictions were held against either control."""
-    found = [against_control(measured, name) for name in CONTROLS]
-    return sorted({count for ratios in found for _, count in ratios})
-
-
 def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
-    """Microseconds of each step in each repetition; none where a needed one was not measured as often."""
+    """Microseconds of each step, in each repetition that all were measured in."""
     found = {name: cell for name in STEPS if (cell := measured.cell(entry, Asked(name)))}
-    if not found.keys() >= NEEDED or len({len(cell.runs) for cell in found.values()}) > 1:
+    us = {name: turns(cell, "us") for name, cell in found.items()}
+    common = [turn for turn in us.get("hot", {}) if all(turn in one for one in us.values())]
+    if not (us.keys() >= NEEDED and common):
         return {}
-    taken, before = {}, [0.0] * len(found["hot"].runs)
-    for name, cell in found.items():
-        now = values(cell, "us")
-        taken[name] = [a - b for a, b in zip(now, before, strict=True)]
+    taken, before = {}, dict.fromkeys(common, 0.0)
+    for name, now in us.items():
+        taken[name] = [now[turn] - before[turn] for turn in common]
         before = now
     return taken
 
@@ -118,15 +101,14 @@ class FixedRates:
         cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
         return [rate for rate, cell in cells.items() if cell and held(cell) == really]
 
-    def outliers(self) -> Iterator[tuple[Entry, int, int, int, float, float]]:
-        """Entry, rate, how many such runs of how many, and the worst one's p99 and slowest request."""
+    def outliers(self) -> Iterator[tuple[Entry, int, list[float], float]]:
+        """Entry, rate, sorted p99 of its runs, and the slowest request, where runs differ much."""
         for entry in self.entries:
             for rate in self.held(entry):
                 cell = self.measured.cell(entry, self.asked(rate))
-                p99 = values(cell, "p99")
-                count = sum(one > OUTLIER * sorted(p99)[len(p99) // 2] for one in p99)
-                if count:
-                    yield entry, rate, count, len(p99), max(p99), max(values(cell, "max"))
+                p99 = sorted(values(cell, "p99"))
+                if p99[-1] > OUTLIER * p99[0]:
+                    yield entry, rate, p99, max(values(cell, "max"))
 
 
 def fixed_rates(measured: Measured) -> FixedRates | None:
@@ -192,67 +174,3 @@ def growth(measured: Measured) -> list[Growth]:
             line = statistics.linear_regression(*zip(*middle, strict=True))
             found.append(Growth(entry, points, line.slope, line.intercept))
     return found
-
-
-@dataclass(frozen=True)
-class Win:
-    """One figure of the service's that is better than one of PostgreSQL's."""
-
-    asked: Asked
-    what: str
-    shown: str
-    service: Entry
-    database: Entry
-    theirs: Spread
-    ours: Spread
-    # Whether the two ranges do not touch.
-    clear: bool
-
-    @property
-    def question(self) -> tuple[Asked, Entry]:
-        """What is counted."""
-        return self.asked, self.database
-
-
-def _best(
-    measured: Measured, asked: Asked, figure: str, database: Entry
-) -> tuple[Entry, Spread] | None:
-    """The service's, among those that are asked as PostgreSQL's entry is."""
-    sign = -1 if figure in MORE_IS_BETTER else 1
-    found = [
-        (one, spread)
-        for one in measured.entries
-        if (one.side, one.program) == (PYTHON, database.program)
-        if (spread := measured.spread(one, asked, figure)) and held(measured.cell(one, asked))
-    ]
-    return min(found, key=lambda pair: sign * pair[1].median, default=None)
-
-
-def _wins(measured: Measured, asked: Asked, database: Entry) -> Iterator[Win]:
-    lost = not held(measured.cell(database, asked))
-    known = (("rate", "holds the rate", "whole", False),) if lost else FIGURES
-    for figure, what, shown, closed in known:
-        best = _best(measured, asked, figure, database)
-        ours = measured.spread(database, asked, figure)
-        if not (ours and best) or (closed and asked.rate):
-            continue
-        service, theirs = best
-        more = figure in MORE_IS_BETTER
-        clear = theirs.smallest > ours.largest if more else theirs.largest < ours.smallest
-        if lost or (theirs.median != ours.median and (theirs.median > ours.median) == more):
-            yield Win(asked, what, shown, service, database, theirs, ours, lost or clear)
-
-
-def wins(measured: Measured) -> tuple[list[Win], int]:
-    """All of them, and how many questions: what was asked of both, for each entry of PostgreSQL's."""
-    ours = [one for one in MAIN if one.side == POSTGRES]
-    questions = [
-        (asked, database)
-        for asked in measured.asked_for(ours, delay_ms=None)
-        for database in ours
-        if (cell := measured.cell(database, asked))
-        # What asks for no prediction is a control.
-        and cell.predictions_per_request
-        and _best(measured, asked, "rate", database)
-    ]
-    return [win for question in questions for win in _wins(measured, *question)], len(questions)

@@ -3,14 +3,13 @@
 import statistics
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from bench.report import claims, computed, measured
+from bench.report import claims, computed, explanations, finding, grid, measured, queries, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources
+from bench.report.files import Sources, newest
 from bench.report.measured import Lacking, Measured, better, values
-from bench.results import cores
 
 NOT_MEASURED = "(not measured)"
 
@@ -41,9 +40,6 @@ def named(of: Measured) -> dict[str, Callable[..., Any]]:
         "has": lambda name: any(cell.name == name and cell.runs for cell in of.result.cells),
         "rate": _said("whole", lambda name: median(name, "rate")),
         "us": _said("tenths", lambda name: median(name, "us")),
-        "us_of": _said("tenths", lambda part, name: median(name, f"us of {part}")),
-        "us_prediction": _said("tenths", lambda name: median(name, "us per prediction")),
-        "cores": _said("tenths", lambda rate, name: rate / 1e6 * median(name, "us per prediction")),
         "ms": _said("three", lambda name, figure="mean": median(name, figure)),
         "times": _said("times", times),
     }
@@ -52,16 +48,41 @@ def named(of: Measured) -> dict[str, Callable[..., Any]]:
 def of_comparison(sources: Sources) -> dict[str, Any]:
     """All that a page of the comparison may show."""
     local = sources.local
-    won, questions = computed.wins(local)
+
+    def against(name: str, figure: str = "rate", memory: bool = False) -> float:
+        return finding.against_rival(sources, name, figure, memory).median
+
     return {
-        **named(local), "local": local, "split": sources.split, "runs": sources.runs,
-        "elsewhere": sources.elsewhere, "wins": won, "questions": questions,
-        "kept": [(one, claims.targets(replace(sources, local=one), "local")) for one in sources.kept],
-        "goals": claims.over_runs(sources), "split_goals": claims.targets(sources, "split"),
-        "documents": claims.judged(sources),
-        # What a later sweep has found, this run did not know.
-        "sweep": sources.other("sweep", local.result.started), "table_size": sources.other("table-size"),
+        **named(local), "local": local, "split": sources.split,
+        "against_rival": _said("times", against),
+        "elsewhere": sources.elsewhere, "kept": sources.kept,
+        "goals": claims.targets(sources, "local"), "split_goals": claims.targets(sources, "split"),
+        "documents": claims.judged(sources), "ENOUGH": claims.ENOUGH,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
-        "e": measured, "computed": computed, "Asked": measured.Asked, "cores_of": cores,
+        "starved": [cell for cell in local.result.cells if cell.starved],
+        "e": measured, "computed": computed, "Asked": measured.Asked,
         "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip
+
+
+def of_ways(sources: Sources) -> dict[str, Any]:
+    """Other ways to serve a model: what was recorded of them on this machine."""
+    made = {"ladder": ways.ladder, "serving": ways.serving, "fresh": ways.fresh}
+    files = {kind: sources.other(kind) for kind in made}
+    return {
+        kind: make(path.parent) if (path := files[kind]) else None for kind, make in made.items()
+    }
+
+
+def of_engine(sources: Sources) -> dict[str, Any]:
+    """The engine alone: the newest record of each kind, which its part of the page names with its machine."""
+
+    def newest_of(file: str, given: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        run = newest(sources.directory, file)
+        return given(run) | {"name": run.name} if run else {}
+
+    return {
+        "grid": newest_of("grid.jsonl", grid.given),
+        "explained": newest_of(explanations.FILE, explanations.given),
+        "queries": newest_of(queries.FILE, queries.given),
+    }

@@ -1,29 +1,29 @@
 """Which files the report is made from.
 
-Of the runs on one machine the newest whole one of the workload `full`: a directory may also hold some cells
-that were measured alone, which are not a comparison. Of the runs on three hosts the newest whose delays
-show how latency grows; and the newest of each other kind of file.
+Of the runs on one machine all whole ones of the workload `full` of one commit, the newest run's, pooled into
+one: a directory may also hold some cells that were measured alone, which are not a comparison. Of the runs on
+three hosts the newest whose delays show how latency grows; and the newest of each other kind of file of the
+same machine.
 """
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bench.report.computed import growth
 from bench.report.measured import (
     ONE_THREAD,
     PREPARED,
     SIMPLE,
-    TUNED,
     Asked,
     Lacking,
     Measured,
+    pooled,
 )
 from bench.results import SCHEMA, BadResult, parse
 
 # The entries whose hot cell the pages' first sentences stand on.
-ESSENTIAL = (SIMPLE, PREPARED, ONE_THREAD, TUNED)
+ESSENTIAL = (SIMPLE, PREPARED, ONE_THREAD)
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,23 @@ class Sources:
     kept: list[Measured]
     # the newest whole run of each other machine and topology;
     elsewhere: list[Measured]
-    # and every run there is, that of the pages first, then the newest.
+    # and every run there is, the newest first.
     all: list[Measured]
 
     @property
-    def runs(self) -> list[Measured]:
-        """The ones of the same commit, which are pooled."""
-        return [one for one in self.kept if one.result.commit == self.local.result.commit]
+    def place(self) -> tuple[str, ...]:
+        """The machine."""
+        return _place(self.local)[:2]
 
-    def other(self, kind: str, until: str = "9") -> dict[str, Any] | None:
-        """The newest KIND.json of this machine up to a day, without a network between hosts; or None."""
+    def other(self, kind: str) -> Path | None:
+        """The newest KIND.json of this machine, without a network between hosts; or None."""
         machine = self.local.result.machine
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
             value = json.loads(path.read_text())
             known = value.get("machine", machine)
             same = all(known.get(fact) == machine.get(fact) for fact in ("processor", "cores"))
-            in_time = _dated(path)[:10] <= until[:10]
-            if same and in_time and value.get("topology", "local") == "local":
-                return value
+            if same and value.get("topology", "local") == "local":
+                return path
         return None
 
 
@@ -106,7 +105,13 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     whole = [one for one in full if not _lacks(one)]
     if not whole:
         raise Lacking(f"{full[0].name} lacks {_lacks(full[0])}")
-    first = whole[0]
+    first = pooled(
+        [
+            one
+            for one in whole
+            if (one.result.commit, _place(one)) == (whole[0].result.commit, _place(whole[0]))
+        ]
+    )
     split = next(
         (one for one in found if one.result.topology.name == "split" and growth(one)), None
     )
@@ -116,5 +121,5 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
         directory, first, split,
         kept=[one for one in whole if _place(one) == _place(first)],
         elsewhere=[one for place, one in rest.items() if place not in shown],
-        all=[first, *(one for one in found if one is not first)],
+        all=found,
     )  # fmt: skip

@@ -6,15 +6,15 @@ the median of nothing.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import StatisticsError
 from typing import Any
 
-from bench.report import computed, fresh, inside, rungs, serving
-from bench.report.files import Sources, newest
+from bench.report import computed, inside, ways
+from bench.report.files import Sources
 from bench.report.measured import (
-    PYTHON,
     Asked,
     Entry,
     Lacking,
@@ -43,16 +43,20 @@ def _entry(name: str) -> Entry:
     return entry(*name.split("/"))
 
 
-def _same(value: float) -> Spread:
-    return Spread(value, value, value)
+# What is counted and not measured needs no repetition.
+EXACT = 1_000
 
 
-def _run(sources: Sources, file: str) -> Path:
-    """The newest run of a measurement of its own."""
-    run = newest(sources.directory, file)
-    if run is None:
-        raise Lacking(file)
-    return run
+def _exact(value: float) -> Spread:
+    return Spread(value, value, value, EXACT)
+
+
+def _file(sources: Sources, kind: str) -> Path:
+    """The newest run of a measurement of its own, on the machine of the comparison."""
+    path = sources.other(kind)
+    if path is None:
+        raise Lacking(kind)
+    return path.parent
 
 
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
@@ -60,13 +64,18 @@ def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spr
     return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
 
 
-def against_best_service(sources: Sources, above: str, figure: str = "rate") -> Spread:
-    """The same against the entry of the service that answers most of what the cell was asked."""
+def against_rival(
+    sources: Sources, above: str, figure: str = "rate", memory: bool = False
+) -> Spread:
+    """The same against the cell's rival: see measured.py."""
     measured, cell = _cell(sources, above)
     asked = Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
-    cells = [measured.cell(one, asked) for one in measured.entries if one.side == PYTHON]
-    found = {one.requests_per_second.median: one for one in cells if one}
-    return better(cell, found[max(found, default=0)], figure)
+    rival = measured.rival(asked, memory)
+    # Who is best where all are asked has to be asked here, too: a weaker one says little.
+    best = measured.rival(replace(Asked(), delay_ms=cell.delay_ms), memory)
+    if rival is None or (best and not measured.cell(best, asked)):
+        raise Lacking(f"the best service was not asked what {above} was")
+    return better(cell, measured.cell(rival, asked), figure)
 
 
 def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
@@ -76,7 +85,8 @@ def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
     trip = computed.round_trip_ms(sources.split, delay_ms)
     latency = dict(one.points)[trip]
     away = one.round_trips * trip
-    return Spread(away / latency.median, away / latency.largest, away / latency.smallest)
+    shares = (away / one for one in (latency.median, latency.largest, latency.smallest))
+    return Spread(*shares, latency.count)
 
 
 def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
@@ -106,12 +116,6 @@ def step(sources: Sources, name: str, request: str) -> Spread:
     return Spread.of([one / sum(together) for one, together in taken])
 
 
-def all_but(sources: Sources, name: str, request: str) -> Spread:
-    """What all other steps take."""
-    taken = step(sources, name, request)
-    return Spread(1 - taken.median, 1 - taken.largest, 1 - taken.smallest)
-
-
 def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
     """What a part of the server takes of its memory."""
     _, cell = _cell(sources, name)
@@ -121,7 +125,7 @@ def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
 def serving_memory(sources: Sources, name: str, part: str) -> Spread | None:
     """A part of the service against the private memory of as many connections as it has clients."""
     _, cell = _cell(sources, name)
-    found = inside.read(_run(sources, series.FILE))
+    found = inside.read(_file(sources, "inside"))
     private = found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
     return private and quotient(Spread.of(values(cell, f"mb of {part}")), private)
 
@@ -134,8 +138,10 @@ def trained(sources: Sources, above: str, below: str) -> Spread:
 
 def largest_table(sources: Sources, above: str, below: str) -> Spread:
     """How many times the rows one way trains on within the memory that both may have."""
-    found = (sources.other("training-limit") or {})["largest_rows"]
-    return _same(found[above] / found[below])
+    path = _file(sources, "training-limit") / "training-limit.json"
+    found = json.loads(path.read_text())["largest_rows"]
+    ratio_ = found[above] / found[below]
+    return Spread(ratio_, ratio_, ratio_, 1)
 
 
 def loading_seconds(sources: Sources, beginning: str, rows: int) -> Spread:
@@ -149,89 +155,33 @@ def loaded(sources: Sources, above: str, beginning: str) -> Spread:
     """How many times faster the first way loads as many rows than those that begin so."""
     own = [one for one in sources.local.result.loading if one.what == above]
     other = [one for one in sources.local.result.loading if one.what.startswith(beginning)]
-    return Spread.of([b.seconds / a.seconds for a in own for b in other if a.rows == b.rows])
+    found = [b.seconds / a.seconds for a in own for b in other if a.rows == b.rows]
+    return replace(Spread.of(found), count=len(own))
 
 
 def answers(sources: Sources) -> Spread:
     """How many were compared."""
-    return _same(sum(sum(one.compared.values()) for one in sources.local.result.checked))
-
-
-def _builds(sources: Sources, kind: str) -> dict[str, Any]:
-    file = f"{kind}.json"
-    return json.loads((_run(sources, file) / file).read_text())
-
-
-def changed(
-    sources: Sources,
-    kind: str,
-    query: str,
-    figure: str,
-    builds: Sequence[str] = ("plain", "optimised"),
-) -> Spread:
-    """The change of a figure from one build to another, within each round, as KIND.json has them."""
-    runs = {cell["name"]: cell["runs"] for cell in _builds(sources, kind)["cells"]}[query]
-
-    def read(run: dict[str, Any]) -> float:
-        return run[figure] if figure in run else run["latency_ms"][figure]
-
-    before, after = builds
-    pairs = zip(runs[after], runs[before], strict=True)
-    return Spread.of([read(a) / read(b) - 1 for a, b in pairs])
-
-
-def profiled_rows(sources: Sources) -> Spread:
-    """How many predictions of the two builds were compared."""
-    return _same(_builds(sources, "pgo")["plan"]["rows"])
-
-
-def rung_us(sources: Sources, rung: str, verb: str) -> Spread | None:
-    """What a prediction takes by a rung of the ladder, in µs."""
-    return rungs.read(_run(sources, rungs.FILE)).spread("titanic", rung, verb)
-
-
-def rung_share(sources: Sources, rung: str) -> Spread:
-    """What everything but predicting takes of a rung's time for a raw row."""
-    of = rungs.read(_run(sources, rungs.FILE))
-    raw, features, echo = (of.values("titanic", rung, verb) for verb in ("raw", "features", "echo"))
-    return Spread.of([1 - (f - e) / r for r, f, e in zip(raw, features, echo, strict=True)])
-
-
-def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread | None:
-    """How many times better one service is than another."""
-    return serving.read(_run(sources, serving.FILE)).times(above, below, verb, figure)
-
-
-def lead(sources: Sources, above: str, below: str, more: str, less: str) -> Spread | None:
-    """What is left of one service's lead over another in throughput with more work for each request."""
-    found = [served(sources, above, below, verb, "rate") for verb in (more, less)]
-    return quotient(*found) if all(found) else None
+    return _exact(sum(sum(one.compared.values()) for one in sources.local.result.checked))
 
 
 def fresh_ratio(
     sources: Sources, above: list[Any], below: list[Any], figure: str, less: float = 0
 ) -> Spread | None:
     """How many times a latency of a store is another's; each a store, rows held and updates a second."""
-    found = fresh.read(_run(sources, fresh.FILE))
+    found = ways.fresh(_file(sources, "fresh"))
     runs = [found.one(*one) for one in (above, below)]
     if not all(runs):
         return None
     first, second = (one["latency_ms"][figure] for one in runs)
-    return _same(first / second - less)
-
-
-def pushed(sources: Sources, above: str, below: str) -> Spread:
-    """The change from one to another of the document's own benchmarks, by their means."""
-    found = fresh.read(_run(sources, fresh.FILE)).run["push"]
-    return _same(found[above]["ns/op"] / found[below]["ns/op"] - 1)
+    value = first / second - less
+    return Spread(value, value, value, 1)
 
 
 FUNCTIONS: dict[str, Callable[..., Spread | None]] = {
     one.__name__: one
     for one in (
-        times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
-        serving_memory, trained, largest_table, loading_seconds, loaded, answers, changed, profiled_rows,
-        rung_us, rung_share, served, lead, fresh_ratio, pushed,
+        times, against_rival, waiting, of_best, lowest_of_control, step, memory_of_part, serving_memory,
+        trained, largest_table, loading_seconds, loaded, answers, fresh_ratio,
     )
 }  # fmt: skip
 

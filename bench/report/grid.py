@@ -65,9 +65,13 @@ def given(run: Path) -> dict[str, Any]:
     sides, other_sides = ({side for _, _, side in found} for found in (cells, others))
     peers = sorted((one for one in sides if one.startswith("xgboost")), key=_place, reverse=True)
     alone = run / "single_row.json"
+    # Models that an earlier run had and this one has not, with the cells that were slower there.
+    earlier = [_read(path)[1] for path in run.parent.glob("*/grid.jsonl") if path.parent != run]
+    missing = sorted({name for one in earlier for name in one} - models.keys(), key=order)
     return {
         "machine": json.loads((run / "machine.json").read_text()),
-        "cells": cells, "models": models, "names": sorted(models, key=order), "peers": peers,
+        "missing": missing, "cells": cells, "models": models, "peers": peers,
+        "names": sorted(models, key=order),
         "kernels": [one for one in KERNELS if one in sides], "ROWS": ROWS, "others": others,
         "headlines": [one for one in HEADLINES if one in models],
         "releases": [*dict.fromkeys(peer.removesuffix(KEPT).split()[1] for peer in peers)],

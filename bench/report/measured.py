@@ -1,29 +1,29 @@
 """A result as the report asks of it: cells by entry and by what was asked, figures by name, ratios of cells.
 
 An entry is a system in one of its variants, named and drawn as its system.toml says; one that no folder
-describes any more is named as the harness named it. The ratio of two cells is taken within each repetition,
-in which both were measured minutes apart, and the median of those is given with the smallest and the largest:
-it may differ in its last digit from the quotient of the medians. Where one cell was measured less often than
-the other, that quotient is taken, with the widest range.
+describes any more is named as the harness named it. The ratio of two cells is taken within each repetition of
+each run, in which both were measured minutes apart, and the median of those is given with the smallest and
+the largest: it may differ in its last digit from the quotient of the medians. Where two cells have no
+repetition in common, that quotient is taken, with the widest range.
+
+The rival of a cell is computed: the service without this project's engine that answered most of what the cell
+was asked, of those whose features are in a store that others can write, or of those that hold a copy of all.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 from bench.results import LATENCIES, CellResult, Result, Run, Spread
-from bench.systems.description import SIDES, described
+from bench.systems.description import GROUPS, SIDES, described
 
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
 CLIENTS = 20
-# What marks a cell in which a server did not have all of its cores in some run,
-STARVED = " †"
-# and one whose runs differ by more than this many times in requests per second.
-UNSTEADY = " ‡"
-MAX_STEADY = 1.25
 POSTGRES, PYTHON = SIDES
 # The variants that load generators ask.
 GENERATED = ("simple", "prepared", "http")
@@ -41,10 +41,12 @@ class Entry:
     variant: str
     label: str
     side: str
-    colour: str = "#777777"
-    marker: str = "o"
-    line: str = "-"
+    # One of GROUPS of bench/systems/description.py.
+    group: str
     what: str = ""
+    # Whether it predicts by this project's engine, and whether it holds a copy of all features in its memory.
+    engine: bool = False
+    memory: bool = False
 
     @property
     def program(self) -> bool:
@@ -53,23 +55,32 @@ class Entry:
 
 
 _KNOWN = {
-    (of.name, name): Entry(of.name, name, one.label, of.side, one.colour, one.marker, one.line, of.what)
+    (of.name, name): Entry(
+        of.name, name, one.label, of.side, GROUPS[of.side][of.other], of.what,
+        of.side == POSTGRES or of.engine, of.options.get("store") == "memory",
+    )
     for of in described().values()
     for name, one in of.variants.items()
 }  # fmt: skip
+_RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text())
+for _name, _one in _RETIRED.items():
+    _group = GROUPS[_one["side"]][_one.pop("group")]
+    _KNOWN[(*_name.split("/"),)] = Entry(*_name.split("/"), **_one, group=_group)
 ALL = (*_KNOWN.values(),)
 # The entries that the comparison is about.
-MAIN = tuple(one for one in ALL if described()[one.system].main)
+MAIN = tuple(one for one in ALL if one.system in described() and described()[one.system].main)
 
 
 def entry(system: str, variant: str) -> Entry:
     """The entry of that system and variant."""
     side = POSTGRES if system.startswith(POSTGRES) else PYTHON
-    return _KNOWN.get((system, variant), Entry(system, variant, f"{system} ({variant})", side))
+    return _KNOWN.get(
+        (system, variant), Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1])
+    )
 
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")
-TUNED, ONE_THREAD = entry("python_tuned", "http"), entry("python_published_one_thread", "http")
+ONE_THREAD = entry("python_published_one_thread", "http")
 # The service of 2022 as it was is for the record.
 AS_PUBLISHED = entry("python_published", "http")
 
@@ -132,26 +143,51 @@ def values(cell: CellResult, figure: str) -> list[float]:
 
 def quotient(a: Spread, b: Spread) -> Spread:
     """Of figures that are no pairs: with the widest range."""
-    return Spread(a.median / b.median, a.smallest / b.largest, a.largest / b.smallest)
+    return Spread(
+        a.median / b.median, a.smallest / b.largest, a.largest / b.smallest, min(a.count, b.count)
+    )
+
+
+def turns(cell: CellResult, figure: str) -> dict[str, float]:
+    """A figure by the run and the repetition, which the log's name ends with; of a repeated one the last."""
+    names = (re.sub(r"[^/]*-", "", run.log) for run in cell.runs)
+    return dict(zip(names, values(cell, figure), strict=True))
 
 
 def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
     """How many times the first cell's figure is the second's."""
-    over, under = values(above, figure), values(below, figure)
-    if len(over) == len(under):
-        return Spread.of([a / b for a, b in zip(over, under, strict=True)])
-    return quotient(Spread.of(over), Spread.of(under))
+    over, under = turns(above, figure), turns(below, figure)
+    if found := [value / under[turn] for turn, value in over.items() if turn in under]:
+        return Spread.of(found)
+    return quotient(Spread.of([*over.values()]), Spread.of([*under.values()]))
 
 
 def better(above: CellResult, below: CellResult, figure: str) -> Spread:
     """How many times better the first cell is."""
     found = ratio(above, below, figure)
-    return found if figure in MORE_IS_BETTER else quotient(Spread(1, 1, 1), found)
+    return found if figure in MORE_IS_BETTER else quotient(Spread(1, 1, 1, found.count), found)
 
 
 def held(cell: CellResult) -> bool:
-    """Whether each run answered nearly all that was due, as a closed loop always does."""
-    return all(run.open_loop is None or run.open_loop.kept_up for run in cell.runs)
+    """Whether more than half of the runs answered nearly all that was due, as a closed loop always does."""
+    kept_up = [run.open_loop is None or run.open_loop.kept_up for run in cell.runs]
+    return 2 * sum(kept_up) > len(kept_up)
+
+
+def pooled(runs: Sequence["Measured"]) -> "Measured":
+    """Several results as one, the first one's name and facts with all runs of each cell."""
+    cells: dict[str, CellResult] = {}
+    for one in runs:
+        for cell in one.result.cells:
+            found = [replace(run, log=f"{one.name}/{run.log}") for run in cell.runs]
+            before = cells.get(cell.name)
+            # A reason stands where no run of any result has a figure.
+            first = before if before and before.runs else cell
+            cells[cell.name] = replace(first, runs=[*(before.runs if before else ()), *found])
+    loading = [load for one in runs for load in one.result.loading]
+    training = [way for one in runs for way in one.result.training]
+    result = replace(runs[0].result, cells=[*cells.values()], loading=loading, training=training)
+    return Measured(result, runs[0].name, tuple(one.name for one in runs))
 
 
 @dataclass(frozen=True)
@@ -161,6 +197,8 @@ class Measured:
     result: Result
     # The file's directory in bench/results/.
     name: str
+    # Those of all results that were pooled.
+    names: tuple[str, ...] = ()
 
     @cached_property
     def _cells(self) -> dict[tuple[Entry, Asked], CellResult]:
@@ -204,14 +242,21 @@ class Measured:
         cells = self.cell(above, asked), self.cell(below, against or asked)
         return ratio(*cells, figure) if all(cells) else None
 
-    def mark(self, of: Entry, asked: Asked) -> str:
-        """What follows a figure of a cell in which some run was not like the others."""
+    def rival(self, asked: Asked, memory: bool = False, program: bool = False) -> Entry | None:
+        """The service without this project's engine that answers most: from a store, or from its memory."""
+        found = {
+            one: cell.requests_per_second.median
+            for one in self.entries
+            if (one.side, one.engine, one.memory, one.program) == (PYTHON, False, memory, program)
+            if (cell := self.cell(one, asked)) and held(cell)
+        }
+        return max(found, key=found.get, default=None)
+
+    def share_held(self, of: Entry, asked: Asked) -> tuple[int, int]:
+        """In how many of its runs at a rate an entry held it."""
         cell = self.cell(of, asked)
-        if not cell:
-            return ""
-        rate = Spread.of(values(cell, "rate"))
-        unsteady = rate.largest > MAX_STEADY * rate.smallest
-        return (STARVED if cell.starved else "") + (UNSTEADY if unsteady else "")
+        runs = [run for run in cell.runs if run.open_loop] if cell else []
+        return sum(run.open_loop.kept_up for run in runs), len(runs)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -230,31 +275,6 @@ class Measured:
         found = self.asked_for(request=request, trees=trees, rate=None, delay_ms=None)
         return sorted(asked.clients for asked in found)
 
-    def requests(self) -> list[str]:
-        """What was asked in closed loops, in the order of the file."""
-        return [*dict.fromkeys(one.request for one in self.asked_for(rate=None, delay_ms=None))]
-
-    def batch_clients(self) -> int | None:
-        """With how many clients batches are compared: five, where that was asked."""
-        found = self.clients("batch")
-        return 5 if 5 in found else next(iter(found), None)
-
-    def further_models(self) -> tuple[int, list[int]] | None:
-        """The models' numbers of trees, and the clients with which all were asked; None: one model."""
-        asked = self.asked_for(request="hot", rate=None, delay_ms=None)
-        found = [one for one in asked if one.trees != TREES]
-        if not found:
-            return None
-        clients = found[0].clients
-        return clients, sorted({one.trees for one in found if one.clients == clients})
-
-    def parts(self, of: Entry, asked: Asked) -> dict[str, Spread]:
-        """The memory of each part of the server, in megabytes."""
-        cell = self.cell(of, asked)
-        return {
-            name: Spread.of(values(cell, f"mb of {name}")) for name in cell.runs[0].server_parts
-        }
-
     def trainings(self) -> list[Trained]:
         """Every way to train, the figures of the same way put together."""
         found: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
@@ -265,9 +285,3 @@ class Measured:
             Trained(*way, *(Spread.of([*column]) for column in zip(*figures, strict=True)))
             for way, figures in found.items()
         ]
-
-    @property
-    def minutes(self) -> float:
-        """How long the whole run took."""
-        began, ended = map(datetime.fromisoformat, (self.result.started, self.result.finished))
-        return (ended - began).total_seconds() / 60

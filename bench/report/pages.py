@@ -13,11 +13,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import explanations, formats, fresh, grid, inside, queries, rungs, serving
-from bench.report.context import of_comparison
+from bench.report import formats, inside, queries
+from bench.report.context import of_comparison, of_engine, of_ways
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
-from bench.report.pictures import described, svg
+from bench.report.pictures import PICTURES, svg
 from bench.report.web import script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,22 +27,21 @@ SUFFIX = ".j2"
 SCRIPT = "results.js"
 # The page, relative to the repository, and the templates of its parts.
 PARTS = {
-    "README.md": ("part-of-readme.md", "inside-part.md"),
+    "README.md": ("part-of-readme.md",),
+    "docs/predicting.md": ("inside-part.md",),
     "python_baseline/README.md": ("part-of-service.md",),
-    "docs/formats.md": ("part-of-formats.md",),
+    "docs/benchmarks/formats.md": ("part-of-formats.md",),
 }
-# Templates of a measurement of their own: the file that a run of it leaves, and what it gives them.
+# Templates of a measurement of its own: its kind, and what its directory gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
-    "engine.md": ("grid.jsonl", grid.given),
-    "explanations.md": (explanations.FILE, explanations.given),
-    "inside.md": ("inside.json", inside.given),
-    "ladder.md": (rungs.FILE, rungs.given),
-    "serving.md": (serving.FILE, serving.given),
-    "fresh.md": (fresh.FILE, fresh.given),
-    "queries.md": (queries.FILE, queries.given),
-    "inside-part.md": ("inside.json", inside.given),
+    "inside.md": ("inside", inside.given),
+    "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
 }
+# What other pages are given; the rest are the comparison's.
+GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {"ways.md": of_ways, "engine.md": of_engine}
+# Parts of pages that a program prints after it has measured.
+PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries", queries.given)}
 # A part, by what its mark says to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
@@ -71,10 +70,22 @@ def _environment(templates: Path) -> Environment:
     return environment
 
 
-def page(template: str, run: Path) -> str:
-    """A page of a measurement of its own, from a run's directory."""
-    given = APART[template][1](run) | {"name": run.name}
-    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given)
+def page(kind: str, run: Path) -> str:
+    """The page, or the part of one, of a measurement of its own, from a run's directory."""
+    template, given = PRINTED[kind]
+    return (
+        _environment(TEMPLATES)
+        .get_template(template + SUFFIX)
+        .render(given(run) | {"name": run.name})
+    )
+
+
+def _run(sources: Sources, kind: str) -> Path | None:
+    """Of a kind that names its machine the newest of the comparison's; of others the newest."""
+    if "." in kind:
+        return newest(sources.directory, kind)
+    path = sources.other(kind)
+    return path and path.parent
 
 
 def _names(sources: Sources | None, template: str) -> list[str]:
@@ -82,9 +93,9 @@ def _names(sources: Sources | None, template: str) -> list[str]:
     if sources is None:
         return []
     if template in APART:
-        run = newest(sources.directory, APART[template][0])
+        run = _run(sources, APART[template][0])
         return [str(run.relative_to(sources.directory))] if run else []
-    return [one.name for one in (sources.local, sources.split) if one]
+    return [*sources.local.names, *([sources.split.name] if sources.split else [])]
 
 
 class _Maker:
@@ -97,12 +108,11 @@ class _Maker:
 
     def _picture(self, name: str) -> str:
         """What shows a picture; nothing where the results have nothing for it."""
-        shows = described(name)
-        if shows is None:
+        if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
         if drawn := svg(name, self._sources):
             self.pictures[PAGES / f"{name}.svg"] = drawn
-        return f"![{shows}]({name}.svg)" if drawn else ""
+        return f"![{PICTURES[name][1]}]({name}.svg)" if drawn else ""
 
     def filled(self, template: str) -> str:
         """Its text; an empty one where there is no run."""
@@ -110,7 +120,9 @@ class _Maker:
         if not names:
             return ""
         given = self._comparison
-        if template in APART:
+        if template in GIVEN:
+            given = given | GIVEN[template](self._sources)
+        elif template in APART:
             given = APART[template][1](self._sources.directory / names[0])
         try:
             found = self._environment.get_template(template + SUFFIX)

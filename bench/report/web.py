@@ -1,7 +1,7 @@
 """The data of the page to look at: results.js beside docs/benchmarks/index.html.
 
-A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, that
-of the pages first, a cell per line: each figure as its median, the smallest and the largest.
+A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, and
+first the pooled ones of the pages, a cell per line: each figure as its median, the smallest and the largest.
 """
 
 import contextlib
@@ -9,10 +9,10 @@ import json
 from typing import Any
 
 from bench.report.figures import readable
-from bench.report.files import Sources, newest
+from bench.report.files import Sources
 from bench.report.measured import Measured, entry, held, values
-from bench.report.pictures import APART
 from bench.results import LATENCIES, CellResult, Spread
+from bench.systems.description import GROUPS
 
 # As many digits as the tables may have; more would be noise and bytes.
 DIGITS = 7
@@ -26,7 +26,8 @@ def _short(value: float) -> float:
 
 
 def _numbers(cell: CellResult, figure: str) -> list[float]:
-    return [_short(value) for value in vars(Spread.of(values(cell, figure))).values()]
+    spread = Spread.of(values(cell, figure))
+    return [*map(_short, (spread.median, spread.smallest, spread.largest))]
 
 
 def _cell(cell: CellResult) -> dict[str, Any]:
@@ -41,14 +42,17 @@ def _cell(cell: CellResult) -> dict[str, Any]:
         for part in cell.runs[0].server_parts
     }
     found |= {"starved": len(cell.starved)} if cell.starved else {}
-    return found | ({} if held(cell) else {"held": False})
+    if cell.rate:
+        found["held"] = [sum(run.open_loop.kept_up for run in cell.runs), len(cell.runs)]
+    return found | ({} if held(cell) else {"missed": True})
 
 
 def _run(measured: Measured) -> dict[str, Any]:
     result, facts = measured.result, measured.facts
     known = [readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts]
     return {
-        "name": measured.name, "started": result.started, "commit": result.commit,
+        "name": " ".join(measured.names) or measured.name, "pooled": len(measured.names),
+        "started": result.started, "commit": result.commit,
         "topology": result.topology.name, "processor": facts["processor"], "cores": facts["cores"],
         "machine": ", ".join(known), "workload": result.workload["name"],
         **{name: result.workload[name] for name in ("rows", "repetitions", "seconds")},
@@ -58,22 +62,24 @@ def _run(measured: Measured) -> dict[str, Any]:
 def script(sources: Sources) -> str:
     """The file."""
     systems, lines = {}, []
-    for one in sources.all:
+    # Where one run alone is what the pages stand on, it is there once.
+    alone = sources.local.names if len(sources.local.names) == 1 else ()
+    rest = [one for one in sources.all if one.name not in alone]
+    for one in (sources.local, *rest):
         for cell in one.result.cells:
             of = entry(cell.system, cell.variant)
-            look = {"label": of.label, "colour": of.colour, "side": of.side, "what": of.what}
+            look = {
+                "label": of.label, "side": of.side, "group": of.group, "what": of.what,
+                "engine": of.engine, "memory": of.memory, "program": of.program,
+            }  # fmt: skip
             systems[f"{cell.system}/{cell.variant}"] = look
         head = json.dumps(_run(one))[:-1]
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     everything = ",\n".join(lines)
-    drawn = [
-        {"name": name, "shows": shows}
-        for name, (file, _, shows) in APART.items()
-        if newest(sources.directory, file)
-    ]
+    groups = json.dumps([one for side in GROUPS.values() for one in side])
     return (
         "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"
         f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n'
-        f'"pictures": {json.dumps(drawn)},\n"runs": [{everything}]}};\n'
+        f'"groups": {groups},\n"runs": [{everything}]}};\n'
     )

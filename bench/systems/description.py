@@ -12,16 +12,18 @@ from typing import Any
 FOLDER = Path(__file__).parent
 FILE = "system.toml"
 SIDES = ("postgres", "service")
+# How pages group the entries of each side: what the comparison is about, and others.
+GROUPS = {
+    "postgres": ("pgboost", "other ways inside PostgreSQL"),
+    "service": ("Python services", "other services"),
+}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to ask a system: how pages name and draw it."""
+    """A way to ask a system: how pages name it."""
 
     label: str
-    colour: str
-    marker: str = "o"
-    line: str = "-"
     # The sets of cells that it is asked, where they are not the system's.
     takes: tuple[str, ...] = ()
 
@@ -46,9 +48,10 @@ class Description:
     options: dict[str, Any] = field(default_factory=dict)
     # Whether the comparison is about it.
     main: bool = False
-    # Whether it is measured when no other system runs: its connections stay, and would count as
-    # the others' memory.
-    apart: bool = False
+    # Whether it predicts by this project's engine: such a service is no rival of it.
+    engine: bool = False
+    # Whether pages have it among the others of its side: no pgboost, or no Python.
+    other: bool = False
 
     @property
     def all_takes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is asked by HTTP: a service with features in Redis, in its own memory or in PostgreSQL.
+"""What is asked by HTTP: a service with features in Redis or in its own memory.
 
 wrk asks in a closed loop, oha at a rate. All services answer the same: GET /ping with any status 200; POST /
 with a key [origin, year, month, day] by the prediction, POST /batch with a list of keys by a list,
@@ -25,7 +25,7 @@ from bench.systems.running import Asking, Running
 from bench.workload import Cell
 from python_baseline.settings import Settings
 
-STORES = ("redis", "memory", "postgresql")
+STORES = ("redis", "memory")
 
 # A command and what it adds to the environment.
 Started = tuple[list[str], dict[str, str]]
@@ -62,26 +62,20 @@ class Http(Running):
 
     @property
     def redis_url(self) -> str:
-        """Where the features are, in Redis,"""
+        """Where the features are, in Redis."""
         return self._site.feature_cache.url(self._serializer)
-
-    @property
-    def conninfo(self) -> str:
-        """or in PostgreSQL."""
-        return self._site.database.conninfo()
 
     def settings(self, models: Sequence[PurePath], **more: Any) -> Settings:
         """What a service is told that is made of the parts of python_baseline/."""
         workload = self._site.workload
         where = {"redis_url": self.redis_url} if self._store == "redis" else {}
-        where |= {"conninfo": self.conninfo} if self._store == "postgresql" else {}
         return Settings(
             os.pathsep.join(map(str, models)), self._store, self._serializer,
             rows=workload.rows, seed=workload.seed, **where, **more,
         )  # fmt: skip
 
     def install(self) -> dict[str, str]:
-        host, attached = self._site.client, self._site.attached
+        host = self._site.client
         # wrk answers --version with its usage and the status 1.
         try:
             report = host.run(["wrk", "--version"])
@@ -90,8 +84,6 @@ class Http(Running):
                 raise
             report = str(error)
         versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
-        if attached:
-            return versions | {"redis-server": attached.redis_version()}
         versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
         if self._store == "redis":
             versions["redis-server"] = self._site.feature_cache.version()
@@ -100,11 +92,9 @@ class Http(Running):
     def load(self) -> list[Loading]:
         """Fills what it has its features from; its own memory it fills when it starts."""
         site = self._site
-        if site.attached:
-            return []
         if self._store == "redis":
             return site.feature_cache.load(site.request, self._serializer)
-        return site.database.load(site.request) if self._store == "postgresql" else []
+        return []
 
     def start(self, trees: int) -> None:
         """Starts the service, and writes the bodies that are sent."""
@@ -112,9 +102,6 @@ class Http(Running):
         self._asked = Asked(trees, site.keys, features=site.features[0].tolist())
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
-        if site.attached:
-            self.at = site.attached.service
-            return
         models, port, name = site.models(trees), host.free_port(), type(self).__name__.lower()
         for model in models:
             host.put(model)
@@ -158,8 +145,6 @@ class Http(Running):
         parts = {self.part: [self.service]}
         if self._store == "redis":
             parts["redis"] = self._site.feature_cache.roots(self._serializer)
-        elif self._store == "postgresql":
-            parts["postgres"] = self._site.database.roots()
         return parts
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:

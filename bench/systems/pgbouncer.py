@@ -4,8 +4,6 @@ import re
 from functools import cached_property
 from typing import Any
 
-from psycopg.conninfo import make_conninfo
-
 from bench import pgbouncer
 from bench.hosts import Address, Parts, Service
 from bench.site import Site
@@ -33,11 +31,7 @@ class ThroughPgbouncer(Sql):
 
     @cached_property
     def _version(self) -> str:
-        if self._site.attached:
-            console = make_conninfo(self._site.database.conninfo(self.at), dbname="pgbouncer")
-            report = self._site.ask("console", conninfo=console, statement="SHOW VERSION")[0]
-        else:
-            report = self._site.server.run(["pgbouncer", "--version"])
+        report = self._site.server.run(["pgbouncer", "--version"])
         return re.search(r"PgBouncer ([0-9.]+)", report)[1]
 
     @cached_property
@@ -63,8 +57,6 @@ class ThroughPgbouncer(Sql):
     def start(self, trees: int) -> None:
         """Starts PgBouncer."""
         super().start(trees)
-        if self._site.attached:
-            return
         host, database = self._site.server, self._site.database
         port = host.free_port()
         self._service, self._ini = pgbouncer.started(
@@ -74,7 +66,7 @@ class ThroughPgbouncer(Sql):
 
     @property
     def at(self) -> Address:
-        return self._site.attached.pgbouncer if self._site.attached else self._at
+        return self._at
 
     def parts(self) -> Parts:
         started = {"pgbouncer": [self._service]} if self._service else {}

@@ -19,7 +19,6 @@ from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, Running
 from bench.workload import Cell
-from workbench.queries import MODEL
 
 
 class Sql(Running):
@@ -70,8 +69,7 @@ class Sql(Running):
         site = self._site
         for number, model in enumerate(site.models(trees)):
             site.database.load_model(trees, model, number)
-        named = MODEL if site.attached else ""
-        self._asked = Asked(trees, site.keys, self.call, site.features[0].tolist(), named)
+        self._asked = Asked(trees, site.keys, self.call, site.features[0].tolist())
         directory = site.directory / "scripts" / type(self).__name__.lower()
         directory.mkdir(parents=True, exist_ok=True)
         self._scripts = {request: [] for request in REQUESTS}

@@ -2,15 +2,15 @@
 -- views and functions.
 \echo Use "CREATE EXTENSION pgboost" to load this file. \quit
 
--- The registry and what else is not called by users: nobody but the owner of the extension has any right to this
+-- The registry and what else is not called by users: nobody but the owner of the extension has a privilege on this
 -- schema, so no other role's object can be in it.
 CREATE SCHEMA pgboost_catalog;
 COMMENT ON SCHEMA pgboost_catalog IS 'pgboost: the registry and internal functions';
 
 -- The registry: what models there are, what they are made of, and who may use them.
 --
--- Nobody but the owner of the extension has any right to these tables; the functions of the extension
--- check the rights of the calling user and then write as the owner. Names are compared byte by byte, so
+-- Nobody but the owner of the extension has a privilege on these tables; the functions of the extension
+-- check the privileges of the calling user and then write as the owner. Names are compared byte by byte, so
 -- that no change of a locale can make a model unfindable. There are no foreign keys: a parallel restore fills
 -- the tables of an extension in any order. The functions keep the tables consistent under the lock of a model's row.
 
@@ -618,7 +618,7 @@ CREATE FUNCTION @extschema@.feature_drift(model text, source text)
     AS 'MODULE_PATHNAME', 'pgboost_feature_drift_wrapper';
 COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'measures the drift of the features of a table, a view or a query from the baseline';
 
--- What follows is called with the rights of whoever reads the view.
+-- What follows is called with the privileges of whoever reads the view.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgboost_catalog FROM PUBLIC;
 
 CREATE FUNCTION pgboost_catalog.statistics(model text, version integer)

@@ -28,7 +28,7 @@ CREATE FUNCTION @extschema@.pgboost_columns(registry_table regclass, of_key bool
 COMMENT ON FUNCTION @extschema@.pgboost_columns(regclass, boolean, text, text) IS
     'pgboost_citus: a part of a statement, for each column of a table or of its key';
 
--- A table of that name that another role has made is not it: its triggers would run with the owner's rights.
+-- A table of that name that another role has made is not it: its triggers would run with the owner's privileges.
 CREATE FUNCTION @extschema@.pgboost_nodes_share() RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner
@@ -196,7 +196,7 @@ BEGIN
     RETURN digest;
 END $$;
 COMMENT ON FUNCTION @extschema@.pgboost_registry_digest() IS
-    'pgboost_citus: a digest of this node''s models, rights and version of pgboost';
+    'pgboost_citus: a digest of this node''s models, privileges and version of pgboost';
 REVOKE ALL ON FUNCTION @extschema@.pgboost_registry_digest() FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.pgboost_check_nodes(OUT node text, OUT digest text, OUT same boolean) RETURNS SETOF record

@@ -12,7 +12,7 @@ from typing import Protocol
 from python_baseline.keys import Key
 from python_baseline.settings import Settings
 
-NAMES = ("redis", "memory", "postgresql")
+NAMES = ("redis", "memory")
 
 
 class UnknownKey(LookupError):

@@ -2,18 +2,14 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 import redis
 
 from bench.feature_cache import start_redis
 from bench.hosts import Address, Host, Service
-from cluster import Cluster
 from data.flights import Request
-from data.load import copy_rows, create_table, finish_table, generated
 from python_baseline.load import load
 from python_baseline.serializers import SERIALIZERS
 from tests.baseline.conftest import ROWS, Client, StartService
@@ -58,41 +54,6 @@ def test_features_in_memory_give_the_same(
     # No Redis is asked: there is none at that port.
     client = start_service("tuned", store="memory", redis_url="redis://127.0.0.1:1/0")
     assert answers(client) == reference
-
-
-@pytest.fixture(scope="module")
-def flights(cluster: Cluster) -> Iterator[str]:
-    """A database with the table flights."""
-    name = "baseline_flights"
-    cluster.create_database(name, replace=True)
-    with cluster.connect(name) as connection:
-        create_table(connection)
-        copy_rows(connection, generated(Request(ROWS)), ROWS)
-        finish_table(connection)
-    yield name
-    with cluster.connect() as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def test_features_in_postgresql_give_the_same(
-    cluster: Cluster, flights: str, start_service: StartService, reference: list[float]
-) -> None:
-    conninfo = cluster.conninfo(flights)
-    client = start_service("tuned", store="postgresql", conninfo=conninfo)
-    assert answers(client) == reference
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute("ALTER TABLE flights RENAME TO gone")
-        try:
-            answer = client.ask("/", HOT)
-            assert (answer.status, answer.error) == (500, "internal error")
-        finally:
-            connection.execute("ALTER TABLE gone RENAME TO flights")
-
-
-def test_postgresql_that_is_not_there_is_said_so(start_service: StartService) -> None:
-    client = start_service("tuned", store="postgresql", conninfo="host=127.0.0.1 port=1")
-    answer = client.ask("/", HOT)
-    assert (answer.status, answer.error) == (503, "postgresql cannot be reached")
 
 
 def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:

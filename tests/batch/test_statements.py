@@ -179,7 +179,7 @@ def test_who_asks_is_told_why_there_is_no_batch(connection: psycopg.Connection, 
     ("SELECT {p} FROM homes LIMIT 500", "the rows of LIMIT, if all are fetched"),
     ("SELECT {p} FROM homes JOIN towns USING (town) LIMIT 500", "the rows of LIMIT, if all are fetched"),
     ("SELECT s.p FROM (SELECT {p} AS p FROM homes OFFSET 0) AS s, towns", "all rows, if all are fetched"),
-    ("SELECT EXISTS (SELECT {p} AS p FROM homes OFFSET 7)", "no rows, since some may not be asked for"),
+    ("SELECT EXISTS (SELECT {p} AS p FROM homes OFFSET 7)", "no rows, since some may not be needed"),
 ])  # fmt: skip
 def test_explain_tells_which_rows_are_read_ahead(
     connection: psycopg.Connection, query: str, reads: str

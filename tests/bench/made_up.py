@@ -11,7 +11,7 @@ from bench.systems.description import Description, Variant
 
 def description(name: str) -> Description:
     """Of a system with one variant that takes the set `all`."""
-    variants = {"http": Variant(name, "#000000")}
+    variants = {"http": Variant(name)}
     return Description(name, "", "service", 0, "", "", variants, ("all",))
 
 

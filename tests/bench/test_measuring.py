@@ -106,6 +106,31 @@ def test_a_variant_is_warmed_up_once_and_a_rate_settles_each_time(tmp_path: Path
     assert {*settled} == {1}
 
 
+class Starved(Limited):
+    """A system that in its second run has one core of two."""
+
+    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+        said, figures, used = super().run(cell, load)
+        counted = [one for one in self.asked if one.seconds == WORKLOAD.seconds and not one.rate]
+        cores = 1.0 if len(counted) == 2 else 1.8
+        return said, figures, replace(used, server=Used(cores, 1))
+
+
+def test_a_run_without_all_cores_is_repeated_once_and_both_are_kept(tmp_path: Path) -> None:
+    workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))}, repetitions=2)
+    site = Site(workload, on_this_machine(directory=tmp_path), tmp_path)
+    cells = workload.cells_of({"one": description("one")})
+    measuring = Measuring(site, {"one": Starved(most=1000)}, cells, tmp_path)
+    measuring.measure(3, ["one"])
+    (found,) = measuring.found()
+    assert [run.server.cpu_seconds for run in found.runs] == [1.8, 1.0, 1.8]
+    logs = [run.log for run in found.runs]
+    assert logs == [f"raw/one-http-hot-3t-5c-{turn}.txt" for turn in (1, 2)] + [
+        "raw/one-http-hot-3t-5c-again-2.txt"
+    ]
+    assert all((tmp_path / log).exists() for log in logs)
+
+
 def test_cells_of_a_part_that_failed_say_so_and_what_was_measured_stays(tmp_path: Path) -> None:
     site = Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
     cells = WORKLOAD.cells_of({"one": description("one"), "two": description("two")})

@@ -25,8 +25,8 @@ from cluster import stop
 KEYS = 200
 SYSTEMS = described()
 SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
-ONE_OF_EACH_KIND = ("postgres_direct", "python_tuned")
-FURTHER = (*(name for name in SERVICES if "rivals" in SYSTEMS[name].takes),)
+ONE_OF_EACH_KIND = ("postgres_direct", "asgi")
+FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum")
 PREDICTIONS = ("hot", "random", "batch", "given", "three", "three_calls")
 RATE = 100
 WORKLOAD = replace(
@@ -91,7 +91,6 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         "postgres_direct": ("simple", "batch", "prepared"),
         "postgres_pgbouncer": ("simple", "batch"),
         "postgres_libxgboost": ("simple", "batch", "prepared"),
-        "postgres_plpython": ("simple", "batch"),
         **dict.fromkeys(SERVICES, ("one", "batch")),
     }
     checked, further = result.checked
@@ -112,7 +111,7 @@ def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
         assert len(cell.runs) == (0 if cell.skipped else 1)
     skipped = [cell.name for cell in result.cells if cell.skipped]
     # PgBouncer of 1.21 and later has the first.
-    alone = [f"python_tuned/http/{request}/5t/2c" for request in ("columns", "oltp")]
+    alone = [f"asgi/http/{request}/5t/2c" for request in ("columns", "oltp")]
     wanted = ["postgres_pgbouncer/prepared/hot/5t/2c", *alone]
     assert skipped in (wanted, wanted[1:])
 
@@ -204,7 +203,6 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
         "redis-server",
         "wrk",
         "oha",
-        "plpython3u",
     } <= (result.versions.keys())
     assert all(result.versions.values())
     assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()
@@ -216,7 +214,7 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
     assert {"--workers=5", "--timeout=2"} <= {*published["command"]}
     assert {load.what for load in result.loading} == {
         "postgresql: COPY, index, VACUUM ANALYZE",
-        *(f"redis: redis-cli --pipe, {name}" for name in ("json", "orjson", "msgpack")),
+        *(f"redis: redis-cli --pipe, {name}" for name in ("json", "orjson", "msgpack", "float32")),
     }
 
 

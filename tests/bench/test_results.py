@@ -137,29 +137,38 @@ def test_figures_of_all_runs_are_reckoned_from_them() -> None:
 
 
 def test_a_spread_is_median_and_range() -> None:
-    assert Spread.of([3.0, 1.0, 2.0, 10.0]) == Spread(2.5, 1.0, 10.0)
+    found = Spread.of([3.0, 1.0, 2.0, 10.0])
+    assert (found, found.count) == (Spread(2.5, 1.0, 10.0), 4)
 
 
-def test_a_run_that_did_not_have_all_cores_is_marked() -> None:
-    def run(requests: float, gunicorn: float, redis: float) -> Run:
-        parts = {"gunicorn": Used(gunicorn, 1), "redis": Used(redis, 1)}
-        return replace(CLOSED, requests_per_second=requests, server_parts=parts)
-
-    # In the two seconds the best used 1.7 cores of the one part, and so few of the other that it may vary.
-    runs = [run(100, 3.4, 0.4), run(60, 2.2, 0.4), run(90, 2.5, 0.1)]
-    assert replace(MEASURED, runs=runs).starved == [1]
-    assert replace(MEASURED, runs=runs, rate=50).starved == []
+def cell(cores: list[float], **different: object) -> CellResult:
+    """A cell whose runs kept so many cores busy."""
+    runs = [replace(CLOSED, server=Used(2.0 * busy, 1)) for busy in cores]
+    return replace(MEASURED, runs=runs, **different)
 
 
-def test_an_older_file_is_marked_as_well() -> None:
-    value = json.loads(json.dumps(asdict(RESULT)))
-    slow = copy.deepcopy(value["cells"][0]["runs"][0])
-    slow["server_parts"]["postgres"]["cpu_seconds"] /= 2
-    slow["requests_per_second"] /= 2
-    value["cells"][0]["runs"].append(slow)
-    for cell in value["cells"]:
-        del cell["starved"]
-    assert [cell.starved for cell in parse(json.dumps(value)).cells] == [[2], [], []]
+def test_a_run_without_all_cores_is_found_by_what_the_entry_uses_elsewhere() -> None:
+    cells = [
+        cell([1.7]),
+        # One run alone, and none of its own to compare it with: a larger model, as many clients.
+        cell([1.17], trees=1_000, name="a/http/hot/1000t/5c"),
+        cell([1.25, 1.1], trees=500, name="a/http/hot/500t/5c"),
+        # Others of the entry say nothing of it.
+        cell([0.9], clients=1, name="a/http/hot/25t/1c"),
+        cell([0.9], rate=50, name="a/http/hot/25t/5c/50r"),
+        cell([0.9], request="ping", predictions_per_request=0, name="a/http/ping/25t/5c"),
+        cell([0.9], system="b", name="b/http/hot/25t/5c"),
+    ]
+    assert [one.starved for one in replace(RESULT, cells=cells).cells] == [
+        [], [0], [1], [], [], [], [],
+    ]  # fmt: skip
+
+
+def test_an_older_file_is_marked_by_this_rule() -> None:
+    value = json.loads(json.dumps(asdict(replace(RESULT, cells=[cell([1.7, 1.0]), SKIPPED]))))
+    for one in value["cells"]:
+        one["starved"] = []
+    assert [one.starved for one in parse(json.dumps(value)).cells] == [[1], []]
 
 
 def test_every_run_has_a_directory_of_its_own(tmp_path: Path) -> None:

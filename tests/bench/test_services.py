@@ -21,7 +21,14 @@ from tests.baseline.test_keep_alive import CLIENTS, LEAST, WORKERS, ask, connect
 WORKLOAD = replace(
     WORKLOADS["quick"], rows=5_000, keys=10, cells={"three": Set(("three",), (1,), (3,))}
 )
-SERVICES = ("python_tuned", "fastapi", "fastapi_memory", "axum")
+SERVICES = (
+    "python_tuned",
+    "asgi",
+    "asgi_memory",
+    "asgi_gbtrees",
+    "fastapi",
+    "axum",
+)
 KEY = (
     "a key is a list of 4 whole numbers up to 2147483647: originairportid, year, month, dayofmonth"
 )

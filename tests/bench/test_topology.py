@@ -52,7 +52,7 @@ def test_what_is_no_topology_is_refused(tmp_path: Path, value: Any, message: str
 
 def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
     with (
-        pytest.raises(BadTopology, match="there are local, split, attached, or a file"),
+        pytest.raises(BadTopology, match="there are local, split, or a file"),
         opened("nowhere", tmp_path),
     ):
         pytest.fail("it was opened")

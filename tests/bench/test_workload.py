@@ -40,9 +40,7 @@ def test_a_new_system_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = (
         'side = "service"\norder = 99\n[axle]\nwhat = "new"\nclass = "Axle"\ntakes = ["random"]\n'
     )
-    (folder / "system.toml").write_text(
-        text + 'variants.http = {label = "axle", colour = "#000000"}\n'
-    )
+    (folder / "system.toml").write_text(text + 'variants.http = {label = "axle"}\n')
     monkeypatch.setattr(description, "FOLDER", tmp_path)
     known = described.__wrapped__()
     assert [cell.name for cell in FULL.cells_of(known)] == ["axle/http/random/25t/20c"]
@@ -50,10 +48,22 @@ def test_a_new_system_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         made(known["axle"], None)
 
 
-def test_no_two_variants_look_or_are_called_the_same() -> None:
-    drawn = [variant for system in described().values() for variant in system.variants.values()]
-    assert len({variant.label for variant in drawn}) == len(drawn)
-    assert len({(variant.colour, variant.marker) for variant in drawn}) == len(drawn)
+def test_no_two_variants_are_called_the_same() -> None:
+    labels = [
+        variant.label for system in described().values() for variant in system.variants.values()
+    ]
+    assert len({*labels}) == len(labels)
+
+
+def test_the_service_that_tries_to_win_is_asked_what_postgresql_is() -> None:
+    """But for what SQL alone can be asked: a rival that is not asked cannot win."""
+    cells = FULL.cells_of(described())
+    own = {
+        replace(cell, system="", variant="") for cell in cells if cell.system == "postgres_direct"
+    }
+    rival = {replace(cell, system="", variant="") for cell in cells if cell.system == "asgi"}
+    lacking = {cell.request for cell in own - rival}
+    assert lacking <= {"columns", "oltp"}
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

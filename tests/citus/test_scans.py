@@ -82,7 +82,7 @@ def test_the_ten_best(connection: psycopg.Connection) -> None:
     ],
 )
 def test_what_citus_refuses(connection: psycopg.Connection, statement: str) -> None:
-    """docs/scaling.md has the ways round it, which the next tests take."""
+    """docs/operations.md has the ways round it, which the next tests take."""
     with pytest.raises(errors.FeatureNotSupported, match=r"STABLE|non-IMMUTABLE"):
         connection.execute(statement)
 

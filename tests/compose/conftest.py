@@ -35,7 +35,7 @@ def stack(ca: Path) -> Iterator[Stack]:
     running = Stack.with_ca(ca)
     running.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
     try:
-        running.compose("--profile", "bench", "--profile", "official", "build")
+        running.compose("--profile", "official", "build")
         running.compose("up", "--detach", "--wait")
         yield running
     finally:

@@ -5,6 +5,7 @@ import psycopg
 import pytest
 import xgboost as xgb
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from tests.e2e.datasets import Dataset, load
 from tests.e2e.reference import answers, assert_same_bits, floats, model_bytes, train
@@ -79,6 +80,42 @@ def test_a_function_of_a_model(connection: psycopg.Connection, batch: str) -> No
     for type_name in ["float4", *FLOATING]:
         features = columns(dataset, type_name)
         assert_same_bits(ask(connection, features, "diabetes", "of_m({})"), expected)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_function_of_more_features_than_arguments(
+    connection: psycopg.Connection, named: bool
+) -> None:
+    rows = np.random.default_rng(3).normal(size=(200, 150)).astype(np.float32)
+    names = [f"x{number}" for number in range(150)] if named else None
+    matrix = xgb.DMatrix(rows, rows[:, 0] + rows[:, 140], feature_names=names)
+    booster = xgb.train({"max_depth": 4}, matrix, 9)
+    connection.execute("SELECT load_model('wide', %s)", (model_bytes(booster),))
+    (function,) = connection.execute("SELECT create_predict_function('wide')").fetchone()
+    assert function == ("wide(jsonb)" if named else "wide(double precision[])")
+    # They are read as predict reads them.
+    expected = booster.predict(matrix)
+    for row, value in zip(rows[:20].astype(float).tolist(), expected, strict=False):
+        given = Jsonb(dict(zip(names, row, strict=True))) if names else row
+        answer = connection.execute("SELECT wide(%s)", (given,)).fetchone()
+        assert np.float32(answer[0]) == value
+    connection.execute("SELECT drop_model('wide')")
+    assert connection.execute("SELECT to_regproc('wide')").fetchone() == (None,)
+
+
+def test_names_that_postgresql_cuts_are_told(connection: psycopg.Connection) -> None:
+    name = "n" * 64
+    matrix = xgb.DMatrix(np.arange(20.0).reshape(-1, 1), np.arange(20), feature_names=[name])
+    booster = xgb.train({"max_depth": 2}, matrix, 3)
+    connection.execute("SELECT load_model('long', %s)", (model_bytes(booster),))
+    row = sql.SQL("SELECT predict('long', t) FROM (SELECT 3.0 AS {}) AS t").format(
+        sql.Identifier(name[:63])
+    )
+    with pytest.raises(psycopg.errors.UndefinedColumn) as raised, connection.transaction():
+        connection.execute(row)
+    assert "cuts the names of columns after 63 bytes" in raised.value.diag.message_hint
+    (value,) = connection.execute("SELECT predict('long', %s)", (Jsonb({name: 3.0}),)).fetchone()
+    assert np.float32(value) == booster.predict(matrix)[3]
 
 
 def test_a_row_is_matched_by_name(connection: psycopg.Connection) -> None:

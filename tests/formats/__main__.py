@@ -3,7 +3,7 @@
 Every module of this folder with `models` is a library. For each of its models all rows are stored in a table,
 and `predict_margin` and `predict_array` of every row are compared with the library's own answers, rounded to
 real; where a library names classes, `predict_class` must give them. The table is written to standard output
-and into docs/formats.md.
+and into docs/benchmarks/formats.md.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from tests.e2e.reference import order
 from tests.formats.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "formats.md"
+PAGE = ROOT / "docs" / "benchmarks" / "formats.md"
 STATE = ROOT / ".test" / "formats"
 PORT = 54380
 BEGIN = "<!-- begin: written by make compare-formats -->\n"

@@ -7,11 +7,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import tests.state
 from cluster import Cluster, start, stop
 from tests.lifecycle.models import drop_all, one
 
-STATE = Path(__file__).resolve().parents[2] / ".test" / "spare"
-PREFERRED_PORT = 54331
+STATE = tests.state.STATE / "spare"
+PREFERRED_PORT = 54331 + tests.state.PORTS
 
 
 @pytest.fixture(scope="module")

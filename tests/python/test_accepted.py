@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import xgboost
 from psycopg.conninfo import make_conninfo
-from sklearn import ensemble, model_selection, pipeline, preprocessing
+from sklearn import ensemble, model_selection, pipeline
 
 import catboost
 import lightgbm
@@ -51,19 +51,6 @@ def test_a_search_that_was_not_refitted(connection: psycopg.Connection) -> None:
     grid.fit(frame, models.target(frame))
     with pytest.raises(pgboost.UnsupportedModelError, match="refit=True"):
         pgboost.push(connection, "found", grid)
-
-
-@pytest.mark.parametrize("library", ["XGBoost", "LightGBM", "CatBoost"])
-def test_steps_before_another_librarys_model_are_named(
-    connection: psycopg.Connection, library: str
-) -> None:
-    frame = models.numbers()
-    model = pipeline.make_pipeline(preprocessing.StandardScaler(), BOOSTED[library]())
-    model.fit(frame, models.target(frame))
-    with pytest.raises(
-        pgboost.UnsupportedModelError, match=r"StandardScaler before.*pipeline\[-1\]"
-    ):
-        pgboost.push(connection, "steps", model)
 
 
 def test_files_are_compared_by_their_library(

@@ -175,12 +175,19 @@ def test_more_features_than_a_table_has_columns(connection: psycopg.Connection) 
     assert pgboost.verify(connection, "wide", model, shuffled)
 
 
-def test_a_sentinel_for_missing_values_is_refused(connection: psycopg.Connection) -> None:
+def test_a_number_that_stands_for_missing_values(connection: psycopg.Connection) -> None:
     frame = models.frame()
-    model = fitted(frame.fillna(-999), missing=-999)
-    with pytest.raises(pgboost.UnsupportedModelError, match=r"takes -999 for missing.*nullif"):
-        pgboost.push(connection, "sentinel", model)
-    pgboost.push(connection, "sentinel", model.get_booster())
+    marked = frame.fillna(-999)
+    for y in (models.target(frame), models.classes(frame, ["a", "b"]) == "a"):
+        make = xgboost.XGBClassifier if y.dtype == bool else xgboost.XGBRegressor
+        model = make(missing=-999, **SMALL).fit(marked, y)
+        pgboost.push(connection, "marked", model)
+        found = pgboost.verify(connection, "marked", model, marked)
+        assert found and found.classes_differing == 0, found
+    # It matters: the same rows with NaN, which are not what the number is.
+    assert not np.array_equal(model.predict_proba(marked), model.predict_proba(marked + 1))
+    with pytest.raises(pgboost.UnsupportedModelError, match="rounds"):
+        pgboost.push(connection, "marked", model, rounds=3)
 
 
 @pytest.mark.parametrize(

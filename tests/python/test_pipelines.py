@@ -7,12 +7,15 @@ import numpy as np
 import pandas as pd
 import psycopg
 import pytest
-from sklearn import ensemble, impute
+import xgboost
+from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import FeatureUnion, make_pipeline
 
+import catboost
+import lightgbm
 import pgboost
 
 ROWS = 800
@@ -53,8 +56,8 @@ def boosted() -> Any:
     return ensemble.HistGradientBoostingClassifier(max_iter=12, random_state=1)
 
 
-def imputed(strategy: str, step: Any, **options: Any) -> Any:
-    return make_pipeline(impute.SimpleImputer(strategy=strategy, **options), step)
+def imputed(strategy: str, *steps: Any, **options: Any) -> Any:
+    return make_pipeline(impute.SimpleImputer(strategy=strategy, **options), *steps)
 
 
 def encoded(encoder: Any, rest: Any = "passthrough") -> Any:
@@ -102,6 +105,53 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         pre.MinMaxScaler((-1, 2), clip=True),
         forest(),
     ),
+    "text and numbers, missing": lambda: make_pipeline(
+        make_column_transformer(
+            (impute.MissingIndicator(features="all"), ["age", "port"]),
+            (imputed("constant", ONE_HOT(handle_unknown="ignore"), fill_value="none"), TEXTS),
+            (imputed("mean", pre.StandardScaler(), add_indicator=True), NUMBERS),
+        ),
+        boosted(),
+    ),
+    "bins, one-hot": lambda: make_pipeline(
+        make_column_transformer(
+            (imputed("median", pre.KBinsDiscretizer(5)), ["age", "fare"]),
+            ("passthrough", ["fare", "size"]),
+        ),
+        forest(),
+    ),
+    "powers": lambda: make_pipeline(
+        make_column_transformer(
+            (imputed("mean", pre.StandardScaler(), pre.PolynomialFeatures(3)), ["age"]),
+            (make_pipeline(pre.StandardScaler(), pre.FunctionTransformer(np.abs)), ["fare"]),
+        ),
+        forest(),
+    ),
+    "two encoders": lambda: make_pipeline(
+        make_column_transformer(
+            (ONE_HOT(handle_unknown="ignore"), [*TEXTS, "size"]),
+            (pre.TargetEncoder(cv=3), ["port", "deck"]),
+            (imputed("constant", ORDINAL(**UNKNOWN), fill_value="none"), ["port"]),
+            ("passthrough", ["size"]),
+        ),
+        boosted(),
+    ),
+    "a number for missing": lambda: make_pipeline(
+        make_column_transformer(
+            (impute.SimpleImputer(missing_values=3, strategy="mean", add_indicator=True), ["size"]),
+            (pre.MinMaxScaler(), ["fare"]),
+        ),
+        forest(),
+    ),
+    "numbers by categories": lambda: make_pipeline(
+        make_column_transformer(
+            (ORDINAL(handle_unknown="use_encoded_value", unknown_value=np.nan), TEXTS),
+            remainder="passthrough",
+        ),
+        ensemble.HistGradientBoostingClassifier(
+            max_iter=12, random_state=1, categorical_features=[0, 1, 2]
+        ),
+    ),
     "union and selection": lambda: make_pipeline(
         make_column_transformer((imputed("mean", pre.RobustScaler()), NUMBERS)),
         FeatureUnion([("a", pre.MaxAbsScaler()), ("b", "passthrough")]),
@@ -115,14 +165,155 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 }
 
 
+def assert_same(connection: psycopg.Connection, model: Any, frame: pd.DataFrame) -> None:
+    """The same predictions of drawn rows, next to the thresholds, and of the frame."""
+    pgboost.push(connection, "model", model)
+    found = pgboost.verify(connection, "model", model, frame)
+    assert found and found.classes_differing == 0, found
+
+
 @pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES.keys())
 def test_pipelines(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
     frame = passengers()
-    model = make().fit(frame, survived(frame))
-    pgboost.push(connection, "model", model)  # compares rows next to the thresholds
-    found = pgboost.verify(connection, "model", model, frame)
-    assert found and found.differing == 0, found
-    assert found.classes_differing == 0
+    assert_same(connection, make().fit(frame, survived(frame)), frame)
+
+
+QUIET = {"verbose": False, "allow_writing_files": False}
+BOOSTED: dict[str, Callable[[], Any]] = {
+    "XGBoost": lambda: xgboost.XGBClassifier(n_estimators=12, max_depth=4),
+    "XGBoost, DART": lambda: xgboost.XGBClassifier(
+        n_estimators=9, max_depth=3, booster="dart", rate_drop=0.3, base_score=0.3
+    ),
+    "XGBoost, forest": lambda: xgboost.XGBRFClassifier(n_estimators=9, max_depth=4),
+    "LightGBM": lambda: lightgbm.LGBMClassifier(n_estimators=12, num_leaves=9, verbose=-1),
+    "LightGBM, zero missing": lambda: lightgbm.LGBMClassifier(
+        n_estimators=12, num_leaves=9, zero_as_missing=True, verbose=-1
+    ),
+    "LightGBM, forest": lambda: lightgbm.LGBMClassifier(
+        n_estimators=9, boosting_type="rf", bagging_freq=1, bagging_fraction=0.6, verbose=-1
+    ),
+    "CatBoost": lambda: catboost.CatBoostClassifier(iterations=12, depth=4, **QUIET),
+    "CatBoost, by leaf": lambda: catboost.CatBoostClassifier(
+        iterations=9, depth=4, grow_policy="Lossguide", nan_mode="Max", **QUIET
+    ),
+}
+COLUMNS: dict[str, Callable[[], Any]] = {
+    # Few of the numbers are 0: a sparse matrix, whose zeros XGBoost takes for missing.
+    "sparse": lambda: encoded(
+        ONE_HOT(handle_unknown="ignore"), imputed("mean", pre.StandardScaler())
+    ),
+    "dense": lambda: encoded(
+        ONE_HOT(handle_unknown="ignore", sparse_output=False), imputed("median", pre.MinMaxScaler())
+    ),
+    "numbers": lambda: encoded(ORDINAL(encoded_missing_value=-2, **UNKNOWN)),
+}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS.keys())
+@pytest.mark.parametrize("make", BOOSTED.values(), ids=BOOSTED.keys())
+def test_pipelines_that_end_in_boosted_trees(
+    connection: psycopg.Connection,
+    make: Callable[[], Any],
+    columns: Callable[[], Any],
+    classes: int,
+) -> None:
+    frame = passengers()
+    y = (survived(frame) == "yes") + (frame["size"].to_numpy() > 3) * (classes - 2)
+    model = make_pipeline(columns(), make()).fit(frame, y)
+    assert_same(connection, model, frame)
+
+
+XGB, LIGHT, CAT = xgboost.XGBRegressor, lightgbm.LGBMRegressor, catboost.CatBoostRegressor
+OBJECTIVES: dict[str, Callable[[], Any]] = {
+    "XGBoost, poisson": lambda: XGB(n_estimators=9, objective="count:poisson"),
+    "XGBoost, logistic": lambda: XGB(n_estimators=9, objective="reg:logistic"),
+    "XGBoost, quantile": lambda: XGB(
+        n_estimators=9, objective="reg:quantileerror", quantile_alpha=0.8
+    ),
+    "XGBoost, a number for missing": lambda: XGB(n_estimators=9, missing=0.5),
+    "LightGBM, poisson": lambda: LIGHT(n_estimators=9, objective="poisson", verbose=-1),
+    "LightGBM, roots": lambda: LIGHT(n_estimators=9, reg_sqrt=True, verbose=-1),
+    "LightGBM, logarithm": lambda: LIGHT(
+        n_estimators=9, objective="cross_entropy_lambda", verbose=-1
+    ),
+    "CatBoost, poisson": lambda: CAT(iterations=9, loss_function="Poisson", **QUIET),
+    "CatBoost, uncertain": lambda: CAT(iterations=9, loss_function="RMSEWithUncertainty", **QUIET),
+}
+
+
+@pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES.keys())
+def test_pipelines_of_objectives(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
+    frame = passengers()
+    y = np.random.default_rng(1).random(len(frame)) * 0.3 + (survived(frame) == "yes") * 0.7
+    assert_same(connection, make_pipeline(COLUMNS["sparse"](), make()).fit(frame, y), frame)
+
+
+def test_categories_that_lightgbm_splits_by(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    last = lightgbm.LGBMClassifier(n_estimators=12, min_data_per_group=5, verbose=-1)
+    codes = ORDINAL(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((codes, TEXTS), remainder="passthrough")
+    model = make_pipeline(columns, last)
+    model.fit(frame, survived(frame), lgbmclassifier__categorical_feature=[0, 1, 2])
+    assert "cat_threshold" in last.booster_.model_to_string()
+    frame.loc[::5, "deck"] = "Z"
+    assert_same(connection, model, frame)
+
+
+def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    frame.loc[::90, "deck"] = "rare"
+    bins = imputed("mean", pre.KBinsDiscretizer(4))
+    columns = make_column_transformer(
+        (ONE_HOT(handle_unknown="ignore"), TEXTS),
+        (bins, ["age", "fare"]),
+        ("passthrough", ["size"]),
+    )
+    pipeline = make_pipeline(columns, forest())
+    model = calibration.CalibratedClassifierCV(pipeline, cv=4).fit(frame, survived(frame))
+    assert_same(connection, model, frame)
+
+
+def test_samplers_are_passed_by(connection: psycopg.Connection) -> None:
+    imblearn = pytest.importorskip("imblearn")
+    frame = passengers()
+    columns = make_column_transformer((ONE_HOT(handle_unknown="ignore"), TEXTS))
+    sampler = imblearn.under_sampling.RandomUnderSampler(random_state=1)
+    model = imblearn.pipeline.make_pipeline(columns, sampler, forest())
+    assert_same(connection, model.fit(frame, survived(frame)), frame)
+
+
+def test_a_pipeline_that_stopped_early(connection: psycopg.Connection) -> None:
+    frame, y = passengers(), survived(passengers()) == "yes"
+    columns = COLUMNS["dense"]().fit(frame, y)
+    last = xgboost.XGBClassifier(n_estimators=60, learning_rate=0.9, early_stopping_rounds=3)
+    rows = columns.transform(frame)
+    last.fit(rows[::2], y[::2], eval_set=[(rows[1::2], y[1::2])], verbose=False)
+    assert last.best_iteration + 1 < last.get_booster().num_boosted_rounds()
+    assert_same(connection, make_pipeline(columns, last), frame)
+
+
+def test_the_steps_are_shown(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    pgboost.push(connection, "model", PIPELINES["one-hot"]().fit(frame, survived(frame)))
+    row = connection.execute("SELECT model_info('model')->'attributes'->>'steps'").fetchone()
+    assert row == (
+        "ColumnTransformer(onehotencoder: OneHotEncoder; remainder: SimpleImputer, StandardScaler),"
+        " RandomForestClassifier",
+    )
+
+
+def test_contributions_are_of_the_tables_columns(connection: psycopg.Connection) -> None:
+    frame = passengers()
+    pgboost.push(connection, "model", PIPELINES["one-hot"]().fit(frame, survived(frame)))
+    row = connection.execute(
+        "SELECT c, predict_margin('model', r) FROM (SELECT 31.0 AS age, 20.0 AS fare, 3 AS size,"
+        " 'male' AS sex, 'S' AS port, 'A' AS deck) r, predict_contribs('model', r) c"
+    ).fetchone()
+    assert row is not None
+    assert len(row[0]) == frame.shape[1] + 1
+    assert sum(row[0]) == pytest.approx(np.ravel(row[1])[0], rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["one-hot", "rare categories", "ordinal", "target"])
@@ -162,9 +353,8 @@ def test_columns_that_are_dropped_are_no_features(connection: psycopg.Connection
     ("step", "reason"),
     [
         (pre.PolynomialFeatures(2), "PolynomialFeatures"),
-        (pre.FunctionTransformer(np.square), "square"),
-        (impute.SimpleImputer(missing_values=-1), "-1"),
-        (pre.KBinsDiscretizer(3), "KBinsDiscretizer"),
+        (pre.FunctionTransformer(np.sin), "sin"),
+        (pre.QuantileTransformer(n_quantiles=9), "QuantileTransformer"),
     ],
 )
 def test_what_cannot_be_folded_is_refused_by_name(

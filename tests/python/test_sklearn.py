@@ -7,8 +7,20 @@ import numpy as np
 import pandas as pd
 import psycopg
 import pytest
-from sklearn import ensemble, linear_model, multioutput, pipeline, preprocessing, tree
+import xgboost
+from sklearn import (
+    calibration,
+    compose,
+    ensemble,
+    linear_model,
+    multioutput,
+    pipeline,
+    preprocessing,
+    tree,
+)
 
+import catboost
+import lightgbm
 import pgboost
 from tests.python import models
 
@@ -145,6 +157,128 @@ def test_other_ensembles(
     assert_same(connection, make().fit(frame, y), frame)
 
 
+NUMBERS = [
+    ("forest", ensemble.RandomForestRegressor(**FOREST)),
+    ("boosted", ensemble.HistGradientBoostingRegressor(max_iter=9)),
+    ("staged", ensemble.GradientBoostingRegressor(**FOREST)),
+]
+CLASSES = [
+    ("forest", ensemble.RandomForestClassifier(**FOREST)),
+    ("tree", tree.DecisionTreeClassifier(**SMALL)),
+]
+CALIBRATED = {"ensemble": False, "cv": 3}
+COMBINED: dict[str, tuple[Callable[[], Any], int]] = {
+    "voting": (lambda: ensemble.VotingRegressor(NUMBERS, weights=[1, 2, 0.5]), 0),
+    "voting, LightGBM": (
+        lambda: ensemble.VotingRegressor(
+            [*NUMBERS, ("light", lightgbm.LGBMRegressor(n_estimators=9, verbose=-1))]
+        ),
+        0,
+    ),
+    "voting, two classes": (lambda: ensemble.VotingClassifier(CLASSES, voting="soft"), 2),
+    "voting, classes": (
+        lambda: ensemble.VotingClassifier(CLASSES, voting="soft", weights=[3, 1]),
+        4,
+    ),
+    "calibrated forest": (
+        lambda: calibration.CalibratedClassifierCV(CLASSES[0][1], **CALIBRATED),
+        2,
+    ),
+    "calibrated boosting": (
+        lambda: calibration.CalibratedClassifierCV(
+            ensemble.HistGradientBoostingClassifier(max_iter=9), **CALIBRATED
+        ),
+        2,
+    ),
+    "calibrated on folds": (lambda: calibration.CalibratedClassifierCV(CLASSES[0][1], cv=3), 2),
+    "calibrated boosting on folds": (
+        lambda: calibration.CalibratedClassifierCV(
+            ensemble.GradientBoostingClassifier(**FOREST), cv=3
+        ),
+        2,
+    ),
+    "voting of boosted": (
+        lambda: ensemble.VotingClassifier(
+            [
+                ("staged", ensemble.GradientBoostingClassifier(loss="exponential", **FOREST)),
+                ("boosted", ensemble.HistGradientBoostingClassifier(max_iter=9)),
+                ("light", lightgbm.LGBMClassifier(n_estimators=9, verbose=-1)),
+            ],
+            voting="soft",
+        ),
+        2,
+    ),
+    "logarithms": (
+        lambda: compose.TransformedTargetRegressor(NUMBERS[1][1], func=np.log, inverse_func=np.exp),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "classes"), COMBINED.values(), ids=COMBINED.keys())
+def test_estimators_that_combine_others(
+    connection: psycopg.Connection, make: Callable[[], Any], classes: int
+) -> None:
+    # LightGBM changes a name with a space.
+    frame = models.numbers().rename(columns={"Double precision": "double"})
+    y = models.classes(frame, list("abcd")[:classes]) if classes else models.target(frame)
+    y = y if classes else np.abs(y) + 1
+    assert_same(connection, make().fit(frame, y), frame)
+
+
+def test_a_mean_of_probabilities_is_a_classifiers_in_every_function(
+    connection: psycopg.Connection,
+) -> None:
+    frame = models.numbers().rename(columns={"Double precision": "double"})
+    y = models.classes(frame, ["no", "yes"])
+    model = calibration.CalibratedClassifierCV(CLASSES[0][1], cv=3).fit(frame, y)
+    pgboost.push(connection, "mean", model)
+    columns = ", ".join(f"%s::float8 AS {name}" for name in frame)
+    given = f"(SELECT {columns}) AS f"
+    row = frame.iloc[0].astype(float).tolist()
+    probable = connection.execute(f"SELECT predict_proba('mean', f) FROM {given}", row).fetchone()
+    assert probable is not None
+    assert probable[0] == pytest.approx(
+        dict(zip(["no", "yes"], model.predict_proba(frame[:1])[0], strict=True)), rel=1e-6
+    )
+    # Contributions are of each member's margin.
+    found = connection.execute(
+        f"SELECT predict_margin('mean', f), predict_contribs('mean', f) FROM {given}", row
+    ).fetchone()
+    assert found is not None
+    margins, contributions = found
+    sums = np.reshape(contributions, (3, -1)).sum(axis=1)
+    assert sums == pytest.approx(margins, rel=1e-4, abs=1e-6)
+    connection.execute(f"CREATE TABLE scored AS SELECT {columns}, %s AS target", [*row, y[0]])
+    error = connection.execute(
+        "SELECT value FROM evaluate_model('mean', 'SELECT * FROM scored', 'target')"
+        " WHERE metric = 'error'"
+    ).fetchone()
+    assert error == (float(model.predict(frame[:1])[0] != y[0]),)
+    with pytest.raises(psycopg.Error) as raised:
+        connection.execute(f"SELECT (explain_prediction('mean', f)).* FROM {given}", row)
+    assert not raised.value.sqlstate.startswith("XX")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ensemble.GradientBoostingRegressor(**FOREST),
+        lambda: ensemble.HistGradientBoostingRegressor(loss="poisson", max_iter=9),
+        lambda: ensemble.RandomForestRegressor(**FOREST),
+        lambda: xgboost.XGBRegressor(n_estimators=9, max_depth=3),
+        lambda: catboost.CatBoostRegressor(iterations=9, verbose=False, allow_writing_files=False),
+    ],
+)
+def test_a_regressor_for_each_target(
+    connection: psycopg.Connection, make: Callable[[], Any]
+) -> None:
+    frame = models.numbers()
+    y = np.abs(np.stack([models.target(frame), frame["single"], frame["whole"]], axis=1))
+    model = multioutput.MultiOutputRegressor(make()).fit(frame, y)
+    assert_same(connection, model, frame)
+
+
 def test_several_targets_and_columns_without_names(connection: psycopg.Connection) -> None:
     values = models.numbers().to_numpy()
     y = np.stack([models.target(models.numbers()), values[:, 0]], axis=1)
@@ -173,7 +307,7 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
     two = np.stack([y, models.classes(frame, ["x", "y"])], axis=1)
     logistic = linear_model.LogisticRegression()
     one, of_numbers = tree.DecisionTreeClassifier(), tree.DecisionTreeRegressor()
-    two_numbers = np.stack([models.target(frame)] * 2, axis=1)
+    boosted = ensemble.GradientBoostingClassifier(**FOREST)
     polynomial = preprocessing.PolynomialFeatures()
     forest = ensemble.RandomForestClassifier(**FOREST)
     cases = [
@@ -182,8 +316,17 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
         ("one class, 7", forest, [7] * len(y)),
         ("its init", ensemble.GradientBoostingClassifier(init=logistic, **FOREST), y),
         ("AdaBoostRegressor", ensemble.AdaBoostRegressor(n_estimators=3), models.target(frame)),
-        ("VotingClassifier", ensemble.VotingClassifier([("a", one), ("b", one)]), y),
-        ("MultiOutputRegressor", multioutput.MultiOutputRegressor(of_numbers), two_numbers),
+        ("VotingClassifier counts", ensemble.VotingClassifier([("a", one), ("b", one)]), y),
+        (
+            "VotingClassifier averages what is no sum",
+            ensemble.VotingClassifier([("a", boosted), ("b", one)], voting="soft"),
+            y,
+        ),
+        ("LogisticRegression", ensemble.VotingClassifier([("a", logistic)], voting="soft"), y),
+        ("StackingClassifier", ensemble.StackingClassifier([("a", one)], logistic, cv=2), y),
+        ("StackingRegressor", ensemble.StackingRegressor([("a", of_numbers)], cv=2), y == "a"),
+        ("MultiOutputClassifier", multioutput.MultiOutputClassifier(one), two),
+        ("sigmoid", calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED), y),
         ("PolynomialFeatures", pipeline.make_pipeline(polynomial, forest), y),
     ]
     for reason, model, classes in cases:

@@ -39,6 +39,9 @@ COSTS = {
     ("python_published", "http"): (206.0, 132.0, 0.3, 13_800.0),
     ("python_published_one_thread", "http"): (201.0, 136.0, 0.3, 260.0),
     ("python_tuned", "http"): (212.0, 123.0, 0.06, 220.0),
+    ("asgi", "http"): (60.0, 25.0, 0.06, 40.0),
+    ("asgi_memory", "http"): (60.0, 5.0, 0.06, 40.0),
+    ("axum", "http"): (8.0, 1.0, 0.004, 1.0),
     ("python_memory", "http"): (212.0, 34.0, 0.06, 220.0),
     ("python_postgresql", "http"): (212.0, 200.0, 0.06, 220.0),
     ("python_orjson", "http"): (212.0, 119.0, 0.06, 220.0),
@@ -48,7 +51,13 @@ MAIN = [
     entry
     for entry in COSTS
     if entry[0]
-    in ("postgres_direct", "postgres_pgbouncer", "python_published_one_thread", "python_tuned")
+    in (
+        "postgres_direct",
+        "postgres_pgbouncer",
+        "python_published_one_thread",
+        "python_tuned",
+        "asgi",
+    )
 ]
 PARTS = {
     "postgres_direct": {"postgres": 202},
@@ -57,11 +66,15 @@ PARTS = {
     "python_published": {"gunicorn": 600, "redis": 134},
     "python_published_one_thread": {"gunicorn": 600, "redis": 134},
     "python_memory": {"gunicorn": 1_366},
+    "asgi_memory": {"uvicorn": 800},
+    "axum": {"axum": 100},
     "python_postgresql": {"gunicorn": 345, "postgres": 200},
 }
 PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
 
 
+# Services that ask Redis.
+STORED = ("python_tuned", "python_published_one_thread", "asgi")
 DELAYS = (None, 0.0, 0.1, 0.25, 0.5)
 
 
@@ -88,10 +101,10 @@ def _used(cell: Cell, cpu: float) -> tuple[Used, dict[str, Used]]:
     return Used(cpu, sum(used.pss_bytes for used in parts.values())), parts
 
 
-def _run(cell: Cell, noise: float) -> Run:
+def _run(cell: Cell, noise: float, turn: int) -> Run:
     cost = _cost(cell) * noise
     # What a client waits for at least: a wake-up of an idle core, and the way there and back.
-    trips = 2 if cell.system.startswith("python") and cell.request != "ping" else 1
+    trips = 2 if cell.system in STORED and cell.request != "ping" else 1
     alone = cost * 1.2 + 25 + trips * 2_000 * (cell.delay_ms or 0.0)
     most = min(cell.clients * 1e6 / alone, 2e6 / (cost * 1.25))
     if cell.rate is None:
@@ -112,7 +125,7 @@ def _run(cell: Cell, noise: float) -> Run:
         requests=requests, requests_per_second=answered, latency_ms=latencies,
         latency_requests=requests if "p50" in latencies else 0, open_loop=loop, seconds=SECONDS,
         server=server, server_parts=parts, generator=Used(SECONDS * 0.4, 5 * MEGABYTE),
-        network=None, log="raw/made-up.txt",
+        network=None, log=f"raw/{cell.name.replace('/', '-')}-{turn}.txt",
     )  # fmt: skip
 
 
@@ -120,7 +133,7 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
     """A cell and its runs, whose noise is drawn from the cell's name."""
     draw = random.Random(cell.name)
     count = 0 if skipped else REPETITIONS
-    runs = [_run(cell, draw.uniform(0.95, 1.08)) for _ in range(count)]
+    runs = [_run(cell, draw.uniform(0.95, 1.08), turn + 1) for turn in range(count)]
     if runs and runs[0].open_loop and not runs[0].open_loop.kept_up:
         runs = runs[:1]
     return CellResult(

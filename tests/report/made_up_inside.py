@@ -77,7 +77,8 @@ def inside() -> dict[str, Any]:
     workers_first = {"control": [0.003] * 3, "25x6": [0.0034] * 3, "500x8": [0.004] * 3}
     return {
         "schema": 1, "started": "2026-01-05T10:00:00+00:00", "finished": "2026-01-05T10:09:00+00:00",
-        "commit": "0123456789abcdef", "machine": {"processor": "Made Up", "cores": "2", "system": "Debian"},
+        "commit": "0123456789abcdef",
+        "machine": {"processor": "Made-up Processor", "cores": "2", "system": "Debian"},
         "versions": {"postgresql": "15.99 (Debian)", "pgboost": "0.1.0", "xgboost": "3.4.1"},
         "settings": {"jit": "on", "shared_buffers": "512MB"},
         "workload": {

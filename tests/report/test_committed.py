@@ -1,18 +1,98 @@
 """The committed pages are what the committed results give; a figure that is changed is found."""
 
+import json
 import re
+import statistics
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.report import pages
 from bench.report.files import Sources, sources
+from bench.report.measured import Asked
 from bench.report.pages import ROOT, stale, write
 from bench.report.pages import made as files_of
 
+RESULTS = ROOT / "bench" / "results"
 
-def test_the_report_would_change_nothing() -> None:
-    assert stale(files_of(sources(ROOT / "bench" / "results"))) == [], "run make report"
+
+@pytest.fixture(scope="module")
+def committed() -> Sources:
+    return sources(RESULTS)
+
+
+def documents(committed: Sources) -> list[dict[str, Any]]:
+    """The pooled results as JSON, read without the report's code."""
+    return [
+        json.loads((RESULTS / name / "results.json").read_text()) for name in committed.local.names
+    ]
+
+
+def test_the_report_would_change_nothing(committed: Sources) -> None:
+    assert stale(files_of(committed)) == [], "run make report"
+
+
+def test_all_full_runs_of_the_commit_are_pooled(committed: Sources) -> None:
+    commits = [one["commit"] for one in documents(committed)]
+    every = [
+        path
+        for path in RESULTS.rglob("results.json")
+        if (one := json.loads(path.read_text())).get("commit") == commits[0]
+        and one["workload"]["name"] == "full"
+    ]
+    assert len(every) == len(commits) and len({*commits}) == 1
+
+
+# What predicts by this project's engine, or is no service.
+OURS = re.compile(r"postgres|axum|asgi_gbtrees")
+MEMORY = re.compile(r"_memory$")
+
+
+def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources) -> None:
+    """In no cell, by the raw files and the names that pages print."""
+    rates = defaultdict(lambda: defaultdict(list))
+    for cell in (cell for one in documents(committed) for cell in one["cells"]):
+        system, variant, asked = cell["name"].split("/", 2)
+        if cell["rate"] is None and variant == "http" and not OURS.match(system):
+            kind = asked, bool(MEMORY.search(system))
+            rates[kind][system] += [run["requests_per_second"] for run in cell["runs"]]
+    assert len(rates) > 10
+    for (asked, memory), of in rates.items():
+        medians = {system: statistics.median(found) for system, found in of.items() if found}
+        request, trees, clients = asked.split("/")
+        question = Asked(request, int(clients[:-1]), int(trees[:-1]))
+        rival = committed.local.rival(question, memory)
+        assert (rival and rival.system) == max(medians, key=medians.get, default=None), asked
+    text = (ROOT / pages.PAGES / "README.md").read_text()
+    named = committed.local.rival(Asked())
+    assert f"reads its features from Redis, {named.label}," in text
+    assert f"({named.label})" in (ROOT / "README.md").read_text()
+
+
+def test_every_measured_cell_is_in_the_data_of_the_index(committed: Sources) -> None:
+    text = (ROOT / pages.PAGES / "results.js").read_text()
+    first = text[text.index('"runs": [') :].split("\n}}")[0]
+    for cell in (cell for one in documents(committed) for cell in one["cells"]):
+        if cell["runs"]:
+            (line,) = [line for line in first.splitlines() if line.startswith(f'"{cell["name"]}":')]
+            assert '"answered": [' in line, cell["name"]
+
+
+def test_no_table_is_empty_and_all_is_of_one_machine(committed: Sources) -> None:
+    for page in (ROOT / pages.PAGES).glob("*.md"):
+        assert not re.search(r"^-$", page.read_text(), re.MULTILINE), page.name
+    for kind in ("inside", "ladder", "serving", "fresh", "training-limit"):
+        machine = json.loads(committed.other(kind).read_text())["machine"]
+        assert machine["processor"] == committed.local.facts["processor"]
+
+
+def test_there_are_six_pages() -> None:
+    found = {
+        path.name for path in (ROOT / pages.PAGES).iterdir() if path.suffix in (".md", ".html")
+    }
+    assert found == {"README.md", "index.html", "claims.md", "ways.md", "inside.md", "engine.md"}
 
 
 @pytest.mark.parametrize(
@@ -31,5 +111,5 @@ def test_a_changed_figure_is_found(made: Sources, root: Path, small: Path, name:
 def test_a_changed_picture_is_found(made: Sources, root: Path, small: Path) -> None:
     write(files_of(made, root, small), root)
     picture = root / pages.PAGES / "answer.svg"
-    picture.write_text(picture.read_text().replace("<line ", "<path ", 1))
+    picture.write_text(picture.read_text().replace("<path ", "<line ", 1))
     assert stale(files_of(made, root, small), root) == ["docs/benchmarks/answer.svg differs"]

@@ -4,21 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from bench.report.computed import fixed_rates, growth, steps, wins
+from bench.report.computed import fixed_rates, growth, steps
 from bench.report.figures import ranged, times, version
 from bench.report.files import Sources
 from bench.report.measured import (
     ONE_THREAD,
     SIMPLE,
-    TUNED,
     Asked,
     Entry,
     Lacking,
     Measured,
+    entry,
     ratio,
 )
 from bench.results import CellResult, Spread
-from tests.report.conftest import scaled
+
+TUNED = entry("python_tuned", "http")
 
 
 def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
@@ -27,17 +28,6 @@ def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
     assert rates.held(SIMPLE) == [*rates.rates]
     assert rates.held(ONE_THREAD) == [500, 1_000, 2_000]
     assert rates.held(ONE_THREAD, False) == [4_000]
-
-
-@pytest.mark.parametrize(("least", "mark"), [(1, ""), (0.81, ""), (0.79, " ‡")])
-def test_a_cell_whose_runs_differ_is_marked(made: Sources, least: float, mark: str) -> None:
-    def at_a_share(cell: CellResult) -> CellResult:
-        best = replace(cell.runs[0], requests_per_second=1000)
-        return replace(cell, runs=[best, replace(best, requests_per_second=1000 * least)])
-
-    cells = [at_a_share(cell) if cell.runs else cell for cell in made.local.result.cells]
-    changed = Measured(replace(made.local.result, cells=cells), made.local.name)
-    assert changed.mark(TUNED, Asked()) == mark
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
@@ -56,17 +46,25 @@ def test_the_trainings_of_one_way_are_put_together(made: Sources) -> None:
     assert (python.rows, python.rounds, python.threads) == (1_000_000, 25, 2)
 
 
-def test_a_ratio_is_taken_within_each_repetition(made: Sources) -> None:
-    above, below = made.local.cell(SIMPLE, Asked()), made.local.cell(TUNED, Asked())
-    pairs = zip(above.runs, below.runs, strict=True)
-    ratios = [a.requests_per_second / b.requests_per_second for a, b in pairs]
-    assert made.local.times(SIMPLE, TUNED, Asked(), "rate") == Spread.of(ratios)
-    once = replace(below, runs=below.runs[:1])
-    under = once.runs[0].requests_per_second
-    over = Spread.of([run.requests_per_second for run in above.runs])
-    assert ratio(above, once, "rate") == Spread(
-        over.median / under, over.smallest / under, over.largest / under
-    )
+def test_a_ratio_is_of_the_same_repetition_of_the_same_run(made: Sources) -> None:
+    def cell(name: str, rates: dict[str, float]) -> CellResult:
+        run = made.local.named("postgres_direct/simple/hot/25t/20c").runs[0]
+        runs = [
+            replace(
+                run,
+                requests_per_second=rate,
+                log=f"{turn.split()[0]}/raw/{name}-{turn.split()[1]}.txt",
+            )
+            for turn, rate in rates.items()
+        ]
+        return replace(made.local.result.cells[0], runs=runs)
+
+    above = cell("a", {"one 1": 10, "one 2": 20, "two 1": 60, "two 2": 80})
+    below = cell("b", {"one 1": 5, "two 1": 10, "two 2": 8})
+    # 10/5, 60/10, 80/8; the second repetition of the first run has no partner.
+    assert ratio(above, below, "rate") == Spread(6.0, 2.0, 10.0)
+    assert ratio(above, below, "rate").count == 3
+    assert ratio(above, cell("c", {"three 1": 2}), "rate") == Spread(20.0, 5.0, 40.0)
 
 
 def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
@@ -85,25 +83,26 @@ def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> Non
         assert sum(one[number] for one in found.values()) == pytest.approx(us)
 
 
-def test_what_the_service_wins_is_found_and_counted_once(made: Sources) -> None:
-    found, questions = wins(made.local)
-    assert not found and questions > 10
-    faster, same = wins(scaled(made.local, "python_memory", 100))
-    assert same == questions
-    throughput = [win for win in faster if win.what == "requests per second"]
-    assert {win.service.system for win in throughput} == {"python_memory"}
-    assert all(win.clear for win in throughput)
-    assert all(win.theirs.median > win.ours.median for win in throughput)
-
-
-def test_a_run_that_the_median_hides_is_told_of(made: Sources) -> None:
+def test_two_runs_whose_tails_differ_are_told_of(made: Sources) -> None:
     assert not [*fixed_rates(made.local).outliers()]
     cell = made.local.named("postgres_direct/simple/hot/25t/20c/1000r")
-    slow = cell.runs[3].latency_ms | {"p99": 117.0, "max": 179.0}
-    runs = [*cell.runs[:3], replace(cell.runs[3], latency_ms=slow), *cell.runs[4:]]
+    # What a full run has: two turns.
+    slow = cell.runs[0].latency_ms | {"p99": 40.1, "max": 59.9}
+    fast = cell.runs[1].latency_ms | {"p99": 8.5, "max": 20.0}
+    runs = [replace(cell.runs[0], latency_ms=slow), replace(cell.runs[1], latency_ms=fast)]
     cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
     changed = Measured(replace(made.local.result, cells=cells), "changed")
-    assert [*fixed_rates(changed).outliers()] == [(SIMPLE, 1_000, 1, 5, 117.0, 179.0)]
+    assert [*fixed_rates(changed).outliers()] == [(SIMPLE, 1_000, [8.5, 40.1], 59.9)]
+
+
+def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
+    cell = made.local.named("python_tuned/http/hot/25t/20c/2000r")
+    missed = replace(cell.runs[0], open_loop=replace(cell.runs[0].open_loop, kept_up=False))
+    runs = [missed, *cell.runs[1:4]]
+    cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
+    changed = Measured(replace(made.local.result, cells=cells), "changed")
+    assert 2_000 in fixed_rates(changed).held(TUNED)
+    assert changed.share_held(TUNED, Asked(rate=2_000)) == (3, 4)
 
 
 def test_figures_as_text() -> None:

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from bench.report.pages import page
+from bench.report import explanations
+from bench.report.pages import TEMPLATES, _environment
 
 
 def line(model: str, side: str, *ns: float, rows: int = 1, apart: float | None = None) -> str:
@@ -24,7 +25,8 @@ def test_every_cell_is_beside_its_own_call(tmp_path: Path) -> None:
         + line("lightgbm-100x31", "gbdt avx2", 2, rows=64)
         + line("lightgbm-100x31", "lightgbm 8.0", 300, rows=64, apart=3e-7)
     )  # fmt: skip
-    text = page("explanations.md", tmp_path)
+    given = explanations.given(tmp_path) | {"name": "made up"}
+    text = _environment(TEMPLATES).get_template("explanations.j2").render(given)
     assert "beside lightgbm 8.0, shap 1.2, xgboost 9.1." in text
     assert "Libraries were faster in 1 of 6 cells." in text
     assert "2e-07 (xgboost), 4e-07 (shap), 3e-07 (lightgbm) of the largest" in text

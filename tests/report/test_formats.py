@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from bench.report import formats
-from bench.report.pages import page
+from bench.report.pages import TEMPLATES, _environment
 
 
 def line(model: str, side: str, *ns: float, rows: int = 1024) -> str:
@@ -47,7 +47,8 @@ def test_the_fastest_kernel_is_the_engine(tmp_path: Path) -> None:
 
 
 def test_the_part_has_a_line_for_each_side(tmp_path: Path) -> None:
-    text = page("part-of-formats.md", record(tmp_path))
+    given = formats.given(record(tmp_path)) | {"name": "made up"}
+    text = _environment(TEMPLATES).get_template("part-of-formats.md.j2").render(given)
     assert "| catboost 1 | 1,024 | 30.0 | 2.25 (1.50 to 3.00) |" in text
     assert "| lightgbm 4, f32 | 1,024 | 100 | 20.0 |" in text
     assert text.count("| pgboost's engine | 1,024 |") == 2

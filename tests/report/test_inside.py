@@ -84,24 +84,25 @@ def test_the_page_and_the_readmes_part_are_made_with_the_report(
     files = pages.made(sources(run.parent), root, small)
     page = files[pages.PAGES / "inside.md"]
     assert page.startswith(f"<!-- generated from bench/results/ ({NAME}) by make report: edit")
-    readme = files[Path("README.md")]
+    predicting = files[Path("docs/predicting.md")]
     assert (
         f"generated from bench/results/{NAME} by make report: edit bench/report/templates/inside-part"
-        in readme
+        in predicting
     )
-    assert "2.00 (1.50 to 2.50) ms more than a first `SELECT 1`" in readme
-    assert readme.count("<!-- begin: generated") == readme.count("<!-- end: generated -->") == 2
+    assert "2.00 (1.50 to 2.50) ms more than a first `SELECT 1`" in predicting
+    assert predicting.count("<!-- begin: generated") == predicting.count("<!-- end: generated -->")
     pages.write(files, root)
     assert pages.stale(pages.made(sources(run.parent), root, small), root) == []
 
 
-def test_a_changed_figure_in_the_readmes_second_part_is_found(
+def test_a_changed_figure_in_a_page_of_the_users_is_found(
     run: Path, root: Path, small: Path
 ) -> None:
     pages.write(pages.made(sources(run.parent), root, small), root)
-    readme = root / "README.md"
-    readme.write_text(readme.read_text().replace("2.00 (1.50 to", "1.00 (1.50 to"))
-    assert pages.stale(pages.made(sources(run.parent), root, small), root) == ["README.md differs"]
+    page = root / "docs" / "predicting.md"
+    page.write_text(page.read_text().replace("2.00 (1.50 to", "1.00 (1.50 to"))
+    found = pages.stale(pages.made(sources(run.parent), root, small), root)
+    assert found == ["docs/predicting.md differs"]
 
 
 def test_series_of_different_lengths_are_refused() -> None:

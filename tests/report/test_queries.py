@@ -34,7 +34,7 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.mkdir()
     record.write(path / queries.FILE, run)
-    text = pages.page("queries.md", path)
+    text = pages.page("queries", path)
     assert "1 of 2 shapes of a query predict in batches" in text
     assert "2026-01-05 on Made Up 1" in text and "each reads 60,000 rows" in text
     assert (

@@ -11,7 +11,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 
-read -ra tests <<<"${PGBOOST_TESTS:-tests/test_sql_regression.py tests/test_quickstart.py tests/batch tests/e2e tests/lifecycle tests/train tests/packaging tests/versions}"
+read -ra tests <<<"${PGBOOST_TESTS:-tests/test_sql_regression.py tests/test_quickstart.py tests/batch tests/e2e tests/lifecycle tests/pages tests/train tests/packaging tests/versions}"
 
 # older MAJOR REPOSITORY: the pg_config of a server that was fetched or built, where the repository has that name.
 older() {

@@ -50,20 +50,6 @@ class Redis:
         return [self._loads(value) for value in found]
 
 
-class Memory:
-    """Features in the worker's own memory."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._store = stores.open_store(settings)
-
-    async def fetch(self, wanted: Sequence[keys.Key]) -> Rows:
-        """A row of features for each key."""
-        return self._store.fetch(wanted)
-
-
-STORES = {"redis": Redis, "memory": Memory}
-
-
 class Service:
     """Models and the features to predict from, opened in the worker."""
 
@@ -74,7 +60,7 @@ class Service:
     async def opened(self, _: FastAPI) -> AsyncIterator[None]:
         """For as long as the worker serves."""
         self._models = predictors.load(self._settings)
-        self._store = STORES[self._settings.store](self._settings)
+        self._store = Redis(self._settings)
         gc.collect()
         gc.freeze()
         yield

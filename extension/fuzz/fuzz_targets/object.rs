@@ -5,7 +5,7 @@ use libfuzzer_sys::arbitrary::Unstructured;
 use serde_json::{Map, Number, Value, json};
 
 use crate::params::objectives::{metric_names, objective_names};
-use crate::params::table::{Parameter, REFUSED, SPECIAL, TABLE, ValueRule};
+use crate::params::{Parameter, REFUSED, SPECIAL, TABLE, ValueRule};
 
 const DEEPEST: u32 = 3;
 const MOST: u32 = 6;

@@ -15,7 +15,7 @@ use libfuzzer_sys::arbitrary::Unstructured;
 use libfuzzer_sys::fuzz_target;
 use object::Drawn;
 use params::Parameters;
-use params::table::{TABLE, ValueRule};
+use params::{TABLE, ValueRule};
 use serde_json::{Map, Value};
 use training::combinations::combinations;
 
@@ -48,7 +48,7 @@ fn check_parameters(object: &Value) {
     assert_eq!(sorted(&again), settings);
     assert_eq!((again.objective, &again.metrics), (parsed.objective, &parsed.metrics));
     assert_eq!(again.given(), parsed.given());
-    for name in params::table::ARGUMENTS {
+    for name in params::ARGUMENTS {
         assert_eq!(again.argument(name, None), parsed.argument(name, None));
     }
 }

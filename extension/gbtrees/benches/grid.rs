@@ -1,9 +1,9 @@
-//! The engine's kernels beside XGBoost and LightGBM, over a grid of models and of rows a call.
+//! The engine's kernels compared with XGBoost and LightGBM, over a grid of models and of rows a call.
 //!
 //!     cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
 //!
 //! FOLDER is what `grid/train.py` wrote: models, named by trees, depth, features and kind, and rows.
-//! Every LIBRARY is a release of libxgboost, or of LightGBM, beside which its text models are measured.
+//! Every LIBRARY is a release of libxgboost, or of LightGBM, with which its text models are compared.
 //! For each model the margins of [`COMPARED`] rows are first found equal to the bit, by every kernel and
 //! every release; LightGBM's are rounded to f32. Then all take turns, block after block, so that they
 //! meet the same noise; a block walks on through the rows, so that no branch is learnt by heart. All have

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What went wrong, coarse enough that a caller can map every kind to an error code of its own.
+/// What went wrong, coarse enough that a caller can map every kind to a separate error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -52,7 +52,7 @@ pub enum ErrorKind {
     CompiledModel,
     /// A row, or the room for its results, is not as long as the model needs it to be.
     RowLength,
-    /// The engine broke an invariant of its own: a bug, or a compiled model that changed after it was
+    /// The engine broke one of its invariants: a bug, or a compiled model that changed after it was
     /// verified.
     Internal,
 }

@@ -28,7 +28,7 @@
 //!
 //! # How it works
 //!
-//! Untrusted bytes go through four stages, each with a type of its own, so that no stage can be skipped: a
+//! Untrusted bytes go through four stages, each with a separate type, so that no stage can be skipped: a
 //! reader makes a checked ensemble of trees, which is lowered to one relocatable, checksummed run of bytes,
 //! which is verified, and then evaluated by kernels for the processor's instructions: bit slicing over
 //! blocks of 512 rows, or many trees of one row at a time. An oracle walks the checked ensemble instead, and
@@ -48,7 +48,7 @@
 )]
 #![cfg_attr(
     not(target_arch = "x86_64"),
-    allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
+    allow(dead_code, reason = "tiles have parts for kernels that other architectures do not have")
 )]
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]

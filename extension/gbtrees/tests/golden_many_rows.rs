@@ -1,8 +1,8 @@
 //! Every golden model of every library on many rows: all kernels have the bits of the oracle.
 //!
 //! The other golden tests hold the oracle to what the libraries predicted, on some twenty rows per model. Here it
-//! is the oracle that the kernels are held to, on a thousand rows per model, and more with PGBOOST_TIMES: of the
-//! model's own thresholds and codes, of what lies beside them, and of special values.
+//! is the oracle that the kernels must equal, on a thousand rows per model, and more with PGBOOST_TIMES: of the
+//! model's own thresholds and codes, of the values next to them, and of special values.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -23,7 +23,7 @@ const MIN_MODELS: usize = 1000;
 const SPECIAL: [f64; 12] =
     [f64::NAN, 0.0, -0.0, 1.0, -1.0, 0.1, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY, 1e-35, 3e9];
 
-/// The models beside which there is what a library predicted, one file of each.
+/// The models that have the predictions of a library in a file next to them, one file of each.
 fn models(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

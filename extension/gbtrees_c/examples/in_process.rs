@@ -38,7 +38,7 @@ struct Rung {
 }
 
 impl Rung {
-    /// The model, and what lies beside the rows: features.f32 and answers.f32.
+    /// The model, and the files next to it: features.f32 and answers.f32.
     fn open(model: &str, rows: &str) -> Result<Self, Failure> {
         let model = Model::load(&std::fs::read(model)?)?;
         let place = Path::new(rows).parent().ok_or("the rows lie nowhere")?;

@@ -32,7 +32,6 @@ pub mod report;
 pub mod scan;
 pub mod session;
 pub mod signature;
-pub mod snapshot;
 pub mod temporary_file;
 pub mod transaction;
 pub mod tuple;
@@ -42,6 +41,7 @@ pub mod varlena;
 
 pub use pgrx::pg_sys::panic::ErrorReport;
 pub use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};
+
 pub use report::Report;
 pub use report::sqlstate::*;
 pub use tuple::Row;

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::invalidation::{self, ReadSnapshot, SnapshotMark};
 use crate::nodes::Expr;
-use crate::snapshot::{self, ReadSnapshot, SnapshotMark};
 use crate::{array, catalog, jsonb, tuple, unguarded, varlena};
 
 /// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
@@ -164,7 +164,7 @@ pub fn rows(
             ReadSnapshot::Active if unguarded::ActiveSnapshotSet() => {
                 unguarded::GetActiveSnapshot()
             }
-            ReadSnapshot::Active | ReadSnapshot::Latest => snapshot::latest(table.relation),
+            ReadSnapshot::Active | ReadSnapshot::Latest => invalidation::latest(table.relation),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);

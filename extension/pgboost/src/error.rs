@@ -10,6 +10,9 @@ use gbtrees::{ErrorKind, Place};
 use pg_interface::{error_table, *};
 use row_source::SourceError;
 
+/// Bytes of a column's name: PostgreSQL's NAMEDATALEN, without the zero at the end.
+const NAME_BYTES: usize = 63;
+
 /// Characters of an unknown category that a message shows.
 const MAX_SHOWN: usize = 64;
 
@@ -113,6 +116,9 @@ error_table! {
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
         hint (Some(if *unnamed {
             "The row's columns have no names; pass a table's alias, or a subquery's."
+        } else if feature.len() > NAME_BYTES && *form == "row" {
+            "PostgreSQL cuts the names of columns after 63 bytes: pass a jsonb object, or give shorter names \
+             in the feature_names argument of load_model."
         } else {
             "A feature whose value is missing must be there, as null."
         }));
@@ -197,9 +203,9 @@ error_table! {
     InvalidBaseline =>
         INVALID_PARAMETER_VALUE, "baseline does not fit the features of the model",
         hint "It is an array with an object for each feature, as train_model makes it.";
-    TooManyParts { parts: usize } =>
+    TooManySlices { slices: usize } =>
         PROGRAM_LIMIT_EXCEEDED,
-        "the metrics of more than {parts} values of slice_by do not fit into work_mem",
+        "the metrics of more than {slices} values of slice_by do not fit into work_mem",
         hint "Raise work_mem, or choose a column of fewer values.";
     GroupTooLarge { rows: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",
@@ -218,10 +224,6 @@ error_table! {
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
     /// More features than arguments that a function can have.
-    TooManyArguments { model: String, features: usize } =>
-        PROGRAM_LIMIT_EXCEEDED,
-        "model \"{model}\" has {features} features, more than a function can have arguments",
-        hint "Write a function that takes a row or an array.";
     OutputFunction { output: String } =>
         INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
         hint "The outputs are predict, predict_array, predict_class and predict_margin.";

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use gbtrees::Limits;
 use gbtrees::internals::Ensemble;
-use pg_interface::snapshot::{SnapshotMark, Validity};
+use pg_interface::invalidation::{SnapshotMark, Validity};
 use pg_interface::{catalog, invalidation, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;

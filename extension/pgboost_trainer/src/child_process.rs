@@ -10,7 +10,7 @@ const OOM_SCORE: &str = "1000";
 /// The first descriptor after the standard ones.
 const FIRST: libc::c_int = 3;
 
-/// Closes what the backend has open, and sees to it that this process ends when the backend does.
+/// Closes what the backend has open, and makes this process end when the backend does.
 /// Returns whether the backend, the process `parent`, is still there.
 pub(crate) fn enter(parent: u32) -> bool {
     for descriptor in open_descriptors() {

@@ -8,7 +8,6 @@
 
 #[allow(unsafe_code, reason = "it calls the C library")]
 mod child_process;
-mod spool;
 mod training;
 
 use std::io::{self, Write};

@@ -14,7 +14,6 @@ mod booster;
 mod error;
 mod library;
 mod matrix;
-mod symbols;
 
 pub use booster::{Booster, Output};
 pub use error::{Error, Result, means_out_of_memory};

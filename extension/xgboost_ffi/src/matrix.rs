@@ -15,8 +15,7 @@ use std::ptr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::library::{Library, c_text, pointers};
-use crate::symbols::{Handle, count};
+use crate::library::{Handle, Library, c_text, count, pointers};
 
 /// Rows that can be read again from the start, in the same order.
 pub trait Rows {

@@ -31,6 +31,8 @@ class Inputs:
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
     missing: bool = True
+    # The smallest numbers of features whose models take no smaller ones.
+    lowest: Mapping[int, float] = field(default_factory=dict)
 
 
 def drawn(
@@ -55,6 +57,8 @@ def drawn(
         usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
         numbers[:, column] = _numbers(generator, usual, rows)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
+    for column, number in inputs.lowest.items():
+        numbers[:, column] = np.maximum(numbers[:, column], number)
     if inputs.missing:
         numbers[generator.random(numbers.shape) < _MISSING] = np.nan
     if inputs.names is None:

@@ -1,14 +1,11 @@
-//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights FILE MODEL...`, or, as a
-//! rung of the ladder, `--rows FILE MODEL`.
+//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights FILE MODEL...`.
 //!
-//! With flights it answers the requests that `python_baseline/service.py` describes, with rows the contract in
-//! `bench/rungs/README.md`, both with the engine that the extension has. Models and features are read once and lie
-//! in its memory, so no request asks another process for anything. The features are the CSV that `python -m
-//! data.flights` writes, or a rows.json.
+//! It answers the requests that `python_baseline/service.py` describes, with the engine that the extension has.
+//! Models and features are read once and lie in its memory, so no request asks another process for anything. The
+//! features are the CSV that `python -m data.flights` writes.
 
 mod flights;
 mod model;
-mod rows;
 mod service;
 
 use std::process::ExitCode;
@@ -23,7 +20,6 @@ use axum::routing::{MethodRouter, get, post};
 use serde_json::{Value, json};
 
 use crate::model::{Failure, Refused};
-use crate::rows::Rows;
 use crate::service::Service;
 
 const LARGEST_BODY: usize = 1 << 20;
@@ -34,7 +30,6 @@ struct Arguments {
     bind: String,
     threads: usize,
     flights: String,
-    rows: Option<String>,
     models: Vec<String>,
 }
 
@@ -47,7 +42,6 @@ impl Arguments {
             match word.as_str() {
                 "--bind" => found.bind = value()?,
                 "--flights" => found.flights = value()?,
-                "--rows" => found.rows = Some(value()?),
                 "--threads" => {
                     let given = value()?.parse().ok().filter(|threads| *threads > 0);
                     found.threads = given.ok_or("--threads must be at least 1")?;
@@ -80,18 +74,6 @@ fn reads<S: Send + Sync + 'static>(ask: fn(&S, &[u8]) -> Answered) -> MethodRout
     post(move |State(asked): State<Arc<S>>, body: Bytes| async move { respond(ask(&asked, &body)) })
 }
 
-fn of_rows(rows: Rows) -> Router {
-    Router::new()
-        .route("/ping", reads(Rows::ping))
-        .route("/echo", reads(Rows::echo))
-        .route("/features", reads(Rows::features))
-        .route("/raw", reads(Rows::raw))
-        .route("/key", reads(Rows::key))
-        .route("/keys", reads(Rows::keys))
-        .route("/top", reads(Rows::top))
-        .with_state(Arc::new(rows))
-}
-
 fn of_flights(service: Service) -> Router {
     let mut router = Router::new()
         .route("/ping", get(|| async { answer(StatusCode::OK, &json!("pong")) }))
@@ -110,12 +92,8 @@ fn of_flights(service: Service) -> Router {
 }
 
 fn router(arguments: &Arguments) -> Result<Router, Failure> {
-    let router = match (&arguments.rows, &arguments.models[..]) {
-        (Some(rows), [model]) => of_rows(Rows::open(model, rows)?),
-        (Some(_), _) => return Err("with rows, one model's file is wanted".into()),
-        (None, models) => of_flights(Service::open(models, &arguments.flights)?),
-    };
-    Ok(router.layer(DefaultBodyLimit::max(LARGEST_BODY)))
+    let service = Service::open(&arguments.models, &arguments.flights)?;
+    Ok(of_flights(service).layer(DefaultBodyLimit::max(LARGEST_BODY)))
 }
 
 fn serve() -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains the models of the grid, and measures the engine beside XGBoost and other engines. `make report`
-# makes docs/benchmarks/engine.md and the speed in docs/formats.md from the results.
+# makes docs/benchmarks/engine.md and the speed in docs/benchmarks/formats.md from the results.
 #
 #     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" [LIBLIGHTGBM=...] run.sh MODELS RESULTS [SECONDS]
 #

@@ -1,4 +1,4 @@
-//! LightGBM's C API, loaded by path: what the grid measures beside the engine on text models.
+//! LightGBM's C API, loaded by path: the grid compares the engine with it on text models.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};

@@ -1,4 +1,4 @@
-//! libxgboost's C API, loaded by path: what the grid measures beside the engine.
+//! libxgboost's C API, loaded by path: the grid compares the engine with it.
 //!
 //! It is not the crate `xgboost_ffi`: that takes recent releases only, and its calls allocate, which is
 //! some percent of the fastest call measured here.

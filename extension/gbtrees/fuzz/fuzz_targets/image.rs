@@ -2,7 +2,7 @@
 //! within bounds.
 //!
 //! An input's first byte chooses the model; each six bytes that follow are an edit of four bytes.
-//! What is asked of a compiled model is what `pgboost` asks; AddressSanitizer sees a read beyond its bytes.
+//! The calls are those of `pgboost`; AddressSanitizer sees a read beyond its bytes.
 #![no_main]
 
 mod buffers;

@@ -61,7 +61,7 @@ fn assert_same(found: &[f64], expected: &[f64], kernel: &str) {
     }
 }
 
-/// Rows of the model's own thresholds, what lies beside them, and what is special.
+/// Rows of the model's own thresholds, the values next to them, and what is special.
 fn rows(model: &Ensemble) -> Vec<f64> {
     let zero = f64::from(1e-35_f32);
     let special = [

@@ -22,7 +22,7 @@ type Compiled = CompiledModel<AlignedBytes>;
 
 /// A model, loaded from the file of any library.
 ///
-/// It is [`Send`] and [`Sync`]: threads share one, each with a [`Predictor`] of its own.
+/// It is [`Send`] and [`Sync`]: threads share one, each with its own [`Predictor`].
 pub struct Model {
     compiled: Compiled,
     format: &'static str,

@@ -131,7 +131,7 @@ impl<'a, T: Number> Rows<'a, T> {
     }
 
     /// Sparse rows in CSR, as `scipy.sparse.csr_array` has them: row `i` has the numbers from `starts[i]` up
-    /// to `starts[i + 1]`, each of the column beside it. What is absent is missing, as it is to XGBoost's
+    /// to `starts[i + 1]`, each of the column at the same index. What is absent is missing, as it is to XGBoost's
     /// `DMatrix`; see [`Rows::with_absent`].
     ///
     /// # Errors

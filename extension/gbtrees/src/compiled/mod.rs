@@ -138,7 +138,7 @@ impl<B: StableBytes> CompiledModel<B> {
             has_categories: false,
             num_ctrs: 0,
         };
-        // What is asked of many compiled models in turn is found in no cache where the sections have it.
+        // Where many compiled models are called in turn, nothing is found in a cache where the sections have it.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         compiled.num_ctrs = compiled.sections().num_ctrs();
         let spans = compiled.sections().get(CUT_SPANS);
@@ -169,9 +169,9 @@ impl<B: StableBytes> CompiledModel<B> {
         self.header.num_outputs as usize
     }
 
-    /// Number of values of a row: 1 if they are the index of a class, else as many as margins.
+    /// Number of values of a row: 1 if they are the index of a class or a mean, else as many as margins.
     pub fn num_values(&self) -> usize {
-        if self.transform == Transform::ArgMax { 1 } else { self.num_outputs() }
+        if self.transform.gives_one_value() { 1 } else { self.num_outputs() }
     }
 
     /// Number of trees of the model, of each of which a row reaches one leaf.

@@ -140,7 +140,7 @@ sections! {
     CHUNK_GROUPS: TileGroup,
     /// The trees in the order of summation.
     TILE_GROUPS: TileGroup,
-    /// The tops of the tiles of chunks, tree beside tree.
+    /// The tops of the tiles of chunks, tree after tree.
     TOP_NODES: TopNode,
     /// The nodes below them.
     NODE_BLOCKS: NodeBlock,

@@ -181,7 +181,7 @@ pub(crate) enum TileForm {
     Coded = 2,
 }
 
-/// What a group of recoded trees has beside its tiles; nothing for other groups.
+/// What a group of recoded trees has besides its tiles; nothing for other groups.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Coding {

@@ -16,7 +16,7 @@ pub enum Categories {
     Text(Vec<String>),
     /// Whole numbers.
     Integer(Vec<i64>),
-    /// Floating-point numbers, held as f64 whatever the file's width; none is NaN.
+    /// Floating-point numbers, kept as f64 whatever the file's width; none is NaN.
     Float(Vec<f64>),
     /// CatBoost's hashes of text, of a whole number as its digits: the file has no more of them. Every
     /// value has a code, since what has another hash is merely none of these.

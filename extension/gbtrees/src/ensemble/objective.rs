@@ -40,6 +40,9 @@ pub enum Transform {
     /// The objective's slope less 2 to the power of the opposite of each margin: what an isolation
     /// forest makes of mean depths.
     Isolation = 13,
+    /// One value: the mean of the logistic functions of all margins. Of two classes, the mean of what
+    /// several models say of the second.
+    MeanLogistic = 14,
 }
 
 /// The width of numbers.
@@ -66,11 +69,20 @@ pub enum ClassBy {
 impl Transform {
     /// Whether a library computes it in that precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
-        use Transform::{Ascending, Expectile, Hinge, LogOnePlusExp, MeanVariance, SignedSquare};
+        use Transform::{
+            Ascending, Expectile, Hinge, LogOnePlusExp, MeanLogistic, MeanVariance, SignedSquare,
+        };
         match precision {
-            Precision::Single => !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance),
+            Precision::Single => {
+                !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance | MeanLogistic)
+            }
             Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
         }
+    }
+
+    /// Whether a row has one value, however many margins it has.
+    pub(crate) fn gives_one_value(self) -> bool {
+        matches!(self, Transform::ArgMax | Transform::MeanLogistic)
     }
 }
 

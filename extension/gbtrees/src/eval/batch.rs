@@ -164,7 +164,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let rows = Rows { features: rows, num_features: self.num_split_features(), count };
         let kernel = scratch.kernel.block();
         let (compiled, total_depth) = (self.sections(), self.total_depth());
-        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        // SAFETY: there is no such Kernel where the processor does not have the instructions.
         unsafe { kernel.sums(compiled, total_depth, S::buffers(scratch), &rows, out) }
     }
 }

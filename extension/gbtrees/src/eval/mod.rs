@@ -31,7 +31,7 @@ use crate::compiled::sections::{
     WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
-use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
+use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task, Transform};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
 use crate::prefetch::prefetch_all;
@@ -241,7 +241,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         let Scratch { kernel, keys, present, .. } = scratch;
         let features = present_values(compiled, features, present);
-        // SAFETY: there is no such Kernel where the processor lacks the instructions; the caller's promise.
+        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }
@@ -350,7 +350,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// the margins if they decide.
     pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
         let (class_by, threshold) = self.class_rule();
-        let one = margins.len() == 1;
+        let one = margins.len() == 1 || self.transform() == Transform::MeanLogistic;
         if !matches!((self.task(), one), (Task::Multiclass, _) | (Task::Binary, true)) {
             return None;
         }
@@ -358,7 +358,7 @@ impl<B: StableBytes> CompiledModel<B> {
             self.values(margins);
         }
         match (self.task(), margins) {
-            (Task::Binary, [decides]) => Some(u32::from(decides.double() > threshold)),
+            (Task::Binary, [decides, ..]) => Some(u32::from(decides.double() > threshold)),
             (_, margins) => transform::first_largest(margins),
         }
     }
@@ -368,9 +368,10 @@ impl<B: StableBytes> CompiledModel<B> {
     /// half.
     pub fn predicts_probabilities(&self) -> bool {
         use crate::ensemble::Transform::{
-            Identity, Logistic, LogisticMirrored, Softmax, SoftmaxSingle,
+            Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
+            (Task::Binary, MeanLogistic) => true,
             (Task::Binary, _) if self.num_outputs() != 1 => false,
             (Task::Binary, Identity) => self.class_rule().1 == 0.5,
             (Task::Multiclass, Identity) => true,

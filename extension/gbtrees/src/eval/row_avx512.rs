@@ -4,7 +4,7 @@
 //! node compares: one permutation and one comparison decide a node of 64 trees. So the upper levels
 //! are decided as a whole, and their bits chosen as for blocks of rows. Of the levels below, the block
 //! of nodes at which a tree has arrived is decided as a whole, four trees at a time; a table then says
-//! where its seven decisions lead. The compiled model has sections of its own for this, `CHUNKS`, `TOP_NODES`
+//! where its seven decisions lead. The compiled model has separate sections for this, `CHUNKS`, `TOP_NODES`
 //! and `NODE_BLOCKS`; a model without them takes interleaved traversal.
 #![allow(unsafe_code, reason = "vector instructions")]
 

@@ -530,7 +530,7 @@ impl WalkBuffers {
         self.order.clear();
         let start = self.lines.as_mut_ptr();
         // SAFETY: there is room for all three, one behind the other, aligned to 64 bytes; each is written
-        // before it is read. No level is chosen whose instructions the processor lacks.
+        // before it is read. No level is chosen whose instructions the processor does not have.
         // `compiled::verify::trees` found that each split leads to others of its tree, that its feature has a
         // place and its slot keys, and that no path is longer than the depth.
         unsafe {

@@ -1,4 +1,4 @@
-//! Categories that come beside a model's file: a JSON object from a feature's name to the values that
+//! Categories that come with a model's file: a JSON object from a feature's name to the values that
 //! its codes stand for, in the order of the codes.
 //!
 //! Numbers are read as those of a file are: whole numbers as i64, and all as f64 where one is not whole.

@@ -2,7 +2,7 @@
 //!
 //! A format is told by content, in `sniff`, since a model in a database has no file name; files
 //! that are known and not read are refused there by name, with advice. Each library's files are
-//! read in a folder of its own, which hands what it reads to `ensemble::Builder`. JSON and UBJSON are
+//! read in a separate folder, which hands what it reads to `ensemble::Builder`. JSON and UBJSON are
 //! read through [`reader::Reader`], so what XGBoost's keys mean is written once.
 //!
 //! Nothing in here indexes a slice, recurses deeper than [`reader::MAX_NESTING`] or takes memory
@@ -41,6 +41,7 @@ use crate::{Cancel, Limits, Result};
 /// The kind says what is wrong, the place where. No input makes this panic.
 pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     limits.check_bytes(bytes.len())?;
+    let bytes = sniff::without_classes(bytes);
     match sniff::format_of(bytes, cancel)? {
         #[cfg(feature = "catboost")]
         Format::CatboostJson => {

@@ -77,12 +77,23 @@ fn begins_ensemble<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
 /// model's length follow.
 pub(super) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
 
+/// The model itself in a file of XGBoost's wrapper for Spark, which writes the number of classes before it, in four
+/// bytes of which the last may not be 0; any other file as it is.
+pub(super) fn without_classes(bytes: &[u8]) -> &[u8] {
+    match bytes {
+        [0, 0, _, _, model @ ..] if model.starts_with(b"binf") || is_binary(model) => model,
+        _ => bytes,
+    }
+}
+
 const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
                     (LightGBM) or model.cbm (CatBoost).";
 const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
                       save_model(\"model.ubj\").";
+const PUSH: &str = "Send it with the Python package: pgboost push model.pkl --name NAME opens the pickle \
+                    in your own Python.";
 const UNPACK: &str = "Unpack the file first.";
-const DUMP: &str = "A dump lacks the base score and the objective; save the model with \
+const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
 
 /// Leading bytes, what a file that has them is, and what to do about it.
@@ -107,7 +118,7 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
         .iter()
         .find(|(beginning, ..)| bytes.starts_with(beginning))
         .map(|(_, what, hint)| (*what, *hint))
-        .or_else(|| is_pickle(bytes).then_some(("a Python pickle", SAVE)))
+        .or_else(|| is_pickle(bytes).then_some(("a Python pickle", PUSH)))
         .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
 }

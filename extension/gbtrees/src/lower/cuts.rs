@@ -4,7 +4,7 @@
 //! `x <= t` is `x < t.next_up()`. All that the splits of a feature can see of a value is its rank, the
 //! number of cuts that it is not below. Kernels compare with the smallest f32 that is not below the
 //! cut, so a value that is an f32 has its rank there too. Any other value becomes an f32 of the same
-//! rank: the nearest, or, where a cut lies between the two, the one beside that cut. If the cuts of a
+//! rank: the nearest, or, where a cut lies between the two, the one next to that cut. If the cuts of a
 //! feature have not as many f32 of their own, because they lie too close together, kernels compare
 //! ranks, and every value of the feature is turned into its rank.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A processor cannot predict whether a step will need a key or a set. So each feature with
 //! categorical splits has a table: for every code the outcomes of all of its splits, a bit each,
-//! 1 for right. A row copies the line of its code behind its keys, into slots of their own, and an
+//! 1 for right. A row copies the line of its code behind its keys, into separate slots, and an
 //! [`OutcomeNode`] finds its bit there by the arithmetic that compares a key. Splits of the
 //! same condition share a bit. A compiled model has no outcomes where tables would be too large or lines too
 //! long for what they save; its walks ask for sets.
@@ -101,7 +101,7 @@ impl Outcomes {
     }
 }
 
-/// Whether tables are small beside the nodes, and lines short beside the walk.
+/// Whether tables are small compared with the nodes, and lines short compared with the walk.
 fn pay(conditions: &CategoricalConditions<'_>, num_nodes: usize, steps: u64) -> bool {
     let most = MAX_WORDS_PER_NODE.saturating_mul(num_nodes).saturating_add(MAX_WORDS);
     conditions.words() <= most

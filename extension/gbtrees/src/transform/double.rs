@@ -10,13 +10,14 @@ use crate::transform::first_largest;
 pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> usize {
     match transform {
         Transform::Identity => {}
-        Transform::Logistic => each(margins, |margin| 1.0 / (1.0 + (-margin * slope).exp())),
+        Transform::Logistic => each(margins, |margin| logistic(slope, margin)),
         Transform::Softmax => softmax(margins),
         Transform::Isolation => each(margins, |margin| slope - 2f64.powf(-margin)),
         Transform::LogisticMirrored | Transform::SoftmaxSingle => {
             in_single(transform, slope, margins);
         }
         Transform::ArgMax => return arg_max(margins),
+        Transform::MeanLogistic => return mean_logistic(slope, margins),
         Transform::Exponential => each(margins, f64::exp),
         Transform::SignedSquare => each(margins, signed_square),
         Transform::LogOnePlusExp => each(margins, |margin| margin.exp().ln_1p()),
@@ -55,6 +56,20 @@ fn signed_square(margin: f64) -> f64 {
     sign * margin * margin
 }
 
+/// Added in the order of the margins, then divided, as scikit-learn averages probabilities.
+fn mean_logistic(slope: f64, margins: &mut [f64]) -> usize {
+    let count = margins.len();
+    let sum: f64 = margins.iter().map(|margin| logistic(slope, *margin)).sum();
+    margins.first_mut().map_or(0, |first| {
+        *first = sum / count as f64;
+        1
+    })
+}
+
+fn logistic(slope: f64, margin: f64) -> f64 {
+    1.0 / (1.0 + (-margin * slope).exp())
+}
+
 fn arg_max(margins: &mut [f64]) -> usize {
     let class = first_largest(margins);
     match (margins.first_mut(), class) {
@@ -73,7 +88,7 @@ mod tests {
     #[test]
     fn transforms_have_these_values() {
         let e = std::f64::consts::E;
-        let cases: [(Transform, &[f64], &[f64]); 10] = [
+        let cases: [(Transform, &[f64], &[f64]); 12] = [
             (Transform::Logistic, &[0.0, 1000.0, -1000.0], &[0.5, 1.0, 0.0]),
             (Transform::Softmax, &[1000.0, 1000.0], &[0.5, 0.5]),
             (Transform::Exponential, &[0.0, 1.0], &[1.0, e]),
@@ -82,6 +97,8 @@ mod tests {
             (Transform::MeanVariance, &[7.0, 0.5], &[7.0, e]),
             (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
             (Transform::ArgMax, &[], &[]),
+            (Transform::MeanLogistic, &[1000.0, 0.0, -1000.0, 1000.0], &[0.625]),
+            (Transform::MeanLogistic, &[], &[]),
             (Transform::Isolation, &[0.0, 1.0, 2.0], &[0.0, 0.5, 0.75]),
             (Transform::Identity, &[-0.0, 1e-300], &[-0.0, 1e-300]),
         ];

@@ -28,7 +28,10 @@ pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> us
         // skl2onnx adds the slope to the opposite of the power, which rounds alike.
         Transform::Isolation => each(margins, |margin| slope - 2f32.powf(-margin)),
         // Of libraries that compute in f64 alone.
-        Transform::SignedSquare | Transform::LogOnePlusExp | Transform::MeanVariance => {}
+        Transform::SignedSquare
+        | Transform::LogOnePlusExp
+        | Transform::MeanVariance
+        | Transform::MeanLogistic => {}
     }
     margins.len()
 }

@@ -42,6 +42,25 @@ fn other_files() {
         "JSON dump of a LightGBM model",
         br#"{"name":"tree","version":"v4","num_class":1,"num_tree_per_iteration":1}"#,
     );
+    refused(
+        "JSON dump of a LightGBM model",
+        b"{\n  \"version\": \"v2\",\n  \"tree_info\": [], \"name\": \"tree\"}",
+    );
     refused("gzip", b"\x1f\x8b\x08\0");
     refused("zip", b"PK\x03\x04\x14\0");
+}
+
+#[test]
+fn the_spark_wrappers_model_is_read_after_the_number_of_classes() {
+    for file in ["0.90/binary_logistic.bin", "0.90/dart.bin"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+        let model = std::fs::read(path).unwrap();
+        let written = [&[0, 0, 0, 2], &model[..]].concat();
+        assert_eq!(parse(&written).unwrap(), parse(&model).unwrap());
+        // Nothing else before it is passed over.
+        assert_eq!(
+            parse(&[&[1, 0, 0, 2], &model[..]].concat()).unwrap_err().kind(),
+            ErrorKind::Syntax
+        );
+    }
 }

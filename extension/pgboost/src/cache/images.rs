@@ -14,11 +14,10 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
 use gbtrees::internals::{AlignedBytes, CompiledModel};
-use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{fault, report, transaction};
 
 use super::image_file::{self, ImageBytes, ImageKey, KeyInputs, ModelImage};
-use super::sweep;
 use crate::error::Result;
 use crate::guc;
 use crate::registry::Registry;
@@ -164,9 +163,9 @@ pub(crate) fn share_new(
 
 /// Removes the files of images that no version uses, if enough were made since the last time.
 fn sweep_if_due(registry: &Registry) {
-    sweep::record_table(registry.version.relation);
-    if sweep::is_sweep_due() {
-        sweep::sweep(&in_use(registry));
+    image_file::record_table(registry.version.relation);
+    if image_file::is_sweep_due() {
+        image_file::sweep(&in_use(registry));
     }
 }
 

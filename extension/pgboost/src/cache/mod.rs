@@ -9,7 +9,6 @@
 pub(crate) mod image_file;
 pub(crate) mod images;
 pub(crate) mod resolve;
-mod sweep;
 
 pub(crate) use image_file::ModelImage;
 pub(crate) use images::CachedImage;

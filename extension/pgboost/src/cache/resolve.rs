@@ -10,15 +10,15 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use gbtrees::internals::Kernel;
-use pg_interface::snapshot::{ReadSnapshot, SnapshotMark, Validity};
+use pg_interface::invalidation::{ReadSnapshot, SnapshotMark, Validity};
 use pg_interface::{Oid, invalidation, varlena};
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
 use crate::name_hash::NameMap;
-use crate::registry::lookup::Stored;
+use crate::registry::lookup::{self, Stored};
 use crate::registry::reference::{Reference, Wanted};
-use crate::registry::{Registry, lookup, privilege};
+use crate::registry::{Registry, privilege};
 
 /// Names are forgotten beyond this number, so that a client that makes them up cannot fill the memory.
 const MAX_NAMES: usize = 16_384;

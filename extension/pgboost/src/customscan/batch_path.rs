@@ -4,20 +4,19 @@ use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::calls::varying_arguments;
-use super::given;
+use super::exec_init::Methods;
 use super::level::QueryLevel;
-use super::methods::Methods;
 use super::paths::{NAME, Path};
-use super::plan;
+use super::{arguments, plan};
 
 pub(crate) struct Batch<'a, 'p> {
     pub(crate) level: &'a QueryLevel<'p>,
     pub(crate) below: Path<'p>,
     pub(crate) calls: &'a [Expr<'p>],
-    /// How many rows are asked of it at most, if that is known.
+    /// The most rows that are read of it, if that is known.
     pub(crate) limit: Option<f64>,
     /// Whether it may read only rows that are asked for, since reading one can fail.
-    pub(crate) only_asked: bool,
+    pub(crate) only_needed: bool,
 }
 
 static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
@@ -98,7 +97,7 @@ impl<'p> Batch<'_, 'p> {
             let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
             let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
             let numbers = pg_sys::lappend_int(numbers, tests.into());
-            let numbers = pg_sys::lappend_int(numbers, self.only_asked.into());
+            let numbers = pg_sys::lappend_int(numbers, self.only_needed.into());
             let calls = self.calls.iter().map(|call| call.node());
             (*path).custom_private = nodes::list_of(std::iter::once(numbers.cast()).chain(calls));
             (*path).methods = &raw const METHODS.0;
@@ -124,7 +123,7 @@ impl<'p> Batch<'_, 'p> {
                 if is_known(argument) {
                     continue;
                 }
-                for feature in given::spread(argument) {
+                for feature in arguments::spread(argument) {
                     if !is_known(feature) {
                         pg_sys::add_column_to_pathtarget(target, feature.node().cast(), 0);
                     }

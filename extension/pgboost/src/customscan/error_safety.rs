@@ -131,7 +131,7 @@ pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
 }
 
 /// Whether the expression may be evaluated later than it would have been, by another node: it may
-/// fail, but has no effect, and no plan of its own.
+/// fail, but has no effect, and no separate plan.
 pub(crate) fn has_no_effects(expression: Expr<'_>) -> bool {
     !expression.is_volatile() && has_no_plan(expression)
 }
@@ -178,7 +178,7 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
 /// Whether a path below begins, once and for all, before the first row of the path comes out.
 fn begins_at_once(path: Path<'_>, index: usize, below: Path<'_>) -> bool {
     match path.kind() {
-        // The second side of a join may begin anew with each row of the first, if it depends on it.
+        // The second side of a join may begin again with each row of the first, if it depends on it.
         PathKind::Join => index == 0 || !below.is_parameterized(),
         // The second of several paths may begin when the first one is done.
         _ => index == 0,

@@ -16,7 +16,7 @@ use std::time::Instant;
 use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
-use super::asked::Asked;
+use super::read_ahead::ReadAhead;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::predictor::batch::BatchValidity;
 
@@ -44,14 +44,14 @@ pub(super) struct Node {
     pub(super) size: usize,
     /// How many rows LIMIT asks for that have not been read yet; 0 if that is not known.
     pub(super) expected: usize,
-    /// LIMIT's rows, to begin anew with.
+    /// LIMIT's rows, to begin again with.
     pub(super) limit: usize,
     /// Whether the plan below has said that there are no more rows.
     pub(super) ended: bool,
     /// Whether this node has.
     pub(super) end_told: bool,
     /// How many rows are asked for, if no others may be read, since reading one can fail.
-    pub(super) asked: Option<Asked>,
+    pub(super) read_ahead: Option<ReadAhead>,
 }
 
 /// The node of a state, once it has begun.
@@ -68,13 +68,13 @@ impl Node {
         let max = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
         let size = SIZES.get(self.size).copied().unwrap_or(max).min(max);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
-        let size = self.asked.map_or(size, |asked| size.min(self.rows_asked(asked)));
+        let size = self.read_ahead.map_or(size, |read_ahead| size.min(self.max_rows(read_ahead)));
         size.min(self.memory() / self.row_bytes()).max(1)
     }
 
-    fn rows_asked(&self, asked: Asked) -> usize {
+    fn max_rows(&self, read_ahead: ReadAhead) -> usize {
         // SAFETY: the state is running, and so is its statement.
-        unsafe { asked.rows((*self.output.scan).ss.ps.state, self.expected) }
+        unsafe { read_ahead.rows((*self.output.scan).ss.ps.state, self.expected) }
     }
 
     /// The most rows of a batch.
@@ -207,7 +207,7 @@ pub(super) unsafe extern "C-unwind" fn next(
                     }
                 }
             } else {
-                read_ahead(node, size);
+                fill_batch(node, size);
             }
         }
     }
@@ -215,7 +215,7 @@ pub(super) unsafe extern "C-unwind" fn next(
 
 /// # Safety
 /// The node has begun; an error may jump over the caller.
-unsafe fn read_ahead(node: &mut Node, size: usize) {
+unsafe fn fill_batch(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {
         make_room(node, size);
@@ -278,7 +278,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
         if !changed.is_null() {
             pg_sys::UpdateChangedParamSet(node.below, changed);
         }
-        // A plan whose parameters have changed begins anew by itself.
+        // A plan whose parameters have changed begins again by itself.
         if (*node.below).chgParam.is_null() {
             pg_sys::ExecReScan(node.below);
         }

@@ -1,4 +1,5 @@
-//! Readies a batch to run: from its plan, and the columns that its output and its calls need.
+//! Prepares a batch to run, from its plan and the columns that its output and its calls need, and the tables
+//! of functions by which PostgreSQL starts and runs the node.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -7,17 +8,18 @@ use std::ffi::CStr;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::report;
 use pgrx::pg_sys::{
-    self, CustomScan, CustomScanState, EState, List, MemoryContext, NodeTag, PlanState,
-    ProjectionInfo, TargetEntry, Var,
+    self, CustomExecMethods, CustomScan, CustomScanMethods, CustomScanState, EState, List,
+    MemoryContext, NodeTag, PlanState, ProjectionInfo, TargetEntry, Var,
 };
 use pgrx::{PgMemoryContexts, pg_guard};
 
-use super::asked;
-use super::call::Call;
-use super::exec::{Node, State};
-use super::given::{self, Given};
+use super::arguments::{self, ArgumentSource};
+use super::batched_call::Call;
+use super::exec::{self, Node, State};
+use super::paths::NAME;
 use super::row_output::{RowOutput, Source};
 use super::rows::{KeptColumn, Rows};
+use super::{explain, read_ahead};
 use crate::error::Error;
 
 /// # Safety
@@ -53,28 +55,28 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             .next()
             .map(|numbers| nodes::list_integers(numbers).collect())
             .unwrap_or_default();
-        let [limit, only_asked] = numbers[..] else { report::raise(Error::NoRegistry) };
-        let given: Vec<Vec<Given>> =
-            private.map(|recorded| given::read(nodes::list_integers(recorded))).collect();
-        let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - given.len();
+        let [limit, only_needed] = numbers[..] else { report::raise(Error::NoRegistry) };
+        let sources: Vec<Vec<ArgumentSource>> =
+            private.map(|recorded| arguments::read(nodes::list_integers(recorded))).collect();
+        let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - sources.len();
         let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
             .skip(inputs)
-            .zip(&given)
-            .map(|(entry, given)| Call::new(entry, given, tuple))
+            .zip(&sources)
+            .map(|(entry, sources)| Call::new(entry, sources, tuple))
             .collect();
-        // PostgreSQL plans anew when a function is gone.
+        // PostgreSQL plans again when a function is gone.
         let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
         let mut wanted = references((*plan).scan.plan.targetlist);
         wanted.extend(references((*plan).scan.plan.qual));
         wanted.retain(|column| *column as usize <= inputs);
         let only_features = wanted.is_empty();
-        wanted.extend(given.iter().flatten().flat_map(Given::columns));
+        wanted.extend(sources.iter().flatten().flat_map(ArgumentSource::columns));
         wanted.sort_unstable();
         wanted.dedup();
         let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
         let mut rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
-        for (call, given) in calls.iter_mut().zip(&given) {
-            call.find_columns(given, &rows);
+        for (call, sources) in calls.iter_mut().zip(&sources) {
+            call.find_columns(sources, &rows);
         }
         // Which column is the model's name to one call may be a feature to none.
         if only_features
@@ -85,7 +87,8 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         }
         let limit = usize::try_from(limit).unwrap_or(0);
         let statement = (*scan).ss.ps.state;
-        let asked = (only_asked != 0).then(|| asked::of(plan.cast(), (*statement).es_plannedstmt));
+        let read_ahead =
+            (only_needed != 0).then(|| read_ahead::of(plan.cast(), (*statement).es_plannedstmt));
         let output = RowOutput {
             plain: plain_projection(scan, inputs, &calls),
             plain_conditions: pg_sys::ExecInitQual(
@@ -109,7 +112,7 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             limit,
             ended: false,
             end_told: false,
-            asked,
+            read_ahead,
         }
     }
 }
@@ -281,4 +284,52 @@ unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Optio
             }
         })
         .collect()
+}
+
+/// A table of functions, which is never written to.
+pub(super) struct Methods<T>(pub T);
+
+// SAFETY: the tables hold pointers to functions and literals only.
+unsafe impl<T> Sync for Methods<T> {}
+
+static SCAN: Methods<CustomScanMethods> =
+    Methods(CustomScanMethods { CustomName: NAME.as_ptr(), CreateCustomScanState: Some(create) });
+
+static EXEC: Methods<CustomExecMethods> = Methods(CustomExecMethods {
+    CustomName: NAME.as_ptr(),
+    BeginCustomScan: Some(begin),
+    ExecCustomScan: Some(exec::next),
+    EndCustomScan: Some(exec::end),
+    ReScanCustomScan: Some(exec::rescan),
+    MarkPosCustomScan: None,
+    RestrPosCustomScan: None,
+    EstimateDSMCustomScan: None,
+    InitializeDSMCustomScan: None,
+    ReInitializeDSMCustomScan: None,
+    InitializeWorkerCustomScan: None,
+    ShutdownCustomScan: None,
+    ExplainCustomScan: Some(explain::explain),
+});
+
+pub(super) fn scan() -> *const CustomScanMethods {
+    &raw const SCAN.0
+}
+
+/// Tells PostgreSQL of the node, so that a parallel worker knows it by its name.
+pub(crate) fn register() {
+    // SAFETY: the table lives for ever.
+    unsafe { pg_sys::RegisterCustomScanMethods(scan()) }
+}
+
+/// # Safety
+/// PostgreSQL calls it with a plan that `make_plan` made.
+#[pg_guard]
+unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: a node of zeros but for its tag is what makeNode returns.
+    unsafe {
+        let state: *mut State = pg_sys::palloc0(size_of::<State>()).cast();
+        (*state).scan.ss.ps.type_ = NodeTag::T_CustomScanState;
+        (*state).scan.methods = &raw const EXEC.0;
+        state.cast()
+    }
 }

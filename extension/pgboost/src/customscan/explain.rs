@@ -8,12 +8,11 @@
 use std::ffi::{CStr, CString};
 
 use pg_interface::nodes;
-use pgrx::pg_guard;
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
-use super::asked::Asked;
-use super::call::Call;
+use super::batched_call::Call;
 use super::exec;
+use super::read_ahead::ReadAhead;
 use crate::guc;
 
 /// Stands for the models of a call whose model is named by columns.
@@ -38,8 +37,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
         }));
         pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
         integer(c"Batch Size", node.max_batch() as i64, explain);
-        if let Some(asked) = node.asked.filter(|_| (*explain).verbose) {
-            pg_sys::ExplainPropertyText(c"Reads Ahead".as_ptr(), reads_ahead(asked), explain);
+        if let Some(read_ahead) = node.read_ahead.filter(|_| (*explain).verbose) {
+            pg_sys::ExplainPropertyText(c"Reads Ahead".as_ptr(), reads_ahead(read_ahead), explain);
         }
         let instrument = (*state).ss.ps.instrument;
         if (*explain).analyze && !instrument.is_null() {
@@ -60,13 +59,13 @@ pub(super) unsafe extern "C-unwind" fn explain(
 }
 
 /// Which rows a batch may read where reading one can fail.
-fn reads_ahead(asked: Asked) -> *const std::ffi::c_char {
-    match asked {
-        Asked::All => c"all rows",
-        Asked::AsCaller => c"the rows that are fetched",
-        Asked::WithCaller => c"all rows, if all are fetched",
-        Asked::Limited => c"the rows of LIMIT, if all are fetched",
-        Asked::Fewer => c"no rows, since some may not be asked for",
+fn reads_ahead(read_ahead: ReadAhead) -> *const std::ffi::c_char {
+    match read_ahead {
+        ReadAhead::All => c"all rows",
+        ReadAhead::AsCaller => c"the rows that are fetched",
+        ReadAhead::WithCaller => c"all rows, if all are fetched",
+        ReadAhead::Limited => c"the rows of LIMIT, if all are fetched",
+        ReadAhead::Fewer => c"no rows, since some may not be needed",
     }
     .as_ptr()
 }

@@ -12,7 +12,7 @@ use pgrx::pg_guard;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
 
 use super::level::QueryLevel;
-use super::{placement, run};
+use super::{placement, read_ahead};
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
@@ -23,7 +23,7 @@ pub(crate) fn install() {
         PREVIOUS = pg_sys::create_upper_paths_hook;
         pg_sys::create_upper_paths_hook = Some(upper_paths);
     }
-    run::install();
+    read_ahead::install();
 }
 
 /// Calls the hook that was there before, whose errors pass through here as through C.

@@ -4,19 +4,19 @@
 //! A query goes through these files in order. `hook` is called with a `level` whose `paths` are finished;
 //! `placement` decides, asking `calls` which predictions there are and `error_safety` what may be read
 //! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it.
-//! `methods` starts it, `exec_init` readies it and `exec` runs it: `rows` holds the rows of a batch and
-//! `names` which models they name, `call` is one call of predict in it, `row_output` puts a row's output
-//! together, and `explain` tells of it.
+//! `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds the
+//! rows of a batch, `batched_call` is one call of predict in it, `row_output` puts a row's output together,
+//! and `explain` describes it.
 //!
-//! The node runs on two kinds of frames. What asks the plan below for rows and what hands them out is
+//! The node runs on two kinds of frames. What reads rows from the plan below and what returns them is
 //! called for every row and holds nothing that needs dropping: there PostgreSQL's functions are called
 //! without a guard, and an error of theirs jumps over these frames as over C. What predicts for a
 //! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
 //! have no `unsafe`.
 
-mod asked;
+mod arguments;
 mod batch_path;
-mod call;
+mod batched_call;
 #[deny(unsafe_code)]
 mod calls;
 mod copies;
@@ -25,20 +25,17 @@ mod error_safety;
 mod exec;
 mod exec_init;
 mod explain;
-mod given;
 mod hook;
 mod level;
-mod methods;
-mod names;
 mod paths;
 #[deny(unsafe_code)]
 mod placement;
 mod plan;
+mod read_ahead;
 #[deny(unsafe_code)]
 mod reasons;
 mod row_output;
 mod rows;
-mod run;
 
+pub(crate) use exec_init::register;
 pub(crate) use hook::install as install_hook;
-pub(crate) use methods::register;

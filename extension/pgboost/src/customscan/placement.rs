@@ -7,8 +7,8 @@
 //! scan, a join or an aggregation has them, a batch takes that filter over. PostgreSQL itself then puts the
 //! batch's column in place of every call that is equal to one that the batch computes.
 //!
-//! A query that locks rows, or that changes rows of several tables, may evaluate a row again beside
-//! rows of others, and is left alone as a whole.
+//! A query that locks rows, or that changes rows of several tables, may evaluate a row again, apart from
+//! the rows of other tables, so it has no batches.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ use super::paths::{Path, PathKind};
 use super::reasons;
 use crate::guc;
 
-/// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
+/// Fewer rows than this are not worth a separate step in the plan: planning and starting it
 /// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch
 /// gains nothing before its third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
@@ -58,10 +58,10 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
     }
 }
 
-/// What is asked of a path where it stands.
+/// The row limit of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Demand {
-    /// The bits of how many rows are asked of it at most, infinity where that is not known.
+    /// The bits of the most rows that are read of it, infinity where that is not known.
     limit: u64,
     may_widen: bool,
     /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).
@@ -172,13 +172,13 @@ impl<'p> Placement<'_, 'p> {
         let columns = columns_for(path, &outputs)?;
         let calls = calls_to_batch(calls, &columns)?;
         let never_fails = || path.is_scan() && path.conditions().into_iter().all(never_errors);
-        let only_asked = self.reads_only_asked(demand, &calls, never_fails)?;
+        let only_needed = self.reads_only_needed(demand, &calls, never_fails)?;
         if path.is_gated() {
             return None;
         }
         let below = self.level.projected(path, &columns);
         let level = self.level;
-        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_asked };
+        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_needed };
         Some(batch.instead_of(path))
     }
 
@@ -212,8 +212,8 @@ impl<'p> Placement<'_, 'p> {
         }
         let passing = self.level.selectivity(&tested).max(f64::MIN_POSITIVE);
         let rows = path.rows() / passing;
-        let asked = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
-        if rows.min(asked) < MIN_ROWS {
+        let wanted = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
+        if rows.min(wanted) < MIN_ROWS {
             return None;
         }
         // Others may be tested before, for a row that nobody has asked for.
@@ -222,14 +222,14 @@ impl<'p> Placement<'_, 'p> {
                 && path.reads_table()
                 && others.into_iter().all(never_errors)
         };
-        let only_asked = self.reads_only_asked(
+        let only_needed = self.reads_only_needed(
             Demand { limit: Demand::NO_LIMIT, ..demand },
             &calls,
             never_fails,
         )?;
         let below = self.level.projected(path, &columns);
         below.set_rows(rows);
-        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_asked };
+        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_needed };
         Some(batch.testing(path, demand.may_widen))
     }
 
@@ -286,25 +286,25 @@ impl<'p> Placement<'_, 'p> {
         if self.level.has_limit() && leads_to_sort(below) || below.is_async() {
             return None;
         }
-        let only_asked = self.reads_only_asked(demand, calls, || may_read_ahead(below))?;
-        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_asked })
+        let only_needed = self.reads_only_needed(demand, calls, || may_read_ahead(below))?;
+        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_needed })
     }
 
     /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that is
     /// not enough, or never more than one.
-    fn reads_only_asked(
+    fn reads_only_needed(
         &self,
         demand: Demand,
         calls: &[Expr<'p>],
         never_fails: impl FnOnce() -> bool,
     ) -> Option<bool> {
-        let only_asked = !(arguments_never_error(calls) && never_fails());
+        let only_needed = !(arguments_never_error(calls) && never_fails());
         let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
-        if only_asked && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
+        if only_needed && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
             return None;
         }
         self.batched.borrow_mut().extend(calls);
-        Some(only_asked)
+        Some(only_needed)
     }
 }
 

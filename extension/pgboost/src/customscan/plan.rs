@@ -4,7 +4,7 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`given`).
+//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`arguments`).
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -16,7 +16,7 @@ use pgrx::pg_sys::{
 };
 
 use super::calls::{columns_beside, predicts};
-use super::{given, methods};
+use super::{arguments, exec_init};
 
 /// That the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
@@ -43,7 +43,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
             .next()
             .map(|numbers| nodes::list_integers(numbers.cast()).collect())
             .unwrap_or_default();
-        let [limit, tests, only_asked] = numbers[..] else { return std::ptr::null_mut() };
+        let [limit, tests, only_needed] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
         // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
@@ -62,8 +62,8 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         }
         (*plan).custom_plans = below;
         (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
-        (*plan).custom_private = private([limit, only_asked], inputs, &calls);
-        (*plan).methods = methods::scan();
+        (*plan).custom_private = private([limit, only_needed], inputs, &calls);
+        (*plan).methods = exec_init::scan();
         plan.cast()
     }
 }
@@ -77,7 +77,7 @@ unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
     let calls: Vec<_> = calls.iter().map(|call| unsafe { Expr::new(*call) }).collect();
     let mut columns = Vec::new();
     expressions.iter().for_each(|expression| columns_beside(*expression, &calls, &mut columns));
-    columns.into_iter().any(given::is_whole_row)
+    columns.into_iter().any(arguments::is_whole_row)
 }
 
 /// Lets a scan of a table hand on all columns as they are, if it only picks some of them: picking them here
@@ -182,7 +182,7 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
 unsafe fn private(numbers: [i32; 2], inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
-        let recorded = calls.iter().map(|call| given::recorded(Expr::new(*call), inputs));
+        let recorded = calls.iter().map(|call| arguments::recorded(Expr::new(*call), inputs));
         let numbers = numbers
             .into_iter()
             .fold(std::ptr::null_mut(), |list, number| pg_sys::lappend_int(list, number));

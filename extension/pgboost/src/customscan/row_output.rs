@@ -7,7 +7,7 @@
 use pg_interface::unguarded;
 use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTableSlot};
 
-use super::call::Call;
+use super::batched_call::Call;
 use super::rows::Rows;
 use crate::predictor::batch::BatchValidity;
 

@@ -11,8 +11,7 @@ use std::ptr;
 use pg_interface::unguarded;
 use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
-use super::copies::Copies;
-use super::names::Names;
+use super::copies::{Copies, Names};
 
 #[derive(Clone, Copy)]
 pub(crate) struct KeptColumn {
@@ -34,7 +33,7 @@ pub(crate) struct Rows {
     nulls: Vec<bool>,
     /// The values, NaN for NULL, of which the cells above are made only where they are asked for.
     reals: Option<Vec<f32>>,
-    /// The one column that is no feature but names the model, if features are kept as f32 beside it.
+    /// The one column that is no feature but names the model, if features are kept as f32.
     named: Option<Named>,
     pub(crate) copies: Copies,
 }
@@ -135,7 +134,7 @@ impl Rows {
         self.reals.as_ref()?.get(..self.count * self.width())
     }
 
-    /// The names of the rows, if they are kept beside features.
+    /// The names of the rows, if they are kept separately from the features.
     pub(crate) fn names(&self) -> Option<&Names> {
         self.named.as_ref().map(|named| &named.names)
     }

@@ -4,10 +4,10 @@
 //! the paired differences, of 95 %, by the normal distribution; for weights it is that of a weighted mean,
 //! whose variance is the sum of w²(d - mean)² over (sum of w)², times n / (n - 1).
 
-use super::loss;
 use super::predictions::Prediction;
 use super::rows::KnownRow;
-use super::task::Task;
+use super::sums;
+use super::target::Task;
 
 /// Half of 95 % of the normal distribution lies within so many standard deviations of its mean.
 const QUANTILE: f64 = 1.959_963_984_540_054;
@@ -101,7 +101,7 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     pub(crate) fn of(task: Task) -> Comparison {
-        let losses = vec![Sums::default(); loss::names(&task).len()];
+        let losses = vec![Sums::default(); sums::names(&task).len()];
         Comparison { task, losses, changed: Sums::default() }
     }
 
@@ -111,8 +111,8 @@ impl Comparison {
         baseline: Prediction<'_>,
         candidate: Prediction<'_>,
     ) {
-        let losses = loss::losses(&self.task, row.target, baseline);
-        let others = loss::losses(&self.task, row.target, candidate);
+        let losses = sums::losses(&self.task, row.target, baseline);
+        let others = sums::losses(&self.task, row.target, candidate);
         for ((sums, baseline), candidate) in self.losses.iter_mut().zip(losses).zip(others) {
             sums.add(row.weight, baseline, candidate);
         }
@@ -128,7 +128,7 @@ impl Comparison {
     /// A row for each loss, and for a classifier one of the share of rows whose class changed: to the right
     /// one and from it are as for the error.
     pub(crate) fn results(self) -> Vec<Compared> {
-        let mut results: Vec<Compared> = loss::names(&self.task)
+        let mut results: Vec<Compared> = sums::names(&self.task)
             .iter()
             .zip(&self.losses)
             .map(|(metric, sums)| Compared {

@@ -1,9 +1,13 @@
-//! The area under the ROC curve, and the average precision, of each part: what depends on the order of
+//! The area under the ROC curve, and the average precision, of each slice: what depends on the order of
 //! the scores.
 //!
 //! They are scikit-learn's `roc_auc_score` and `average_precision_score`: rows of the same score count
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
 //! interpolates.
+//!
+//! Probabilities of one slice and their classes take 32 bits per row and are sorted by their digits: a
+//! million rows take 4 MB, and a tenth of the time of a sort by comparisons. What does not fit goes to a
+//! sorter, which keeps to `work_mem` and else writes temporary files.
 
 use pg_interface::aggregate::Abandon;
 use pg_interface::report::check_for_interrupts;
@@ -11,7 +15,6 @@ use row_source::sorter::{Sorter, work_mem};
 
 use super::predictions::Predictions;
 use super::rows::KnownRow;
-use super::scores::Scores;
 use crate::error::Result;
 
 /// Most bytes of the scores of [`Scores`]: nothing interrupts a pass over them.
@@ -21,13 +24,13 @@ const CLASS: u64 = 1 << 63;
 
 /// The scores of rows, their classes and weights.
 pub(crate) struct Curve {
-    /// Probabilities of one part without weights, as long as there is room for them.
+    /// Probabilities of one slice without weights, as long as there is room for them.
     few: Option<Scores>,
-    /// Part, score (the best first), and weight with the class in place of its sign.
+    /// Slice, score (the best first), and weight with the class in place of its sign.
     many: Option<Sorter<3>>,
 }
 
-/// Of one part; nothing where it is not defined.
+/// Of one slice; nothing where it is not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Areas {
     pub(crate) auc: Option<f64>,
@@ -41,12 +44,18 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// Takes in a row of a part: a finite score, whether it is of the class, and a weight.
+    /// Takes in a row of a slice: a finite score, whether it is of the class, and a weight.
     #[inline]
-    pub(crate) fn add(&mut self, part: u32, score: f64, positive: bool, weight: f64) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        slice: u32,
+        score: f64,
+        positive: bool,
+        weight: f64,
+    ) -> Result<()> {
         if let Some(scores) = &mut self.few {
             let single = score as f32;
-            let plain = part == 0 && weight == 1.0 && f64::from(single) == score;
+            let plain = slice == 0 && weight == 1.0 && f64::from(single) == score;
             if plain && scores.add(single, positive) {
                 return Ok(());
             }
@@ -55,7 +64,7 @@ impl Curve {
         for (score, positive) in self.few.take().into_iter().flat_map(Scores::into_rows) {
             sorter.push(entry(0, f64::from(score), positive, 1.0))?;
         }
-        sorter.push(entry(part, score, positive, weight))?;
+        sorter.push(entry(slice, score, positive, weight))?;
         Ok(())
     }
 
@@ -67,19 +76,19 @@ impl Curve {
     ) -> Result<()> {
         let mut both = rows.iter().zip(predictions.iter());
         both.try_for_each(|(row, prediction)| {
-            self.add(row.part, f64::from(prediction.value()), row.target == 1.0, row.weight)
+            self.add(row.slice, f64::from(prediction.value()), row.target == 1.0, row.weight)
         })
     }
 
-    /// The areas, by part.
-    pub(crate) fn areas(self, parts: usize) -> Result<Vec<Areas>> {
-        let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
+    /// The areas, by slice.
+    pub(crate) fn areas(self, slices: usize) -> Result<Vec<Areas>> {
+        let mut walk = Walk { areas: vec![Areas::default(); slices], ..Walk::default() };
         if let Some(scores) = self.few {
             walk.areas.fill(counted(&scores.sorted(check_for_interrupts)));
         } else if let Some(sorter) = self.many {
-            sorter.each(|[part, score, weight]| {
+            sorter.each(|[slice, score, weight]| {
                 let class = weight & CLASS != 0;
-                walk.step([*part, *score], class, f64::from_bits(weight & !CLASS));
+                walk.step([*slice, *score], class, f64::from_bits(weight & !CLASS));
             })?;
             walk.end_part();
         }
@@ -93,9 +102,9 @@ impl Abandon for Curve {
     }
 }
 
-fn entry(part: u32, score: f64, positive: bool, weight: f64) -> [u64; 3] {
+fn entry(slice: u32, score: f64, positive: bool, weight: f64) -> [u64; 3] {
     let class = if positive { CLASS } else { 0 };
-    [u64::from(part), !ordered(score), weight.to_bits() | class]
+    [u64::from(slice), !ordered(score), weight.to_bits() | class]
 }
 
 /// A word whose order is that of the numbers.
@@ -132,11 +141,11 @@ fn areas(pairs: f64, precisions: f64, others: f64, positives: f64) -> Areas {
 #[derive(Default)]
 struct Walk {
     areas: Vec<Areas>,
-    /// Part and score of the rows that are counted together.
+    /// Slice and score of the rows that are counted together.
     current: [u64; 2],
     /// The weights of these rows: not of the class, and of it.
     block: [f64; 2],
-    /// Those of the rows before, of the part.
+    /// Those of the rows before, of the slice.
     before: [f64; 2],
     /// The sum over rows not of the class of the weight of those above them that are.
     pairs: f64,
@@ -175,11 +184,108 @@ impl Walk {
         let [others, positives] = std::mem::take(&mut self.before);
         let (pairs, precisions) =
             (std::mem::take(&mut self.pairs), std::mem::take(&mut self.precisions));
-        let part = self.current[0] as usize;
+        let slice = self.current[0] as usize;
         if others + positives > 0.0
-            && let Some(found) = self.areas.get_mut(part)
+            && let Some(found) = self.areas.get_mut(slice)
         {
             *found = areas(pairs, precisions, others, positives);
         }
+    }
+}
+
+/// Most bits of the digits that one pass sorts by; three of them hold a score. More places at once than the
+/// processor's first cache has lines take longer than another pass.
+const MAX_DIGIT_BITS: u32 = 10;
+const DIGITS: usize = 1 << MAX_DIGIT_BITS;
+const MAX_PASSES: usize = 3;
+
+/// The greatest probability, whose bits are those of no greater number.
+const ONE: u32 = 1.0f32.to_bits();
+
+pub(crate) struct Scores {
+    /// How far a score is from 1 in the order of numbers, and its class in the last bit.
+    rows: Vec<u32>,
+    room: usize,
+}
+
+impl Scores {
+    /// No rows, with so many bytes to hold them in, and as many again to sort them.
+    pub(crate) fn new(bytes: usize) -> Scores {
+        Scores { rows: Vec::new(), room: bytes / size_of::<u32>() }
+    }
+
+    /// Takes a row in, unless there is no room, or its score is no probability.
+    #[inline]
+    pub(crate) fn add(&mut self, score: f32, positive: bool) -> bool {
+        let Some(distance) = ONE.checked_sub(score.to_bits()) else { return false };
+        if self.rows.len() >= self.room {
+            return false;
+        }
+        self.rows.push(distance << 1 | u32::from(positive));
+        true
+    }
+
+    /// The rows in the order in which they came: score, and whether it is of the class.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (f32, bool)> {
+        self.rows.into_iter().map(|row| (f32::from_bits(ONE - (row >> 1)), row & 1 == 1))
+    }
+
+    /// The rows, best first, as numbers that are equal but for the last bit where the scores are.
+    pub(crate) fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
+        let least = self.rows.iter().min().map_or(0, |row| row >> 1);
+        let span = self.rows.iter().max().map_or(0, |row| row >> 1) - least;
+        let bits = u32::BITS - span.leading_zeros();
+        let passes = bits.div_ceil(MAX_DIGIT_BITS);
+        let digit_bits = bits.div_ceil(passes.max(1));
+        let digit = |row: u32, pass: usize| {
+            (((row >> 1) - least) >> (digit_bits * pass as u32)) as usize & ((1 << digit_bits) - 1)
+        };
+        let mut counts = [[0u32; DIGITS]; MAX_PASSES];
+        let mut rows = self.rows;
+        for row in &rows {
+            for (pass, counts) in counts.iter_mut().enumerate() {
+                counts[digit(*row, pass) % DIGITS] += 1;
+            }
+        }
+        let mut sorted = vec![0; rows.len()];
+        for (pass, places) in counts.iter_mut().take(passes as usize).enumerate() {
+            check_interrupts();
+            let mut next = 0;
+            for place in places.iter_mut() {
+                next += std::mem::replace(place, next);
+            }
+            for row in &rows {
+                let place = &mut places[digit(*row, pass) % DIGITS];
+                if let Some(sorted) = sorted.get_mut(*place as usize) {
+                    *sorted = *row;
+                }
+                *place += 1;
+            }
+            std::mem::swap(&mut rows, &mut sorted);
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::Scores;
+
+    #[test]
+    fn the_best_come_first_and_other_numbers_are_refused() {
+        let mut scores = Scores::new(1000);
+        let given = [0.25, 1.0, 0.0, 0.75, 0.25, 1e-40, 0.999_999_94];
+        for (number, score) in given.into_iter().enumerate() {
+            assert!(scores.add(score, number % 2 == 0), "{score}");
+        }
+        for score in [-0.0, -0.5, 1.000_000_1, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(!scores.add(score, true), "{score}");
+        }
+        let rows = Scores { rows: scores.rows.clone(), room: 0 }.into_rows();
+        assert!(rows.eq(given.into_iter().enumerate().map(|(at, score)| (score, at % 2 == 0))));
+        let sorted = Scores { rows: scores.sorted(|| ()), room: 0 }.into_rows().map(|row| row.0);
+        assert!(sorted.eq([1.0, 0.999_999_94, 0.75, 0.25, 0.25, 1e-40, 0.0]));
+        assert!(!Scores::new(0).add(0.5, true));
     }
 }

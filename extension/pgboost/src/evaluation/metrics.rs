@@ -13,11 +13,10 @@
 use row_source::SourceError;
 use row_source::sorter::work_mem;
 
-use super::loss::{self, pinball};
 use super::predictions::{Prediction, Predictions};
 use super::rows::KnownRow;
-use super::sums::{self, Errors, Metric};
-use super::task::Task;
+use super::sums::{self, Errors, Metric, pinball};
+use super::target::Task;
 use crate::error::{Error, Result};
 
 /// Metrics by name; nothing where one is not defined.
@@ -47,7 +46,7 @@ pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     }
 }
 
-/// Bytes that the metrics of a part take.
+/// Bytes that the metrics of a slice take.
 pub(crate) fn bytes(task: &Task) -> usize {
     size_of::<Errors>() + task.classes() * size_of::<[f64; 3]>()
 }
@@ -149,7 +148,7 @@ impl Metrics for Binary {
         if !self.probability {
             return Ok(());
         }
-        let right = loss::binary_probability(row.target, f64::from(prediction.value()));
+        let right = sums::binary_probability(row.target, f64::from(prediction.value()));
         if row.weight == 1.0 {
             self.product *= right;
             self.factors += 1;
@@ -193,7 +192,7 @@ impl Metrics for Multiclass {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
         let log =
-            if self.probabilities { loss::class_log(row.target, prediction.values) } else { 0.0 };
+            if self.probabilities { sums::class_log(row.target, prediction.values) } else { 0.0 };
         self.classes.add(row, prediction, log);
         Ok(())
     }

@@ -8,8 +8,7 @@ use pg_interface::{ScalarType, catalog};
 use row_source::{Groups, PlacedColumn, Row, Source, SourceError, width};
 
 use super::predictions::SourcePredictor;
-use super::target::{Parts, Target};
-use super::task::Task;
+use super::target::{Slices, Target, Task};
 use crate::error::{Error, Result};
 
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
@@ -35,8 +34,8 @@ pub(crate) struct KnownRow {
     /// A number, or the place of a class.
     pub(crate) target: f64,
     pub(crate) weight: f64,
-    /// The number of its part, by the column `by`.
-    pub(crate) part: u32,
+    /// The number of its slice, by the column `by`.
+    pub(crate) slice: u32,
     /// The number of its group, by the column `qid`.
     pub(crate) group: u64,
 }
@@ -48,7 +47,7 @@ pub(crate) type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result
 pub(crate) fn each(
     predictors: &mut [SourcePredictor],
     task: &Task,
-    part_bytes: usize,
+    slice_bytes: usize,
     request: &Request<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<Vec<Option<String>>> {
@@ -79,8 +78,8 @@ pub(crate) fn each(
         predictors,
         visit,
         rows: Vec::with_capacity(BATCH_ROWS),
-        parts: Parts::default(),
-        part_bytes,
+        slices: Slices::default(),
+        slice_bytes,
         groups: Groups::default(),
         group_number: 0,
         evaluated: 0,
@@ -113,8 +112,8 @@ struct Reader<'a, 'v> {
     visit: &'a mut Visit<'v>,
     /// Those read since the last evaluation.
     rows: Vec<KnownRow>,
-    parts: Parts,
-    part_bytes: usize,
+    slices: Slices,
+    slice_bytes: usize,
     groups: Groups,
     group_number: u64,
     evaluated: u64,
@@ -129,10 +128,10 @@ impl Reader<'_, '_> {
         };
         let target = self.target.read(target)?;
         let weight = self.weight.map_or(Ok(1.0), |column| weight(column, row))?;
-        let part = match self.by {
+        let slice = match self.by {
             Some(column) => {
                 let value = row.get(column.position).map(|field| field.label());
-                self.parts.number(value, self.part_bytes)?
+                self.slices.number(value, self.slice_bytes)?
             }
             None => 0,
         };
@@ -144,7 +143,7 @@ impl Reader<'_, '_> {
         for predictor in self.predictors.iter_mut() {
             predictor.read(row)?;
         }
-        self.rows.push(KnownRow { target, weight, part, group: self.group_number });
+        self.rows.push(KnownRow { target, weight, slice, group: self.group_number });
         if self.rows.len() >= BATCH_ROWS { self.evaluate() } else { Ok(()) }
     }
 
@@ -168,7 +167,7 @@ impl Reader<'_, '_> {
         if self.skipped > 0 {
             notice(&format!("{} rows were left out because their target is null", self.skipped));
         }
-        Ok(if self.by.is_some() { self.parts.into_names() } else { vec![None] })
+        Ok(if self.by.is_some() { self.slices.into_names() } else { vec![None] })
     }
 }
 

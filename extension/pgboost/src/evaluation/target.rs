@@ -1,4 +1,5 @@
-//! What a model should have predicted: a number, or the place of a class.
+//! What a model should have predicted, a number or the place of a class, and what can be measured of a model by
+//! its objective.
 //!
 //! A class is known by its label. Where the labels are numbers, numbers are compared as such, so that
 //! 1 and 1.0 are one class; where they are not, a number is the place of a class, counted from 0, as it is
@@ -7,12 +8,18 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use gbtrees::internals::{Task as ModelTask, Transform};
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{NumberType, ScalarType, catalog};
 use row_source::sorter::work_mem;
 use row_source::{Field, PlacedColumn, SourceError};
 
+use super::predictions::SourcePredictor;
 use crate::cache::ModelImage;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ShapeReason};
+use crate::registry::Registry;
+use crate::registry::lookup;
+use crate::registry::reference::Reference;
 
 pub(crate) struct Target {
     column: String,
@@ -135,22 +142,26 @@ impl Classes {
     }
 }
 
-/// Bytes that a part takes besides its name and its metrics: the entries of the two tables.
+/// Bytes that a slice takes besides its name and its metrics: the entries of the two tables.
 const ENTRY_BYTES: usize = 96;
 
 #[derive(Default)]
-pub(crate) struct Parts {
+pub(crate) struct Slices {
     names: Vec<Option<String>>,
     numbers: HashMap<Option<String>, u32>,
-    /// The part of the row before.
+    /// The slice of the row before.
     last: Option<u32>,
     bytes: usize,
 }
 
-impl Parts {
-    /// The part of a row by its value, which is nothing if it is NULL. `part_bytes` are what the metrics
-    /// of a part take.
-    pub(crate) fn number(&mut self, value: Option<Cow<'_, str>>, part_bytes: usize) -> Result<u32> {
+impl Slices {
+    /// The slice of a row by its value, which is nothing if it is NULL. `slice_bytes` are what the metrics
+    /// of a slice take.
+    pub(crate) fn number(
+        &mut self,
+        value: Option<Cow<'_, str>>,
+        slice_bytes: usize,
+    ) -> Result<u32> {
         if let Some(last) = self.last
             && self.names.get(last as usize).is_some_and(|name| name.as_deref() == value.as_deref())
         {
@@ -159,18 +170,18 @@ impl Parts {
         let value = value.map(Cow::into_owned);
         let number = match self.numbers.get(&value) {
             Some(number) => *number,
-            None => self.add(value, part_bytes)?,
+            None => self.add(value, slice_bytes)?,
         };
         self.last = Some(number);
         Ok(number)
     }
 
-    fn add(&mut self, value: Option<String>, part_bytes: usize) -> Result<u32> {
+    fn add(&mut self, value: Option<String>, slice_bytes: usize) -> Result<u32> {
         let name_bytes = value.as_ref().map_or(0, String::len);
-        self.bytes += ENTRY_BYTES + 2 * name_bytes + part_bytes;
+        self.bytes += ENTRY_BYTES + 2 * name_bytes + slice_bytes;
         let number = self.names.len() as u32;
         if self.bytes > work_mem() && number > 0 {
-            return Err(Error::TooManyParts { parts: self.names.len() });
+            return Err(Error::TooManySlices { slices: self.names.len() });
         }
         self.names.push(value.clone());
         self.numbers.insert(value, number);
@@ -181,4 +192,97 @@ impl Parts {
     pub(crate) fn into_names(self) -> Vec<Option<String>> {
         self.names
     }
+}
+
+/// What a model's values are, as far as metrics go.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Task {
+    /// One number.
+    Number,
+    /// The quantiles of a number, at these levels.
+    Quantiles(Vec<f64>),
+    /// Two classes; whether the value is the probability of the second one.
+    Binary { probability: bool },
+    /// Several classes; whether there is a probability of each.
+    Classes { count: usize, probabilities: bool },
+    /// A score by which the rows of a group are ordered.
+    Ranking,
+}
+
+/// Objectives whose values are quantiles: XGBoost's, LightGBM's and CatBoost's.
+const QUANTILES: [&str; 4] = ["reg:quantileerror", "quantile", "Quantile", "MultiQuantile"];
+/// Objectives whose target is more than a number.
+const SURVIVAL: [&str; 4] = ["survival:cox", "survival:aft", "Cox", "SurvivalAft"];
+
+impl Task {
+    /// The task of a model. `levels` are those of its quantiles.
+    ///
+    /// # Errors
+    /// [`Error::NoMetrics`], [`Error::QuantileLevels`], [`Error::Shape`] if it predicts several numbers.
+    pub(crate) fn of(
+        predictor: &SourcePredictor,
+        registry: &Registry,
+        levels: Option<Vec<f64>>,
+        function: &'static str,
+    ) -> Result<Task> {
+        let image = predictor.image();
+        let several = Error::Shape {
+            model: predictor.model().to_owned(),
+            function,
+            reason: ShapeReason::SeveralValues { values: image.num_values(), classes: false },
+        };
+        match (image.task(), image.num_values()) {
+            (ModelTask::Multiclass, _) => Ok(Task::Classes {
+                count: image.num_outputs(),
+                probabilities: image.transform() != Transform::ArgMax,
+            }),
+            (ModelTask::Binary, 1) => Ok(Task::Binary {
+                probability: matches!(
+                    image.transform(),
+                    Transform::Logistic | Transform::LogisticMirrored
+                ),
+            }),
+            (ModelTask::Ranking, 1) => Ok(Task::Ranking),
+            (ModelTask::Regression, values) => {
+                let objective = objective(predictor, registry)?;
+                let model = predictor.model().to_owned();
+                if SURVIVAL.contains(&objective.as_str()) {
+                    return Err(Error::NoMetrics { model, objective });
+                }
+                match levels {
+                    Some(levels) => {
+                        let levels = check_levels(model, values, levels)?;
+                        Ok(Task::Quantiles(levels))
+                    }
+                    None if QUANTILES.contains(&objective.as_str()) => {
+                        Err(Error::QuantileLevels { model, values })
+                    }
+                    None if values == 1 => Ok(Task::Number),
+                    None => Err(several),
+                }
+            }
+            _ => Err(several),
+        }
+    }
+
+    /// How many classes the target has; 0 if it is a number.
+    pub(crate) fn classes(&self) -> usize {
+        match self {
+            Task::Binary { .. } => 2,
+            Task::Classes { count, .. } => *count,
+            Task::Number | Task::Quantiles(_) | Task::Ranking => 0,
+        }
+    }
+}
+
+fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f64>> {
+    let fits = levels.len() == values && levels.iter().all(|level| (0.0..=1.0).contains(level));
+    if fits { Ok(levels) } else { Err(Error::QuantileLevels { model, values }) }
+}
+
+/// The objective, as the registry has it.
+fn objective(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
+    let reference = Reference::parse(predictor.model())?;
+    let (name, version) = (reference.name, predictor.version());
+    lookup::with_version(registry, name, version, ReadSnapshot::Active, |stored| stored.objective())
 }

@@ -6,7 +6,6 @@
 pub(crate) mod by_name;
 mod by_position;
 mod feature_reader;
-mod object;
 
 use gbtrees::internals::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
@@ -69,7 +68,7 @@ pub(crate) enum FeatureBinding {
     /// One row, matched by name.
     Row(by_name::RowForm),
     /// One jsonb object, matched by name.
-    Object(object::ObjectForm),
+    Object(by_name::ObjectForm),
 }
 
 impl FeatureBinding {
@@ -87,7 +86,7 @@ impl FeatureBinding {
                 return Err(Error::ArrayType { type_name });
             }
             [(_, ArgumentType::Jsonb)] => {
-                FeatureBinding::Object(object::ObjectForm::bind(context)?)
+                FeatureBinding::Object(by_name::ObjectForm::bind(context)?)
             }
             [(_, ArgumentType::Row)] => FeatureBinding::Row(by_name::RowForm::bind(context)?),
             _ => FeatureBinding::Columns(by_position::Columns::bind(signature, context)?),

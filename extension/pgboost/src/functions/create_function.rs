@@ -1,4 +1,5 @@
-//! `create_predict_function`: an SQL function of a model's own, with its features as named arguments.
+//! `create_predict_function`: an SQL function of a model's own, with its features as named arguments, or of
+//! more than 99 features with one object of them.
 //!
 //! It is an ordinary function, made with the rights of the caller, whose body is one call of predict: so
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
@@ -48,7 +49,7 @@ fn pgboost_create_predict_function(
     let function = Function {
         schema: given(schema, "schema")?.map_or_else(predict_functions::current_schema, Ok)?,
         name: given(function, "function")?.unwrap_or_else(|| name.to_owned()),
-        arguments: arguments(image.model(), model)?,
+        arguments: arguments(image.model()),
         output: output_of(image.model(), given(output, "output")?)?,
     };
     Ok(create(&registry, model, name, &function, replace.unwrap_or(false))?)
@@ -124,14 +125,17 @@ fn create(
     predict_functions::record(registry, name, &signature)
 }
 
-/// The features, with the types that predict reads as the model was trained.
-fn arguments(image: &ModelImage, model: &str) -> Result<Vec<(String, &'static str)>> {
+/// The features, with the types that predict reads as the model was trained. Of more features than a function has
+/// arguments, one object by name, or an array if they have no names.
+fn arguments(image: &ModelImage) -> Vec<(String, &'static str)> {
     let features = image.num_features();
     if features > MAX_FEATURES {
-        return Err(Error::TooManyArguments { model: model.to_owned(), features });
+        let named = image.feature_name(0).is_some();
+        let type_name = if named { "pg_catalog.jsonb" } else { "pg_catalog.float8[]" };
+        return vec![("features".to_owned(), type_name)];
     }
     let argument = |index| (feature_name(image.feature_name(index), index), type_of(image, index));
-    Ok((0..features).map(argument).collect())
+    (0..features).map(argument).collect()
 }
 
 /// Numbers are double precision, which drivers send and PostgreSQL casts every other number to by itself:

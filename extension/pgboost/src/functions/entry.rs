@@ -6,7 +6,7 @@
 //!
 //! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests cheap
 //! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
-//! operator, and reading the features about as long as one operator each; these figures are in docs/decisions.md.
+//! operator, and reading the features about as long as one operator each; these figures are in docs/dev/decisions.md.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -15,7 +15,7 @@ use pg_interface::nodes::Expr;
 use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
 use pgrx::{pg_guard, pg_sys};
 
-use super::metrics::{self, ClassType};
+use super::aggregates::{self, ClassType};
 use super::{explanations, predict};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
@@ -83,55 +83,55 @@ c_function!(
     explanations::contribs_combine
 );
 c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explanations::contribs_mean);
-c_function!(pgboost_error_add, pg_finfo_pgboost_error_add, metrics::add_error);
-c_function!(pgboost_error_combine, pg_finfo_pgboost_error_combine, metrics::combine_errors);
+c_function!(pgboost_error_add, pg_finfo_pgboost_error_add, aggregates::add_error);
+c_function!(pgboost_error_combine, pg_finfo_pgboost_error_combine, aggregates::combine_errors);
 c_function!(pgboost_rmse, pg_finfo_pgboost_rmse, |arguments, _state| {
-    metrics::of_errors(arguments, sums::rmse)
+    aggregates::of_errors(arguments, sums::rmse)
 });
 c_function!(pgboost_mse, pg_finfo_pgboost_mse, |arguments, _state| {
-    metrics::of_errors(arguments, sums::mse)
+    aggregates::of_errors(arguments, sums::mse)
 });
 c_function!(pgboost_mae, pg_finfo_pgboost_mae, |arguments, _state| {
-    metrics::of_errors(arguments, sums::mae)
+    aggregates::of_errors(arguments, sums::mae)
 });
 c_function!(pgboost_mape, pg_finfo_pgboost_mape, |arguments, _state| {
-    metrics::of_errors(arguments, sums::mape)
+    aggregates::of_errors(arguments, sums::mape)
 });
 c_function!(pgboost_r2, pg_finfo_pgboost_r2, |arguments, _state| {
-    metrics::of_errors(arguments, sums::r2)
+    aggregates::of_errors(arguments, sums::r2)
 });
 c_function!(pgboost_probability_add, pg_finfo_pgboost_probability_add, |arguments, _state| {
-    metrics::add_probability(arguments, ClassType::Number)
+    aggregates::add_probability(arguments, ClassType::Number)
 });
 c_function!(
     pgboost_probability_add_boolean,
     pg_finfo_pgboost_probability_add_boolean,
-    |arguments, _state| { metrics::add_probability(arguments, ClassType::Boolean) }
+    |arguments, _state| { aggregates::add_probability(arguments, ClassType::Boolean) }
 );
 c_function!(
     pgboost_probabilities_add,
     pg_finfo_pgboost_probabilities_add,
-    metrics::add_probabilities
+    aggregates::add_probabilities
 );
-c_function!(pgboost_class_add, pg_finfo_pgboost_class_add, metrics::add_class);
-c_function!(pgboost_mean_combine, pg_finfo_pgboost_mean_combine, metrics::combine_means);
+c_function!(pgboost_class_add, pg_finfo_pgboost_class_add, aggregates::add_class);
+c_function!(pgboost_mean_combine, pg_finfo_pgboost_mean_combine, aggregates::combine_means);
 c_function!(pgboost_first_mean, pg_finfo_pgboost_first_mean, |arguments, _state| {
-    metrics::of_means(arguments, sums::first_mean)
+    aggregates::of_means(arguments, sums::first_mean)
 });
 c_function!(pgboost_second_mean, pg_finfo_pgboost_second_mean, |arguments, _state| {
-    metrics::of_means(arguments, sums::second_mean)
+    aggregates::of_means(arguments, sums::second_mean)
 });
 c_function!(pgboost_score_add, pg_finfo_pgboost_score_add, |arguments, _state| {
-    metrics::add_score(arguments, ClassType::Number)
+    aggregates::add_score(arguments, ClassType::Number)
 });
 c_function!(pgboost_score_add_boolean, pg_finfo_pgboost_score_add_boolean, |arguments, _state| {
-    metrics::add_score(arguments, ClassType::Boolean)
+    aggregates::add_score(arguments, ClassType::Boolean)
 });
 c_function!(pgboost_auc, pg_finfo_pgboost_auc, |arguments, _state| {
-    metrics::of_ranked(arguments, |areas| areas.auc)
+    aggregates::of_ranked(arguments, |areas| areas.auc)
 });
 c_function!(pgboost_aucpr, pg_finfo_pgboost_aucpr, |arguments, _state| {
-    metrics::of_ranked(arguments, |areas| areas.average_precision)
+    aggregates::of_ranked(arguments, |areas| areas.average_precision)
 });
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
     support(arguments, prediction_cost)

@@ -12,7 +12,7 @@ use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::metrics::{self, Metrics};
 use crate::evaluation::predictions::{Predictions, SourcePredictor};
 use crate::evaluation::rows::{self, KnownRow, Request};
-use crate::evaluation::task::Task;
+use crate::evaluation::target::Task;
 use crate::registry::Registry;
 
 type Evaluated = (Option<String>, String, Option<f64>, i64);
@@ -50,28 +50,28 @@ fn pgboost_evaluate_model(
 }
 
 /// The metrics of one value of `slice_by`.
-struct Part {
+struct Slice {
     metrics: Box<dyn Metrics>,
     rows: i64,
 }
 
-/// Adds rows to the metrics of their parts, each run of one part at once.
+/// Adds rows to the metrics of their slices, each run of one slice at once.
 fn add_all(
-    parts: &mut Vec<Part>,
+    slices: &mut Vec<Slice>,
     rows: &[KnownRow],
     mut predictions: Predictions<'_>,
     empty: impl Fn() -> Box<dyn Metrics>,
 ) -> Result<()> {
-    for run in rows.chunk_by(|row, next| row.part == next.part) {
-        let number = run.first().map_or(0, |row| row.part as usize);
+    for run in rows.chunk_by(|row, next| row.slice == next.slice) {
+        let number = run.first().map_or(0, |row| row.slice as usize);
         let (first, rest) = predictions.split_at(run.len());
         predictions = rest;
-        while parts.len() <= number {
-            parts.push(Part { metrics: empty(), rows: 0 });
+        while slices.len() <= number {
+            slices.push(Slice { metrics: empty(), rows: 0 });
         }
-        if let Some(part) = parts.get_mut(number) {
-            part.rows += run.len() as i64;
-            part.metrics.add_all(run, first)?;
+        if let Some(slice) = slices.get_mut(number) {
+            slice.rows += run.len() as i64;
+            slice.metrics.add_all(run, first)?;
         }
     }
     Ok(())
@@ -97,22 +97,22 @@ fn evaluate(
         });
     }
     let mut curve = matches!(task, Task::Binary { .. }).then(Curve::default);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut slices: Vec<Slice> = Vec::new();
     let bytes = metrics::bytes(task);
     let names = rows::each(&mut [predictor], task, bytes, request, &mut |rows, predictors| {
         let Some(predictor) = predictors.first() else { return Ok(()) };
-        add_all(&mut parts, rows, predictor.predictions(), || metrics::of(task, request.target))?;
+        add_all(&mut slices, rows, predictor.predictions(), || metrics::of(task, request.target))?;
         curve.as_mut().map_or(Ok(()), |curve| curve.add_all(rows, predictor.predictions()))
     })?;
     let areas = curve.map(|curve| curve.areas(names.len())).transpose()?;
     let mut found = Vec::new();
-    for (index, (name, mut part)) in names.into_iter().zip(parts).enumerate() {
+    for (index, (name, mut slice)) in names.into_iter().zip(slices).enumerate() {
         let areas = areas.as_ref().map(|areas| areas.get(index).copied().unwrap_or_default());
         let areas = areas.into_iter().flat_map(|Areas { auc, average_precision }| {
             [("auc".to_owned(), auc), ("aucpr".to_owned(), average_precision)]
         });
-        for (metric, value) in part.metrics.results()?.into_iter().chain(areas) {
-            found.push((name.clone(), metric, value, part.rows));
+        for (metric, value) in slice.metrics.results()?.into_iter().chain(areas) {
+            found.push((name.clone(), metric, value, slice.rows));
         }
     }
     Ok(found)

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use gbtrees::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
-use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{ErrorReport, FunctionCallInfo, call, fault, report, session};
 use pgrx::iter::TableIterator;
 use pgrx::{AnyElement, name, pg_extern};

@@ -1,5 +1,6 @@
 //! The SQL functions, a file per verb. `pgboost.sql` declares them.
 
+mod aggregates;
 mod create_function;
 mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
@@ -8,13 +9,12 @@ mod evaluate;
 mod explanations;
 mod inspect;
 mod load;
-mod metrics;
 mod predict;
 mod versions;
 
 use std::ffi::CStr;
 
-use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{FunctionCallInfo, session, varlena};
 
 use crate::error::{Error, Result};

@@ -1,17 +1,18 @@
 //! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`, `pin_model`,
 //! `unpin_model`, `rename_model`, `set_model_owner`, `grant_model`, `revoke_model`; and `export_model`.
 
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
-use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, transaction};
 use pgrx::{AnyElement, pg_extern};
 
 use super::{OwnedVersion, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
+use crate::registry::lookup;
 use crate::registry::privilege::lock;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
-use crate::registry::{Registry, lookup, pin, predict_functions, write};
+use crate::registry::{Registry, pin, predict_functions, write};
 
 /// `deploy_model(model)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]

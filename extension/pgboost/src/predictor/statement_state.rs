@@ -7,8 +7,8 @@
 
 use gbtrees::internals::{Precision, Scratch};
 use pg_interface::call::Arguments;
+use pg_interface::invalidation::{SnapshotMark, Validity};
 use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
-use pg_interface::snapshot::{SnapshotMark, Validity};
 use pg_interface::{Oid, catalog};
 
 use crate::cache::{self, ModelImage, Resolved};

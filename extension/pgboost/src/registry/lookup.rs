@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use gbtrees::internals::Ensemble;
 use gbtrees::{ErrorKind, Limits};
+use pg_interface::invalidation::{ReadSnapshot, SnapshotMark};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
-use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
 use pg_interface::varlena::NewBytea;
 use pgrx::AnyElement;
 

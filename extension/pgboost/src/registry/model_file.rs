@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use pg_interface::fault;
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, rows};
-use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::varlena::{NewBytea, PIECE};
 use sha2::{Digest, Sha256};
 

@@ -10,15 +10,16 @@
 use std::ops::ControlFlow;
 
 use pg_interface::dependency::{self, Object};
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::nodes::{Expr, StoredText};
 use pg_interface::scan::{Key, rows};
-use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
 
+use super::lookup;
 use super::privilege::{self, Access, lock};
 use super::reference::{Reference, Wanted};
-use super::{Registry, execute, function_of, lookup, query};
+use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
 /// # Errors

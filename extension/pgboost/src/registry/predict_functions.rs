@@ -8,9 +8,9 @@
 use std::ops::ControlFlow;
 
 use pg_interface::dependency::{Object, Stored};
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::nodes::StoredText;
 use pg_interface::scan::{Key, rows};
-use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;

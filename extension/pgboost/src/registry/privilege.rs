@@ -7,9 +7,9 @@
 use std::ops::ControlFlow;
 
 use pg_interface::Oid;
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::scan::{Key, rows};
 use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
-use pg_interface::snapshot::ReadSnapshot;
 
 use super::{Registry, query};
 use crate::error::{Error, Result};

@@ -1,6 +1,5 @@
 //! The SQL surface, a file per verb. The SQL that declares these functions is in `pgboost_train.sql`.
 
-mod arguments;
 mod train;
 mod xgboost_predict;
 

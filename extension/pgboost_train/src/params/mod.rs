@@ -1,16 +1,18 @@
-//! Training parameters: a jsonb object in XGBoost's own names, checked against a list.
+//! Training parameters: a jsonb object in XGBoost's own names, checked against a list of their types and ranges.
+//!
+//! The names are XGBoost's own and those of its scikit-learn interface (python-package's sklearn.py); what libxgboost
+//! would accept in silence, or what belongs to the extension, is refused.
 
 pub(crate) mod objectives;
-pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
+use ValueRule::{Bool, Fractions, Number, Whole, Word};
 use row_source::names::nearest;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use objectives::Objective;
-use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]
@@ -37,7 +39,7 @@ const DEFAULT_MAX_BIN: u32 = 256;
 impl Parameters {
     pub(crate) fn parse(params: &Value) -> Result<Parameters> {
         let Value::Object(params) = params else {
-            return Err(Error::ParametersForm { given: table::type_name(params) });
+            return Err(Error::ParametersForm { given: type_name(params) });
         };
         let mut parsed = Parameters::default();
         for (name, value) in params {
@@ -53,7 +55,7 @@ impl Parameters {
             return Ok(());
         }
         let (parameter, alias) = find(name)?;
-        let text = table::checked_value(name, parameter.rule, value)?;
+        let text = checked_value(name, parameter.rule, value)?;
         if let Some(earlier) = self.find_given(parameter.name) {
             return same(&earlier.value, &text, || [quoted(earlier.alias), quoted(alias)]);
         }
@@ -130,7 +132,7 @@ impl Parameters {
 
 /// Whether a parameter is a whole number. Fails for one that there is not.
 pub(crate) fn is_whole(name: &str) -> Result<bool> {
-    Ok(matches!(find(name)?.0.rule, table::ValueRule::Whole(..)))
+    Ok(matches!(find(name)?.0.rule, ValueRule::Whole(..)))
 }
 
 /// The parameter of that name or alias, and the name as it stands in the table.
@@ -162,11 +164,7 @@ fn quoted(name: &str) -> String {
 
 fn checked_objective(value: &Value) -> Result<&'static Objective> {
     value.as_str().and_then(objectives::objective_named).ok_or_else(|| {
-        table::wrong(
-            "objective",
-            known_names("an objective", value, objectives::objective_names()),
-            value,
-        )
+        wrong("objective", known_names("an objective", value, objectives::objective_names()), value)
     })
 }
 
@@ -176,7 +174,7 @@ fn checked_metrics(value: &Value) -> Result<Vec<String>> {
         _ => {
             let allowed =
                 known_names("a metric, or an array of them", value, objectives::metric_names());
-            Err(table::wrong("eval_metric", allowed, value))
+            Err(wrong("eval_metric", allowed, value))
         }
     };
     match value {
@@ -189,4 +187,212 @@ fn checked_metrics(value: &Value) -> Result<Vec<String>> {
 fn known_names(what: &str, value: &Value, names: impl Iterator<Item = &'static str>) -> String {
     let nearest = value.as_str().and_then(|given| nearest(given, names));
     nearest.map_or_else(|| what.to_owned(), |nearest| format!("{what} such as \"{nearest}\""))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ValueRule {
+    /// A number between two bounds, both allowed.
+    Number(f64, f64),
+    /// A whole number between two bounds, both allowed.
+    Whole(i64, i64),
+    /// true or false, or 1 or 0.
+    Bool,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A number, or at most this many, each above 0 and below 1.
+    Fractions(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    /// Other names for the same: XGBoost's own, or those of its scikit-learn interface.
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) rule: ValueRule,
+}
+
+impl Parameter {
+    /// The main name first.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+}
+
+/// A bound that no number passes.
+pub(crate) const ANY: f64 = f32::MAX as f64;
+
+const fn parameter(name: &'static str, rule: ValueRule) -> Parameter {
+    Parameter { name, aliases: &[], rule }
+}
+
+const fn aliased(
+    name: &'static str,
+    aliases: &'static [&'static str],
+    rule: ValueRule,
+) -> Parameter {
+    Parameter { name, aliases, rule }
+}
+
+pub(crate) const MAX_ROUNDS: i32 = 1_000_000;
+
+/// A fraction that is not zero.
+const SHARE: ValueRule = Number(1e-6, 1.0);
+
+/// The parameters. `objective`, `eval_metric` and the constraints have separate rules.
+pub(crate) const TABLE: &[Parameter] = &[
+    aliased(
+        "rounds",
+        &["n_estimators", "num_boost_round", "num_round"],
+        Whole(1, MAX_ROUNDS as i64),
+    ),
+    aliased("seed", &["random_state"], Whole(i32::MIN as i64, i32::MAX as i64)),
+    parameter("early_stopping_rounds", Whole(1, MAX_ROUNDS as i64)),
+    parameter("booster", Word(&["gbtree", "dart"])),
+    parameter("tree_method", Word(&["hist", "auto"])),
+    aliased("eta", &["learning_rate"], Number(0.0, ANY)),
+    aliased("gamma", &["min_split_loss"], Number(0.0, ANY)),
+    parameter("max_depth", Whole(0, 64)),
+    parameter("max_leaves", Whole(0, 1 << 20)),
+    parameter("min_child_weight", Number(0.0, ANY)),
+    parameter("max_delta_step", Number(0.0, ANY)),
+    parameter("subsample", SHARE),
+    parameter("colsample_bytree", SHARE),
+    parameter("colsample_bylevel", SHARE),
+    parameter("colsample_bynode", SHARE),
+    aliased("lambda", &["reg_lambda"], Number(0.0, ANY)),
+    aliased("alpha", &["reg_alpha"], Number(0.0, ANY)),
+    parameter("scale_pos_weight", Number(0.0, ANY)),
+    parameter("rate_drop", Number(0.0, 1.0)),
+    parameter("one_drop", Bool),
+    parameter("skip_drop", Number(0.0, 1.0)),
+    parameter("sample_type", Word(&["uniform", "weighted"])),
+    parameter("normalize_type", Word(&["tree", "forest"])),
+    parameter("grow_policy", Word(&["depthwise", "lossguide"])),
+    parameter("max_bin", Whole(2, 65_536)),
+    parameter("num_parallel_tree", Whole(1, 10_000)),
+    parameter("max_cached_hist_node", Whole(1, 1 << 20)),
+    parameter("max_cat_to_onehot", Whole(1, 1 << 24)),
+    parameter("max_cat_threshold", Whole(1, 1 << 24)),
+    parameter("base_score", Number(-ANY, ANY)),
+    parameter("num_class", Whole(2, 4_096)),
+    aliased("nthread", &["n_jobs"], Whole(1, 1_024)),
+    parameter("seed_per_iteration", Bool),
+    parameter("tweedie_variance_power", Number(1.0, 2.0)),
+    parameter("huber_slope", Number(1e-6, ANY)),
+    parameter("quantile_alpha", Fractions(4_096)),
+    // XGBoost compares each of them with each other, for each row.
+    parameter("expectile_alpha", Fractions(64)),
+    parameter("aft_loss_distribution", Word(&["normal", "logistic", "extreme"])),
+    parameter("aft_loss_distribution_scale", Number(1e-6, ANY)),
+    parameter("lambdarank_pair_method", Word(&["mean", "topk"])),
+    parameter("lambdarank_num_pair_per_sample", Whole(1, 10_000)),
+    parameter("lambdarank_normalization", Bool),
+    parameter("lambdarank_score_normalization", Bool),
+    parameter("lambdarank_unbiased", Bool),
+    parameter("lambdarank_bias_norm", Number(0.0, ANY)),
+    parameter("ndcg_exp_gain", Bool),
+];
+
+/// The parameters that are arguments of `train_model` too.
+pub(crate) const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
+
+/// The names that have separate rules.
+pub(crate) const SPECIAL: [&str; 4] =
+    ["objective", "eval_metric", "monotone_constraints", "interaction_constraints"];
+
+/// Parameters that XGBoost has and that cannot be used here, each with what to do instead.
+pub(crate) const REFUSED: &[(&str, &str)] = &[
+    ("device", "Training runs on the processors of the server."),
+    ("gpu_id", "Training runs on the processors of the server."),
+    ("updater", "The histogram method is the one that is there."),
+    ("process_type", "A training adds trees; those that are there stay as they are."),
+    ("refresh_leaf", "A training adds trees; those that are there stay as they are."),
+    ("multi_strategy", "Train a model for each target."),
+    ("sampling_method", "Rows are sampled uniformly."),
+    ("verbosity", "Use the verbose_eval argument."),
+    ("disable_default_eval_metric", "Choose metrics with eval_metric."),
+    ("missing", "Null is missing."),
+    ("feature_types", "The types of the columns decide."),
+    ("feature_weights", "Every feature has the same chance to be sampled."),
+    ("importance_type", "Use the argument kind of feature_importance."),
+    ("enable_categorical", "Text and enums are categorical."),
+    ("validate_parameters", "Parameters are always checked."),
+];
+
+/// The value as libxgboost takes it.
+pub(crate) fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
+    let text = match rule {
+        ValueRule::Number(min, max) => {
+            value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        ValueRule::Whole(min, max) => {
+            whole(value).filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        ValueRule::Bool => match (value.as_bool(), whole(value)) {
+            (Some(on), _) => Some(u8::from(on).to_string()),
+            (None, Some(bit @ 0..=1)) => Some(bit.to_string()),
+            _ => None,
+        },
+        ValueRule::Word(words) => {
+            value.as_str().filter(|word| words.contains(word)).map(str::to_owned)
+        }
+        ValueRule::Fractions(max) => fractions(value, max),
+    };
+    text.ok_or_else(|| wrong(name, allowed(rule), value))
+}
+
+/// A whole number, also one that jsonb writes with a fraction of zero.
+fn whole(value: &Value) -> Option<i64> {
+    value
+        .as_i64()
+        .or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+}
+
+fn fractions(value: &Value, max: usize) -> Option<String> {
+    let inside = |value: &Value| value.as_f64().filter(|n| *n > 0.0 && *n < 1.0);
+    match value {
+        Value::Array(all) if (1..=max).contains(&all.len()) => {
+            let all: Option<Vec<f64>> = all.iter().map(inside).collect();
+            let texts: Vec<String> = all?.iter().map(f64::to_string).collect();
+            Some(format!("[{}]", texts.join(",")))
+        }
+        one => inside(one).map(|n| n.to_string()),
+    }
+}
+
+fn allowed(rule: ValueRule) -> String {
+    match rule {
+        ValueRule::Number(min, ANY) if min <= -ANY => "a number".to_owned(),
+        ValueRule::Number(min, ANY) => format!("a number of {min} or more"),
+        ValueRule::Number(min, max) => format!("a number between {min} and {max}"),
+        ValueRule::Whole(min, max) => format!("a whole number between {min} and {max}"),
+        ValueRule::Bool => "true or false".to_owned(),
+        ValueRule::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            words.join(" or ")
+        }
+        ValueRule::Fractions(max) => {
+            format!("a number between 0 and 1, or an array of at most {max} such numbers")
+        }
+    }
+}
+
+pub(crate) fn wrong(name: &str, allowed: String, value: &Value) -> Error {
+    let mut given: String = value.to_string().chars().take(64).collect();
+    if given.len() < value.to_string().len() {
+        given.push_str("...");
+    }
+    Error::ParameterValue { name: name.to_owned(), allowed, given }
+}
+
+/// What JSON calls the type.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
 }

@@ -8,7 +8,7 @@ use row_source::SourceError;
 use row_source::names::nearest;
 use serde_json::Value;
 
-use super::table::wrong;
+use super::wrong;
 use crate::error::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::*;
@@ -27,4 +29,11 @@ fn constraints_name_features() {
     let wrong = json!({"monotone_constraints": {"x": 1}});
     let wrong = Parameters::parse(&wrong).unwrap().settings(&["a"]);
     assert!(matches!(wrong, Err(Error::Source { .. })));
+}
+
+#[test]
+fn names_are_unique() {
+    let table = TABLE.iter().flat_map(Parameter::names);
+    let names: Vec<_> = table.chain(SPECIAL).chain(REFUSED.iter().map(|(name, _)| *name)).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
 }

@@ -253,7 +253,7 @@ pub(crate) struct Kind(ScalarType);
 
 impl Kind {
     /// What values of a type are, or else the elements of its arrays, which must be numbers: then `true`
-    /// is beside it. Nothing if they can be neither a number nor a category.
+    /// comes with it. Nothing if they can be neither a number nor a category.
     pub(crate) fn of(type_oid: Oid) -> Option<(Kind, bool)> {
         if let Some(scalar) = ScalarType::of(type_oid) {
             return Some((Kind(scalar), false));

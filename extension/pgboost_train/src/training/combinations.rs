@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use super::random::Random;
 use crate::error::{Error, Result};
 use crate::params;
-use crate::params::table::type_name;
+use crate::params::type_name;
 
 /// Most combinations.
 const MAX_TRIALS: u64 = 10_000;

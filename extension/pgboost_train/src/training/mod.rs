@@ -3,7 +3,6 @@
 //! `prepared` has read them, `job` tells the trainer of them, `rounds` has it run. A cross-validation and a
 //! search read as a training does, and keep figures instead of a model.
 
-mod choices;
 mod combinations;
 pub(crate) mod folds;
 mod learning_task;

@@ -6,12 +6,12 @@ use row_source::{Source, SourceError};
 use serde_json::{Map, Value, json};
 use xgboost_ffi::Feature;
 
+use super::Request;
 use super::folds::{Folds, Split};
-use super::learning_task::Task;
+use super::learning_task::{self, Task};
 use super::progress::{Phase, Progress};
 use super::read::{self, Reader, Rows};
 use super::start::Start;
-use super::{Request, choices};
 use crate::error::{Error, Result};
 use crate::guc;
 use crate::params::objectives::Target;
@@ -62,7 +62,7 @@ pub(crate) fn read<'a>(
     }
     let task = task.with_classes(&columns, &dictionaries)?;
     if start.is_none() {
-        choices::notice(request, &columns, &task, rows.target_values)?;
+        learning_task::notice(request, &columns, &task, rows.target_values)?;
     }
     let (features, recode) = described(&columns, &dictionaries, &task);
     Ok(Prepared { start, columns, task, features, recode, rows, profile })

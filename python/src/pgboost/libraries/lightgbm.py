@@ -15,9 +15,28 @@ import lightgbm
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, regressor
+from .ensemble import Ensemble, Tree
 
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
+_DEFAULT_LEFT = 2
+# What is missing, of a split by categories.
+_OF_CATEGORIES = -1
+# What is at most this far from 0 is 0, and missing with zero_as_missing (include/LightGBM/meta.h).
+_ZERO = float(np.float32(1e-35))
+_BELOW_ZERO = float(np.nextafter(-_ZERO, -1.0))
+# How raw scores become values, and what these are good for, in the words of tree ensembles.
+_LINKS = {
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), ("exponential", "regression")),
+    **dict.fromkeys(("lambdarank", "rank_xendcg"), ("identity", "ranking")),
+    **dict.fromkeys(("regression", "regression_l1", "huber"), ("identity", "regression")),
+    **dict.fromkeys(("fair", "quantile", "mape", "custom"), ("identity", "regression")),
+    "binary": ("logistic", "binary"),
+    "multiclass": ("softmax", "multiclass"),
+    "multiclassova": ("logistic", "multiclass"),
+    "cross_entropy": ("logistic", "regression"),
+    "cross_entropy_lambda": ("log_one_plus_exp", "regression"),
+}
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -27,8 +46,13 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         return _file(model, **regressor(model, **options))
     if not isinstance(model, lightgbm.LGBMModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of lightgbm")
-    functions = classifier if isinstance(model, lightgbm.LGBMClassifier) else regressor
-    return _file(model.booster_, **functions(model, **options))
+    return _file(model.booster_, **functions(model, model, **options))
+
+
+def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
+    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    kind = classifier if isinstance(estimator, lightgbm.LGBMClassifier) else regressor
+    return dict(kind(model, **options))
 
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:
@@ -78,3 +102,108 @@ def _codes(text: str) -> dict[int, list[int]]:
         if info != "none" and not info.startswith("[")
     }
     return {column: found.get(column, [0]) for column in sorted({*columns, *found})}
+
+
+def ensemble_of(model: Any) -> Ensemble:
+    """The trees that a wrapper predicts with, in the words of tree ensembles."""
+    kind, text = type(model).__qualname__, model.booster_.model_to_string()
+    head, *blocks = re.split(r"^Tree=\d+$", text.partition("end of trees")[0], flags=re.MULTILINE)
+    fields = _fields(head)
+    outputs = int(fields["num_tree_per_iteration"])
+    words = fields.get("objective", "custom").split()
+    if words[0] not in _LINKS:
+        raise UnsupportedModelError(
+            f"the {kind} has the objective {words[0]}, which is not scored here"
+        )
+    link, task = _LINKS[words[0]]
+    trees, rules = [], set()
+    for number, block in enumerate(blocks):
+        tree, found = _tree(_fields(block), number % outputs, kind)
+        trees.append(tree)
+        rules |= found
+    coded = {feature for feature, rule in rules if rule == _OF_CATEGORIES}
+    if coded and model.booster_.pandas_categorical:
+        raise UnsupportedModelError(f"the {kind} has categories of pandas: encode them by a step")
+    zero = {feature for feature, rule in rules if rule == 1}
+    if zero & {feature for feature, rule in rules if rule != 1}:
+        raise UnsupportedModelError(f"the {kind} takes zeros for missing in some of its trees only")
+    others: dict[str, Any] = {"class_by": "value"}
+    others["round_starts"] = list(range(0, len(trees) + 1, outputs))
+    if "average_output" in head:
+        others["divisor"] = len(trees) / outputs
+    if "sqrt" in words:
+        link = "signed_square"
+    slopes = [float(word[8:]) for word in words if word.startswith("sigmoid:")]
+    others["slope"] = slopes[0] if slopes else 1.0
+    return Ensemble(
+        trees,
+        lightgbm.__version__,
+        outputs,
+        task,
+        link,
+        "float64",
+        {feature: list(range(_codes_of(trees, feature))) for feature in coded},
+        others=others,
+        labels=[str(label) for label in getattr(model, "classes_", ())] or None,
+        missing=(_BELOW_ZERO, _ZERO) if zero else None,
+        missing_in=zero,
+    )
+
+
+def _codes_of(trees: list[Tree], feature: int) -> int:
+    """One more than the largest code in a set of the feature."""
+    sets = (
+        tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
+    )
+    return max(max(codes, default=0) for codes in sets) + 1
+
+
+def _fields(block: str) -> dict[str, str]:
+    lines = (line.partition("=") for line in block.splitlines())
+    return {key: value for key, is_field, value in lines if is_field}
+
+
+def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tuple[int, int]]]:
+    """A tree, whose splits come before its leaves, and by feature what is missing: nothing, 0 or NaN."""
+    if fields.get("is_linear", "0") != "0":
+        raise UnsupportedModelError(f"the {kind} has linear models in its leaves")
+    leaves = int(fields["num_leaves"])
+    splits = leaves - 1
+
+    def numbers(key: str, kind: Any, count: int) -> Any:
+        return np.array(fields.get(key, "").split() or [0] * count, np.float64).astype(kind)[:count]
+
+    decision = numbers("decision_type", np.int64, splits)
+    threshold, rule = numbers("threshold", np.float64, splits), decision >> 2 & 3
+    sets = {}
+    for node in np.flatnonzero(decision & _CATEGORICAL):
+        place = int(threshold[node])
+        start, end = (int(number) for number in fields["cat_boundaries"].split()[place : place + 2])
+        words = np.array(fields["cat_threshold"].split()[start:end], np.uint64).astype("<u4")
+        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+        sets[int(node)] = [int(code) for code in np.flatnonzero(bits)]
+    threshold[list(sets)] = 0.0
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0.0), _BELOW_ZERO, threshold)
+    threshold = np.where((threshold >= 0.0) & (threshold < _ZERO), _ZERO, threshold)
+    # Without a rule, NaN counts as 0.
+    default_left = np.where(rule == 0, threshold >= 0.0, decision & _DEFAULT_LEFT != 0)
+    default_left[list(sets)] = False
+    rule[list(sets)] = _OF_CATEGORIES
+
+    def children(key: str) -> Any:
+        child = numbers(key, np.int64, splits)
+        return np.append(np.where(child < 0, splits + ~child, child), np.full(leaves, -1))
+
+    tree = Tree(
+        children("left_child"),
+        children("right_child"),
+        np.append(numbers("split_feature", np.int64, splits), np.zeros(leaves, np.int64)),
+        np.append(threshold, np.zeros(leaves)),
+        np.append(default_left, np.zeros(leaves)).astype(np.uint8),
+        np.append(numbers("internal_count", float, splits), numbers("leaf_count", float, leaves)),
+        np.append(numbers("split_gain", float, splits), np.zeros(leaves)),
+        numbers("leaf_value", np.float64, leaves),
+        output,
+        sets,
+    )
+    return tree, set(zip(tree.feature[:splits].tolist(), rule.tolist(), strict=True))

@@ -1,13 +1,12 @@
 """scikit-learn's trees, as the tree ensembles that docs/formats.md describes.
 
 Everything that decides a bit of `predict`, `predict_proba` and `decision_function` is written: the sums
-are those of one thread (`n_jobs=1`), in the order of the estimators. Pipelines are `steps`.
+are those of one thread (`n_jobs=1`), in the order of the estimators. Pipelines are `pipeline`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,136 +16,53 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.ensemble._bagging import BaseBagging
 from sklearn.ensemble._forest import BaseForest
 
-from .. import ubjson
-from ..comparison import Tolerance
+from ..comparison import EXACT, Tolerance
 from ..errors import UnsupportedModelError
-from ..inputs import Inputs
 from ..model_file import ModelFile, classifier
+from .combined import calibrated, several_targets, thresholded, transformed, voting
+from .ensemble import Ensemble, Tree, described, names, require_no_rounds
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
 _TIE = 1e-9
 # A margin of 0 means the second class, which a file says by a number below 0.
 _NOT_BELOW_ZERO = -5e-324
-
-
-@dataclass
-class Tree:
-    """A tree's arrays, with an entry per node; a leaf's child is -1.
-
-    `values` has a row per leaf in the order of nodes, `sets` the codes that go left, by node.
-    """
-
-    left: Any
-    right: Any
-    feature: Any
-    threshold: Any
-    missing_left: Any
-    cover: Any
-    gain: Any
-    values: Any
-    output: int | None = None
-    sets: dict[int, list[int]] = field(default_factory=dict)
-
-    @property
-    def leaves(self) -> Any:
-        return self.left < 0
-
-    def file(self) -> dict[str, Any]:
-        """The tree in the words of the file."""
-        written: dict[str, Any] = {} if self.output is None else {"output": self.output}
-        written |= {
-            "left": np.asarray(self.left, np.int32),
-            "right": np.asarray(self.right, np.int32),
-            "feature": np.maximum(np.asarray(self.feature, np.int32), 0),
-            "threshold": np.asarray(self.threshold, np.float64),
-            "missing_left": np.asarray(self.missing_left, np.uint8),
-            "cover": np.asarray(self.cover, np.float32),
-            "gain": np.asarray(self.gain, np.float32),
-            "leaf_values": np.asarray(self.values, np.float64).ravel(),
-        }
-        if self.sets:
-            numbers = np.full(len(self.left), -1, np.int32)
-            numbers[list(self.sets)] = np.arange(len(self.sets))
-            written["category_set"] = numbers
-            written["category_sets"] = [np.asarray(codes, np.int32) for codes in self.sets.values()]
-        return written
-
-
-@dataclass
-class Ensemble:
-    """Trees of an estimator, and what the file says of all of them."""
-
-    trees: list[Tree]
-    outputs: int = 1
-    task: str = "regression"
-    link: str = "identity"
-    value_type: str = "float32"
-    # The values of categorical features, by feature.
-    categories: dict[int, list[Any]] = field(default_factory=dict)
-    others: dict[str, Any] = field(default_factory=dict)
+_VERSION = sklearn.__version__
+# By class, estimators that combine others.
+_COMBINED = {
+    "VotingRegressor": voting,
+    "VotingClassifier": voting,
+    "MultiOutputRegressor": several_targets,
+    "CalibratedClassifierCV": calibrated,
+    "TransformedTargetRegressor": transformed,
+    "FixedThresholdClassifier": thresholded,
+    "TunedThresholdClassifierCV": thresholded,
+}
+# Their sums are in another order, or followed by an exponential of NumPy's.
+_OF_COMBINED = Tolerance(rtol=2**-23, tie=_TIE)
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a fitted estimator of trees, of which all are used."""
     require_no_rounds(rounds)
     ensemble = ensemble_of(model)
-    content = written(ensemble, model, model.n_features_in_, names(model))
-    return described(content, model, model, lambda: inputs(model, ensemble))
+    content = ensemble.file(type(model).__name__, model.n_features_in_, names(model))
+    return described(ensemble, content, model, functions(model, model))
 
 
-def require_no_rounds(rounds: int | None) -> None:
-    """Refuses a number of rounds, which no estimator of scikit-learn can be asked for."""
-    if rounds is not None:
-        raise UnsupportedModelError(
-            "a model of scikit-learn has no rounds: fit it with fewer trees"
-        )
-
-
-def written(ensemble: Ensemble, estimator: Any, width: int, features: list[str] | None) -> bytes:
-    """The bytes of the file."""
-    labels = None
-    if ensemble.task != "regression":
-        labels = [str(label) for label in getattr(estimator, "classes_", (-1, 1))]
-    head = {
-        "tree_ensemble": 1,
-        "library_version": sklearn.__version__,
-        "objective": type(estimator).__name__,
-        "num_features": width,
-        "feature_names": features,
-        "class_labels": labels,
-        "task": ensemble.task,
-        "link": ensemble.link,
-        "outputs": ensemble.outputs,
-        "value_type": ensemble.value_type,
-        **ensemble.others,
-    }
-    if ensemble.categories:
-        head["categories"] = [ensemble.categories.get(column) for column in range(width)]
-    head = {key: value for key, value in head.items() if value is not None}
-    return ubjson.dumps(head | {"trees": [tree.file() for tree in ensemble.trees]})
-
-
-def described(content: bytes, model: Any, estimator: Any, asked: Callable[[], Inputs]) -> ModelFile:
-    """The file with the functions of the model, which may be a pipeline that ends in the estimator."""
-    found = {"content": content, "inputs": asked, "has_labels": True}
+def functions(model: Any, estimator: Any) -> dict[str, Any]:
+    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
     if hasattr(estimator, "offset_"):
-        return ModelFile(
-            **found,
-            values=model.decision_function,
-            classes=lambda frame: [str(label) for label in model.predict(frame)],
-            labels=["-1", "1"],
-            cut=0.0,
-        )
-    if not is_classifier(estimator):
-        return ModelFile(**found, values=model.predict)
-    tolerance = Tolerance(tie=_TIE)
-    return ModelFile(**found, **classifier(model), tolerance=tolerance)
-
-
-def names(model: Any) -> list[str] | None:
-    """The names of the columns that a model was fitted on, if it knows them."""
-    found = getattr(model, "feature_names_in_", None)
-    return None if found is None else [str(name) for name in found]
+        return {
+            "values": model.decision_function,
+            "classes": lambda frame: [str(label) for label in model.predict(frame)],
+            "labels": ["-1", "1"],
+            "cut": 0.0,
+        }
+    is_combined = type(estimator).__name__ in _COMBINED
+    tolerance = _OF_COMBINED if is_combined else Tolerance(tie=_TIE)
+    if is_classifier(estimator):
+        return {**classifier(model), "tolerance": tolerance}
+    return {"values": model.predict, "tolerance": tolerance if is_combined else EXACT}
 
 
 def ensemble_of(model: Any) -> Ensemble:
@@ -155,6 +71,19 @@ def ensemble_of(model: Any) -> Ensemble:
     reason = _reason(model)
     if reason:
         raise UnsupportedModelError(f"the {name} {reason}")
+    ensemble = _of_kind(model)
+    if ensemble is None:
+        raise UnsupportedModelError(
+            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest, a"
+            " bagging or AdaBoost of trees, or a mean of these"
+        )
+    labels = getattr(model, "classes_", (-1, 1))
+    return replace(ensemble, labels=[str(label) for label in labels])
+
+
+def _of_kind(model: Any) -> Ensemble | None:
+    if type(model).__name__ in _COMBINED:
+        return _COMBINED[type(model).__name__](model)
     if hasattr(model, "_predictors"):
         return _histogram_boosting(model)
     if hasattr(model, "offset_") and hasattr(model, "estimators_features_"):
@@ -164,12 +93,7 @@ def ensemble_of(model: Any) -> Ensemble:
     if hasattr(model, "_raw_predict_init"):
         return _boosting(model)
     members = _members(model)
-    if members is None:
-        raise UnsupportedModelError(
-            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest,"
-            " or a bagging or AdaBoost of trees"
-        )
-    return _averaged(model, members)
+    return None if members is None else _averaged(model, members)
 
 
 def _reason(model: Any) -> str | None:
@@ -229,7 +153,7 @@ def _averaged(model: Any, members: list[tuple[Any, Any]]) -> Ensemble:
         ]
         for tree in trees:
             tree.output = 0 if outputs == 1 else None
-        return Ensemble(trees, outputs, others={"divisor": float(len(trees))})
+        return Ensemble(trees, _VERSION, outputs, others={"divisor": float(len(trees))})
     classes = len(model.classes_)
     trees = []
     for tree, columns in members:
@@ -242,7 +166,7 @@ def _averaged(model: Any, members: list[tuple[Any, Any]]) -> Ensemble:
         values, output = (found[:, 1:], 0) if classes == 2 else (found, None)
         trees.append(_arrays(tree.tree_, columns, values, output))
     task, outputs = ("binary", 1) if classes == 2 else ("multiclass", classes)
-    return Ensemble(trees, outputs, task, others={"divisor": float(len(trees))})
+    return Ensemble(trees, _VERSION, outputs, task, others={"divisor": float(len(trees))})
 
 
 def _boosting(model: Any) -> Ensemble:
@@ -258,12 +182,12 @@ def _boosting(model: Any) -> Ensemble:
     outputs = model.estimators_.shape[1]
     others["round_starts"] = list(range(0, len(trees) + 1, outputs))
     if not is_classifier(model):
-        return Ensemble(trees, outputs, others=others)
+        return Ensemble(trees, _VERSION, outputs, others=others)
     if outputs > 1:
-        return Ensemble(trees, outputs, "multiclass", "softmax", others=others)
+        return Ensemble(trees, _VERSION, outputs, "multiclass", "softmax", others=others)
     others |= {"class_threshold": _NOT_BELOW_ZERO}
     others |= {"slope": 2.0} if model.loss == "exponential" else {}
-    return Ensemble(trees, outputs, "binary", "logistic", others=others)
+    return Ensemble(trees, _VERSION, outputs, "binary", "logistic", others=others)
 
 
 def _isolation(model: Any) -> Ensemble:
@@ -277,7 +201,7 @@ def _isolation(model: Any) -> Ensemble:
     divisor = len(trees) * float(_average_path_length([model._max_samples])[0])
     others = {"divisor": divisor, "slope": -float(model.offset_), "class_by": "value"}
     others["class_threshold"] = _NOT_BELOW_ZERO
-    return Ensemble(trees, 1, "binary", "isolation", others=others)
+    return Ensemble(trees, _VERSION, 1, "binary", "isolation", others=others)
 
 
 def _ada_boost(model: Any) -> Ensemble:
@@ -300,9 +224,9 @@ def _ada_boost(model: Any) -> Ensemble:
     total = float(model.estimator_weights_.sum())
     if classes == 2:
         others = {"scale": 2.0, "divisor": total}
-        return Ensemble(trees, 1, "binary", "logistic", others=others)
+        return Ensemble(trees, _VERSION, 1, "binary", "logistic", others=others)
     others = {"divisor": total * (classes - 1)}
-    return Ensemble(trees, classes, "multiclass", "softmax", others=others)
+    return Ensemble(trees, _VERSION, classes, "multiclass", "softmax", others=others)
 
 
 def _histogram_boosting(model: Any) -> Ensemble:
@@ -321,7 +245,7 @@ def _histogram_boosting(model: Any) -> Ensemble:
         task, link = ("binary", "logistic") if outputs == 1 else ("multiclass", "softmax")
     elif model.loss in ("poisson", "gamma"):
         link = "exponential"
-    return Ensemble(trees, outputs, task, link, "float64", categories, others)
+    return Ensemble(trees, _VERSION, outputs, task, link, "float64", categories, others=others)
 
 
 def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
@@ -375,44 +299,3 @@ def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
         output,
         sets,
     )
-
-
-def inputs(model: Any, ensemble: Ensemble) -> Inputs:
-    """What the trees ask of the columns that a model, which may be a pipeline, was fitted on."""
-    width = model.n_features_in_
-    feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
-    return Inputs(
-        width=width,
-        thresholds={column: threshold[feature == column] for column in range(width)},
-        dtype=np.float32 if ensemble.value_type == "float32" else np.float64,
-        names=names(model),
-        categories=ensemble.categories,
-        plain=bool(ensemble.categories),
-        missing=_takes_missing(model, ensemble),
-    )
-
-
-def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
-    """Features and finite thresholds of the numerical splits of each tree."""
-    yield np.empty(0, int), np.empty(0)
-    for tree in ensemble.trees:
-        inner = ~tree.leaves & np.isfinite(tree.threshold)
-        inner[list(tree.sets)] = False
-        yield np.asarray(tree.feature)[inner], np.asarray(tree.threshold)[inner]
-
-
-def _takes_missing(model: Any, ensemble: Ensemble) -> bool:
-    """Whether the model predicts for missing numbers."""
-    import pandas
-
-    columns = names(model)
-    row: Any = np.full((1, model.n_features_in_), np.nan)
-    if columns is not None:
-        row = pandas.DataFrame(row, columns=columns)
-        for column, values in ensemble.categories.items():
-            row[columns[column]] = values[:1]
-    try:
-        model.predict(row)
-    except (ValueError, TypeError):
-        return False
-    return True

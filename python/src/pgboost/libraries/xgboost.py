@@ -18,10 +18,27 @@ from ..comparison import Tolerance
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, regressor
+from .ensemble import Ensemble, Tree, described, names
+from .feature import Feature
+from .folding import folded
 
 # Margins are equal to the bit; an exponential of another C library may differ by 2 ULP.
 _TOLERANCE = Tolerance(rtol=2**-22)
+# A wrapper's predict adds the trees of DART otherwise than `Booster.predict`, which the database equals.
+_OF_DART = Tolerance(rtol=2**-20)
 _CATEGORICAL = "c"
+# How margins become values, by objective, in the words of tree ensembles.
+_LINKS = {
+    **dict.fromkeys(("binary:logistic", "reg:logistic"), "logistic"),
+    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exponential"),
+    **dict.fromkeys(("survival:cox", "survival:aft"), "exponential"),
+    **dict.fromkeys(("reg:squarederror", "reg:squaredlogerror", "reg:absoluteerror"), "identity"),
+    **dict.fromkeys(("reg:pseudohubererror", "binary:logitraw"), "identity"),
+    **dict.fromkeys(("rank:pairwise", "rank:ndcg", "rank:map"), "identity"),
+    "multi:softprob": "softmax",
+    "reg:quantileerror": "ascending",
+    "reg:expectileerror": "expectile",
+}
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -31,19 +48,36 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         return _file(model, values=lambda frame: model.predict(_matrix(model, frame), **options))
     if not isinstance(model, xgboost.XGBModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of xgboost")
-    if model.missing is not None and not np.isnan(model.missing):
-        raise UnsupportedModelError(
-            f"the model takes {model.missing} for missing, which its file does not say: fit it with NaN in"
-            f" the place of {model.missing}, or push its get_booster() and write nullif(column,"
-            f" {model.missing}) in SQL"
-        )
-    functions = classifier if isinstance(model, xgboost.XGBClassifier) else regressor
-    return _file(model.get_booster(), rounds=_rounds(model), **functions(model, **options))
+    if not _is_nan(model.missing):
+        return _with_missing(model, options)
+    return _file(model.get_booster(), rounds=_rounds(model), **functions(model, model, **options))
+
+
+def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
+    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    kind = classifier if isinstance(estimator, xgboost.XGBClassifier) else regressor
+    is_dart = getattr(estimator, "booster", None) == "dart"
+    return {**kind(model, **options), "tolerance": _OF_DART if is_dart else _TOLERANCE}
+
+
+def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
+    """A model that takes a number for missing, which its own file does not say."""
+    if options:
+        raise UnsupportedModelError(f"rounds cannot be given where {model.missing} is missing")
+    width, columns = model.n_features_in_, names(model)
+    ensemble = folded(ensemble_of(model), [Feature(column) for column in range(width)])
+    content = ensemble.file(_objective(model.get_booster()), width, columns)
+    return described(ensemble, content, model, functions(model, model))
+
+
+def _is_nan(number: Any) -> bool:
+    return number is None or bool(np.isnan(number))
 
 
 def _file(booster: xgboost.Booster, **functions: Any) -> ModelFile:
     content = bytes(booster.save_raw("ubj"))
-    return ModelFile(content, inputs=lambda: _inputs(booster), tolerance=_TOLERANCE, **functions)
+    functions = {"tolerance": _TOLERANCE, **functions}
+    return ModelFile(content, inputs=lambda: _inputs(booster), **functions)
 
 
 def _rounds(model: Any) -> int | None:
@@ -134,3 +168,125 @@ def _values(encoder: dict[str, Any]) -> list[Any]:
         return list(values)
     text = bytes(value % 256 for value in values)
     return [text[a:b].decode() for a, b in pairwise(offsets)]
+
+
+def ensemble_of(model: Any) -> Ensemble:
+    """The trees that a wrapper predicts with, in the words of tree ensembles."""
+    booster, kind = model.get_booster(), type(model).__qualname__
+    learner = _learner(booster)
+    objective = _objective(booster)
+    if objective not in _LINKS:
+        raise UnsupportedModelError(
+            f"the {kind} has the objective {objective}, which is not scored here"
+        )
+    if "gblinear" in str(learner["gradient_booster"].get("name")):
+        raise UnsupportedModelError(f"the {kind} has no trees: its booster is gblinear")
+    found, base = _model(booster), _base_margins(booster)
+    rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
+    rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
+    weights = learner["gradient_booster"].get("weight_drop") or [1.0] * len(found["trees"])
+    parts = zip(found["trees"], found["tree_info"], weights, strict=True)
+    trees = [_tree(*part, kind) for part in list(parts)[: rounds[-1]]]
+    others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
+    labels = [str(label) for label in getattr(model, "classes_", ())]
+    task = {"binary": "binary", "multi": "multiclass", "rank": "ranking"}
+    missing = None
+    if not _is_nan(model.missing):
+        number = np.float32(model.missing)
+        missing = (float(np.nextafter(number, np.float32(-np.inf))), float(number))
+    return Ensemble(
+        trees,
+        xgboost.__version__,
+        len(base),
+        task.get(objective.partition(":")[0], "regression"),
+        _LINKS[objective],
+        others=others,
+        labels=labels or None,
+        missing=missing,
+        absent_is_missing=True,
+    )
+
+
+def _learner(booster: xgboost.Booster) -> dict[str, Any]:
+    learner: dict[str, Any] = json.loads(booster.save_raw("json"))["learner"]
+    return learner
+
+
+def _objective(booster: xgboost.Booster) -> str:
+    return str(_learner(booster)["objective"]["name"])
+
+
+def _base_margins(booster: xgboost.Booster) -> list[float]:
+    """What sums start from, which is what a tree of one leaf of 0 predicts."""
+    content = json.loads(booster.save_raw("json"))
+    boosted = content["learner"]["gradient_booster"]
+    if "weight_drop" in boosted:
+        boosted["weight_drop"] = [1.0]
+    model = boosted.get("gbtree", boosted)["model"]
+    tree = {
+        key: part[:1] if isinstance(part, list) else part for key, part in model["trees"][0].items()
+    }
+    tree |= {
+        "left_children": [-1],
+        "right_children": [-1],
+        "split_conditions": [0.0],
+        "split_type": [0],
+    }
+    tree |= {key: [] for key in tree if key.startswith("categories")}
+    tree["tree_param"] = {**tree["tree_param"], "num_nodes": "1", "num_deleted": "0"}
+    model |= {"trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
+    model["gbtree_model_param"] |= {"num_trees": "1", "num_parallel_tree": "1"}
+    without_trees = xgboost.Booster()
+    without_trees.load_model(bytearray(json.dumps(content).encode()))
+    row = xgboost.DMatrix(
+        np.full((1, booster.num_features()), np.nan, np.float32),
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+    )
+    return [float(margin) for margin in np.ravel(without_trees.predict(row, output_margin=True))]
+
+
+def _round_starts(model: dict[str, Any], outputs: int) -> list[int]:
+    parallel = max(int(model["gbtree_model_param"].get("num_parallel_tree", 1)), 1)
+    return list(range(0, len(model["trees"]) + 1, parallel * outputs))
+
+
+def _tree(tree: dict[str, Any], output: int, weight: float, kind: str) -> Tree:
+    if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
+        raise UnsupportedModelError(
+            f"the {kind} has a vector in each leaf: fit it with one tree per output"
+        )
+    left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
+    kept = _reached(left, right)
+    number = np.full(len(left), -1)
+    number[kept] = np.arange(len(kept))
+    leaf = left[kept] < 0
+    if np.any(np.asarray(tree.get("split_type", np.zeros(len(left))))[kept][~leaf] != 0):
+        raise UnsupportedModelError(
+            f"the {kind} splits by categories behind a Pipeline: encode them by a step of it"
+        )
+    condition = np.asarray(tree["split_conditions"], np.float32)[kept]
+    # A row goes left below the threshold, so up to the number before it.
+    below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
+    return Tree(
+        np.where(leaf, -1, number[left[kept]]),
+        np.where(leaf, -1, number[right[kept]]),
+        np.asarray(tree["split_indices"], np.int64)[kept],
+        np.where(leaf, 0.0, below),
+        np.asarray(tree["default_left"], np.uint8)[kept],
+        np.asarray(tree["sum_hessian"], np.float32)[kept],
+        np.where(leaf, 0.0, np.asarray(tree["loss_changes"], np.float32)[kept]),
+        (condition[leaf] * np.float32(weight)).astype(np.float64),
+        output,
+    )
+
+
+def _reached(left: Any, right: Any) -> Any:
+    """The nodes that pruning has left, the root first."""
+    found, rank = [0], 0
+    while rank < len(found):
+        node = found[rank]
+        if left[node] >= 0:
+            found += [left[node], right[node]]
+        rank += 1
+    return np.array(found)

@@ -17,7 +17,7 @@ use crate::random::Shape;
 use crate::random::model::model;
 use crate::{Cancel, ErrorKind, Result};
 
-/// What is asked of a compiled model.
+/// The calls that a compiled model must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Margins,

@@ -167,7 +167,7 @@ fn splits_of_ranked_values_fit_their_ranks() {
     }
 }
 
-/// In the compiled model, every output has sets of its own.
+/// In the compiled model, every output has its own sets.
 #[test]
 fn sets_count_once_per_output() {
     let added = |words| {

@@ -80,7 +80,7 @@ fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
 }
 
 fn missing(field: &str) -> Error {
-    Error::new(ErrorKind::MissingKey, format!("model lacks the field \"{field}\""))
+    Error::new(ErrorKind::MissingKey, format!("model has no field \"{field}\""))
 }
 
 fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {

@@ -84,7 +84,7 @@ fn truncated(end: usize) -> Error {
 }
 
 fn missing(field: &str) -> Error {
-    let message = format!("a target statistic lacks the field \"{field}\"");
+    let message = format!("a target statistic has no field \"{field}\"");
     Error::new(ErrorKind::MissingKey, message)
 }
 

@@ -63,7 +63,7 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
 
 /// What stands at a key that every model has.
 pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model lacks the key \"{key}\"")))
+    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
 /// An array, or null where it is empty.

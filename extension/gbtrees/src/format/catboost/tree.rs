@@ -119,7 +119,7 @@ impl RawTree {
         for (node, cover) in inner.iter().zip(&covers) {
             checks.count()?;
             let (Some(split), Some(set)) = (splits.get(node.split), sets.get(node.split)) else {
-                return Err(Error::new(ErrorKind::Length, "a tree lacks a split"));
+                return Err(Error::new(ErrorKind::Length, "a tree has too few splits"));
             };
             nodes.push(split.node(*set, node.below, *cover as f32));
         }

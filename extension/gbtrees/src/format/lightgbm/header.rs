@@ -39,14 +39,7 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     };
     debug_assert_eq!(first.bytes, b"tree", "the format was recognised by it");
     let block = lines.block(None)?;
-    let version = block.required("version")?;
-    if !matches!(version.value, "v2" | "v3" | "v4") {
-        let what = format!(
-            "version \"{}\" of LightGBM's models",
-            crate::format::lightgbm::shown(version.value)
-        );
-        return Err(unsupported(&what, VERSION_HINT).at(version.place()));
-    }
+    let version = version(&block)?;
     let outputs = outputs(&block, limits)?;
     let last = block.required("max_feature_idx")?;
     let num_features = usize::try_from(last.number::<i32>()?)
@@ -55,7 +48,7 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     check_limit(num_features, limits.features, "features")
         .map_err(|error| error.at(last.place()))?;
     Ok(Header {
-        version: version.value,
+        version,
         outputs,
         objective: objective(block.get("objective"), outputs, lines.checks())?,
         averages: block.get("average_output").is_some(),
@@ -68,7 +61,18 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     })
 }
 
-const VERSION_HINT: &str = "Models of LightGBM 2.1 to 4, versions v2 to v4, are read.";
+const VERSION_HINT: &str = "Models of LightGBM up to 4, versions v2 to v4, are read.";
+
+/// The version of the format. Releases before 2.1 do not write it; their files are those of v2.
+fn version<'a>(block: &Block<'a>) -> Result<&'a str> {
+    let Some(field) = block.get("version") else { return Ok("v2") };
+    if matches!(field.value, "v2" | "v3" | "v4") {
+        return Ok(field.value);
+    }
+    let what =
+        format!("version \"{}\" of LightGBM's models", crate::format::lightgbm::shown(field.value));
+    Err(unsupported(&what, VERSION_HINT).at(field.place()))
+}
 
 fn outputs(block: &Block<'_>, limits: &Limits) -> Result<usize> {
     let classes = block.required("num_class")?;

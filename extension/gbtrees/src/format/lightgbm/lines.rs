@@ -149,7 +149,7 @@ impl<'a> Block<'a> {
     /// [`ErrorKind::MissingKey`], at the end of the block.
     pub(super) fn required(&self, key: &str) -> Result<Field<'a>> {
         self.get(key).ok_or_else(|| {
-            let message = format!("model lacks the key \"{key}\"");
+            let message = format!("model has no key \"{key}\"");
             let place = Place::Line { line: self.line, tree: self.tree };
             Error::new(ErrorKind::MissingKey, message).at(place)
         })

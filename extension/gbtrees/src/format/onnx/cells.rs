@@ -8,7 +8,7 @@
 use crate::ensemble::Precision;
 use crate::format::onnx::columns::Step;
 
-/// What is asked of a value, which is not NaN.
+/// The condition on a value, which is not NaN.
 pub(super) enum Test<'a> {
     Below(f64),
     AtMost(f64),

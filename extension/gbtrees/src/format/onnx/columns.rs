@@ -208,7 +208,7 @@ impl Table {
         Ok(columns.map(|columns| Table { element: self.element, columns: Columns::Each(columns) }))
     }
 
-    /// Tables beside one another; nothing if their types differ or the file does not say how wide they
+    /// Tables joined side by side; nothing if their types differ or the file does not say how wide they
     /// are. A table alone is itself.
     pub(super) fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
         let [first, rest @ ..] = tables else { return Ok(None) };

@@ -1,7 +1,7 @@
-//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in lists of their own.
+//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in separate lists.
 //!
 //! `tree_roots` has the split that each tree begins with; a tree of one leaf is a split of which both ways
-//! lead to that leaf. Nodes have no numbers of their own, so they are numbered from the root, parents before
+//! lead to that leaf. Nodes have no numbers, so they are numbered from the root, parents before
 //! children.
 
 use std::ops::Range;
@@ -223,7 +223,7 @@ fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
         }
         let count = lists.next().map_or(0, <[f64]>::len);
         if count == 0 {
-            let message = "\"membership_values\" lacks the numbers of a split";
+            let message = "\"membership_values\" has no numbers for a split";
             return Err(Error::new(ErrorKind::Length, message));
         }
         let numbers = asked.get(start..start + count).unwrap_or_default();

@@ -140,7 +140,7 @@ impl<'a> Reader<'_, 'a, '_> {
         let mut inputs = Vec::new();
         for name in &node.inputs {
             inputs.push(self.values.get(name).cloned().ok_or_else(|| {
-                let message = format!("a node {} lacks an input", shown(node.operator));
+                let message = format!("a node {} has too few inputs", shown(node.operator));
                 node.place.error(ErrorKind::MissingKey, message)
             })?);
         }

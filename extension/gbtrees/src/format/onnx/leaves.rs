@@ -69,7 +69,7 @@ impl Leaves {
         })
     }
 
-    /// LabelEncoder: the number that stands beside this one.
+    /// LabelEncoder: the number that is paired with this one.
     fn looked_up(&self, attributes: &mut Attributes<'_, '_, '_, '_>) -> Result<Option<Leaves>> {
         let keys: Vec<f32> = match self.element {
             element::INT64 => {

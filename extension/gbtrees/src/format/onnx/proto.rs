@@ -99,7 +99,7 @@ pub(super) fn read<'a>(file: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result
                 bounded(&mut opsets, opset, MAX_ENTRIES, "operator sets")?;
             }
             25 => {
-                let hint = "Save the model without functions of its own.";
+                let hint = "Save the model without functions.";
                 return Err(unsupported("a function in an ONNX model", hint)
                     .at(Place::Byte(field.position)));
             }
@@ -242,7 +242,7 @@ fn tensor_type(
 }
 
 impl Tensor<'_> {
-    /// The numbers that stand beside the columns of a table, or one for all; nothing of another shape or
+    /// The numbers for the columns of a table, or one for all; nothing of another shape or
     /// type.
     pub(super) fn row(&self, element: i64) -> Option<&[f64]> {
         let (last, others) = match self.shape.as_slice() {
@@ -354,7 +354,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         self.node.attributes.contains_key(name)
     }
 
-    /// The list in `field` of an attribute; empty if the node lacks the attribute.
+    /// The list in `field` of an attribute; empty if the node does not have the attribute.
     fn list<T>(
         &mut self,
         name: &str,

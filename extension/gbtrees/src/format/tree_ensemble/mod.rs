@@ -17,16 +17,18 @@ use crate::ensemble::{
 use crate::format::reader::{Reader, ValueKind, array, double, object};
 use crate::format::sniff::shown;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
-use tree::{Allowance, Arrays};
+use tree::{Allowance, Arrays, threshold};
 
 /// The version of the description that is read.
 const VERSION: i64 = 1;
 
 /// How splits compare, as the file says it once for all trees.
 #[derive(Clone, Copy)]
-struct Comparing {
+struct Comparing<'a> {
     comparison: Comparison,
     missing: MissingRule,
+    /// Of each feature with `cuts`, the numbers below which its splits compare.
+    ranks: &'a [Vec<f64>],
 }
 
 struct File {
@@ -45,12 +47,15 @@ struct File {
     unknown_codes: Vec<bool>,
     value_precision: Precision,
     sum_precision: Precision,
-    comparing: Comparing,
+    comparison: Comparison,
+    missing: MissingRule,
+    cuts: Vec<Vec<f64>>,
     outputs: usize,
     base: Vec<f64>,
     scaling: Scaling,
     trees: Vec<Arrays>,
     round_starts: Option<Vec<u32>>,
+    attributes: Vec<(String, String)>,
 }
 
 impl Default for File {
@@ -71,12 +76,15 @@ impl Default for File {
             unknown_codes: Vec::new(),
             value_precision: Precision::Double,
             sum_precision: Precision::Double,
-            comparing: Comparing { comparison: Comparison::LessOrEqual, missing: MissingRule::Nan },
+            comparison: Comparison::LessOrEqual,
+            missing: MissingRule::Nan,
+            cuts: Vec::new(),
             outputs: 1,
             base: Vec::new(),
             scaling: Scaling::default(),
             trees: Vec::new(),
             round_starts: None,
+            attributes: Vec::new(),
         }
     }
 }
@@ -128,8 +136,12 @@ impl File {
             }
             "value_type" => self.value_precision = word(reader, key, PRECISIONS)?,
             "sum_type" => self.sum_precision = word(reader, key, PRECISIONS)?,
-            "comparison" => self.comparing.comparison = word(reader, key, COMPARISONS)?,
-            "missing" => self.comparing.missing = word(reader, key, MISSING)?,
+            "comparison" => self.comparison = word(reader, key, COMPARISONS)?,
+            "missing" => self.missing = word(reader, key, MISSING)?,
+            "cuts" => {
+                self.cuts =
+                    array(reader, limits.features, "features", |reader| cuts(reader, allowance))?;
+            }
             "outputs" => self.outputs = size(reader, limits.outputs, "outputs")?,
             "base" => self.base = array(reader, limits.outputs, "outputs", real)?,
             "scale" => self.scaling.scale = real(reader)?,
@@ -143,6 +155,11 @@ impl File {
                 let starts = array(reader, limits.trees + 1, "rounds", index)?;
                 self.round_starts = Some(starts);
             }
+            "attributes" => object(reader, |reader, key| {
+                check_limit(self.attributes.len() + 1, limits.features, "attributes")?;
+                self.attributes.push((key.to_owned(), reader.string()?.into_owned()));
+                Ok(())
+            })?,
             _ => return Err(unknown(reader, key)),
         }
         Ok(())
@@ -150,7 +167,10 @@ impl File {
 
     fn build(self, format: &'static str, limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
         let (task, outputs) = (self.task, self.outputs);
-        if task == Task::Binary && outputs != 1 || task == Task::Multiclass && outputs < 2 {
+        let means = self.transform == Transform::MeanLogistic;
+        if task == Task::Binary && outputs != 1 && !means
+            || task == Task::Multiclass && (outputs < 2 || means)
+        {
             let message = format!("{outputs} outputs do not fit the task");
             return Err(Error::new(ErrorKind::Parameter, message));
         }
@@ -159,10 +179,16 @@ impl File {
             return Err(Error::new(ErrorKind::Length, message));
         }
         let probability = matches!(self.transform, Transform::Identity | Transform::Softmax);
-        let one_half = if self.class_by == ClassBy::Value || probability { 0.5 } else { 0.0 };
+        let class_by = if means { ClassBy::Value } else { self.class_by };
+        let one_half = if class_by == ClassBy::Value || probability { 0.5 } else { 0.0 };
         let mut bases = vec![0.0; outputs];
         bases.iter_mut().zip(&self.base).for_each(|(base, given)| *base = *given);
         let single = self.sum_precision == Precision::Single;
+        let at_most = self.comparison == Comparison::LessOrEqual;
+        let ranks = self.cuts.into_iter().map(|cuts| {
+            cuts.into_iter().map(|cut| if at_most { cut.next_up() } else { cut }).collect()
+        });
+        let ranks: Vec<Vec<f64>> = ranks.collect();
         let base_score: Vec<f32> = bases.iter().map(|base| *base as f32).collect();
         let parts = EnsembleParts {
             format,
@@ -172,7 +198,7 @@ impl File {
                 transform: self.transform,
                 slope: self.slope,
                 task,
-                class_by: self.class_by,
+                class_by,
                 class_threshold: self.class_threshold.unwrap_or(one_half),
             },
             value_precision: self.value_precision,
@@ -184,18 +210,19 @@ impl File {
             feature_names: self.feature_names,
             feature_types: Vec::new(),
             categories: self.categories,
-            ranks: Vec::new(),
+            ranks: ranks.clone(),
             class_labels: self.class_labels,
-            attributes: Vec::new(),
+            attributes: self.attributes,
         };
         let mut builder = Builder::new(parts, limits)?;
         builder.set_unknown_codes(self.unknown_codes)?;
         let mut starts = if single { Vec::new() } else { bases };
+        let comparing =
+            Comparing { comparison: self.comparison, missing: self.missing, ranks: &ranks };
         let count = self.trees.len();
         for (number, arrays) in self.trees.into_iter().enumerate() {
-            let tree = arrays
-                .tree(self.comparing, outputs, cancel)
-                .map_err(|error| in_tree(error, number))?;
+            let tree =
+                arrays.tree(comparing, outputs, cancel).map_err(|error| in_tree(error, number))?;
             builder.add_tree(started(tree, &mut starts, outputs), cancel)?;
         }
         if starts.iter().any(|base| *base != 0.0) {
@@ -249,6 +276,13 @@ const LINKS: &[(&str, Transform)] = &[
     ("softmax", Transform::Softmax),
     ("exponential", Transform::Exponential),
     ("isolation", Transform::Isolation),
+    ("signed_square", Transform::SignedSquare),
+    ("log_one_plus_exp", Transform::LogOnePlusExp),
+    ("mean_variance", Transform::MeanVariance),
+    ("mean_logistic", Transform::MeanLogistic),
+    ("hinge", Transform::Hinge),
+    ("ascending", Transform::Ascending),
+    ("expectile", Transform::Expectile),
 ];
 
 /// One of the words that a key may have.
@@ -316,6 +350,20 @@ fn size<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<usi
 
 fn strings<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<Vec<String>> {
     array(reader, max, what, |reader| Ok(reader.string()?.into_owned()))
+}
+
+/// The numbers that cut the values of a feature into intervals, or null.
+fn cuts<'a, R: Reader<'a>>(reader: &mut R, allowance: &mut Allowance) -> Result<Vec<f64>> {
+    if reader.kind()? == ValueKind::Null {
+        reader.skip()?;
+        return Ok(Vec::new());
+    }
+    let cuts = array(reader, allowance.values, "cuts", threshold)?;
+    allowance.values = allowance.values.saturating_sub(cuts.len());
+    if cuts.iter().any(|cut| cut.is_nan() || *cut == f64::INFINITY) {
+        return Err(reader.error(ErrorKind::NotFinite, "a cut is NaN or infinite"));
+    }
+    Ok(cuts)
 }
 
 /// The values of a feature in the order of their codes, or null for a number.

@@ -60,6 +60,79 @@ fn what_follows_a_sum_is_what_the_file_says() {
     assert_eq!(margin(&with(r#""value_type": "float32""#), &near), 1.0);
 }
 
+/// Of the intervals up to -1, up to 0.5, up to 2 and above, a set takes the second and the last left.
+#[test]
+fn cuts_give_the_intervals_of_a_feature_codes() {
+    let cut = |members: &str, set: &str| {
+        let with = format!("\"num_features\": 2, \"cuts\": [null, [-1, 0.5, 2]], {members}");
+        let file = changed("\"num_features\": 2,", &with);
+        file.replacen("\"leaf_values\"", &format!("{set} \"leaf_values\""), 1)
+    };
+    let set = "\"category_set\": [0, -1, -1], \"category_sets\": [[1, 3]],";
+    let at = |model: &Ensemble, values: &[f64]| {
+        values.iter().map(|value| margin(model, &[0.0, *value])).collect::<Vec<_>>()
+    };
+    let model = read(&cut("", set)).unwrap();
+    let (above, below) = (0.5f64.next_up(), (-1.0f64).next_down());
+    assert_eq!(at(&model, &[below, -1.0, 0.0, 0.5]), [2.0, 2.0, 1.0, 1.0]);
+    assert_eq!(at(&model, &[above, 2.0, 3.0, f64::INFINITY]), [2.0, 2.0, 1.0, 1.0]);
+    assert_eq!(at(&model, &[f64::NAN]), [2.0]);
+    // By `<` a cut belongs to what is above it.
+    let model = read(&cut(r#""comparison": "<","#, set)).unwrap();
+    assert_eq!(at(&model, &[below, -1.0, 0.0, 0.5]), [2.0, 1.0, 1.0, 2.0]);
+    // A split of numbers has one of the cuts.
+    let model = read(&cut("", "")).unwrap();
+    assert_eq!(at(&model, &[0.5, above]), [1.0, 2.0]);
+    assert_eq!(
+        read(&cut("", "").replace("0.5, 0, 0", "0.25, 0, 0")).unwrap_err().kind(),
+        ErrorKind::Parameter
+    );
+    read(&cut("", "").replace("0.5, 0, 0", "\"Infinity\", 0, 0")).unwrap();
+    for (cuts, kind) in [
+        ("[null, [1, 1]]", ErrorKind::Parameter),
+        ("[[1]]", ErrorKind::Length),
+        ("[null, [\"Infinity\"]]", ErrorKind::NotFinite),
+    ] {
+        let file = changed("\"trees\"", &format!("\"cuts\": {cuts}, \"trees\""));
+        assert_eq!(read(&file).unwrap_err().kind(), kind, "{cuts}");
+    }
+}
+
+#[test]
+fn attributes_are_kept() {
+    let model = read(&changed(
+        "\"trees\"",
+        r#""attributes": {"steps": "StandardScaler", "best_iteration": "0"}, "trees""#,
+    ))
+    .unwrap();
+    assert_eq!(model.attributes()[0], ("steps".to_owned(), "StandardScaler".to_owned()));
+    assert_eq!(model.best_rounds(), Some(1));
+}
+
+/// Two models' margins, of which the first is 0 and the second 1 or -3.
+#[test]
+fn a_mean_of_probabilities_is_one_value_of_two_classes() {
+    let file = r#"{"tree_ensemble": 1, "num_features": 1, "outputs": 2, "task": "binary",
+        "link": "mean_logistic", "base": [0.5, 0], "class_labels": ["no", "yes"], "trees": [
+        {"output": 0, "left": [-1], "right": [-1], "feature": [0], "threshold": [0], "leaf_values": [-0.5]},
+        {"output": 1, "left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0],
+         "threshold": [2, 0, 0], "leaf_values": [1, -3]}]}"#;
+    let model = crate::Model::load(file.as_bytes()).unwrap();
+    assert_eq!((model.num_outputs(), model.width(crate::Output::Value)), (2, 1));
+    let logistic = |margin: f64| 1.0 / (1.0 + (-margin).exp());
+    let expected = [(0.5 + logistic(1.0)) / 2.0, (0.5 + logistic(-3.0)) / 2.0];
+    assert_eq!(model.predict(&[2.0, 3.0], [2, 1]).unwrap(), expected);
+    let rows = crate::Rows::dense(&[2.0, 3.0], [2, 1]).unwrap();
+    let classes: Vec<f64> = model.predictor().predict(&rows, crate::Output::Class).unwrap();
+    assert_eq!(classes, [1.0, 0.0]);
+    for (from, to) in [
+        ("\"binary\"", "\"multiclass\""),
+        ("\"outputs\"", "\"sum_type\": \"float32\", \"outputs\""),
+    ] {
+        read(&file.replace(from, to)).unwrap_err();
+    }
+}
+
 #[test]
 fn wrong_files_are_refused_for_what_is_wrong() {
     use ErrorKind::{

@@ -2,8 +2,8 @@
 
 use super::{Comparing, index, real, unknown};
 use crate::ensemble::{
-    CategorySet, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts, node_of,
-    out_of_memory,
+    CategorySet, Comparison, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts,
+    node_of, out_of_memory,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
@@ -14,7 +14,7 @@ const NONE: i32 = -1;
 /// What the trees that are still to be read may take.
 pub(super) struct Allowance {
     nodes: usize,
-    values: usize,
+    pub(super) values: usize,
     codes: usize,
     set_words: usize,
 }
@@ -88,7 +88,7 @@ impl Arrays {
     /// The tree of a model of so many outputs.
     pub(super) fn tree(
         self,
-        comparing: Comparing,
+        comparing: Comparing<'_>,
         outputs: usize,
         cancel: Cancel<'_>,
     ) -> Result<TreeParts> {
@@ -161,7 +161,7 @@ impl Arrays {
         Ok(Node::Leaf { value, cover })
     }
 
-    fn split(&self, id: usize, left: u32, right: u32, comparing: Comparing) -> Result<Node> {
+    fn split(&self, id: usize, left: u32, right: u32, comparing: Comparing<'_>) -> Result<Node> {
         let feature = self.feature.get(id).and_then(|feature| u32::try_from(*feature).ok());
         let feature = feature
             .ok_or(Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
@@ -177,7 +177,14 @@ impl Arrays {
         let threshold = self.threshold.get(id).copied();
         let threshold =
             threshold.ok_or(Error::new(ErrorKind::Length, "a split has no threshold"))?;
-        let Comparing { comparison, missing } = comparing;
+        let Comparing { mut comparison, missing, ranks } = comparing;
+        let mut threshold = threshold;
+        if ranks.get(feature as usize).is_some_and(|ranks| !ranks.is_empty())
+            && comparison == Comparison::LessOrEqual
+            && threshold < f64::INFINITY
+        {
+            (comparison, threshold) = (Comparison::Less, threshold.next_up());
+        }
         let condition = SplitCondition::Compare { comparison, threshold, missing };
         Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }
@@ -191,7 +198,7 @@ fn child<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
 }
 
 /// A number, which may be infinite: in JSON the string `Infinity`, or that with a minus.
-fn threshold<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
+pub(super) fn threshold<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     if reader.kind()? == ValueKind::String {
         return match reader.string()?.as_ref() {
             "Infinity" => Ok(f64::INFINITY),

@@ -56,13 +56,14 @@ fn root<'a, R: Reader<'a>>(
     let mut inner = None;
     object(reader, |reader, key| {
         match key {
+            // Indented by others, its keys may be sorted.
+            "version" if reader.kind()? == ValueKind::String => return Err(lightgbm_dump()),
             "version" => version = read_version(reader)?,
             "learner" => learner = Some(learner::read(reader, limits)?),
             "Model" if outermost => inner = root(reader, limits, false)?,
             "name" if reader.kind()? == ValueKind::String => {
                 if reader.string()? == "tree" {
-                    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
-                    return Err(unsupported("a JSON dump of a LightGBM model", hint));
+                    return Err(lightgbm_dump());
                 }
             }
             _ => reader.skip()?,
@@ -70,6 +71,11 @@ fn root<'a, R: Reader<'a>>(
         Ok(())
     })?;
     Ok(learner.map(|learner| File { version, learner }).or(inner))
+}
+
+fn lightgbm_dump() -> Error {
+    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
+    unsupported("a JSON dump of a LightGBM model", hint)
 }
 
 fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
@@ -84,7 +90,7 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
 
 /// What stands at a key that every model has.
 fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model lacks the key \"{key}\"")))
+    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
 pub(in crate::format) fn build(

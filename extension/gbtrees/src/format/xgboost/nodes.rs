@@ -82,7 +82,7 @@ pub(super) fn build(
             cancel.check()?;
         }
         let node = match columns.entry(id) {
-            None => return Err(Error::new(ErrorKind::Length, "a node lacks an entry")),
+            None => return Err(Error::new(ErrorKind::Length, "a node has too few entries")),
             Some(entry) if entry.feature == NONE && id > 0 => {
                 sets.skip(id);
                 deleted += 1;

@@ -18,7 +18,6 @@ fn run(text: &str) {
 #[test]
 fn header() {
     run(r#"
-        no version | version=v4\n -> | MissingKey | line 9 | "version"
         version to come | version=v4 -> version=v5 | Unsupported | line 2 | "v5"
         no classes | num_class=1\n -> | MissingKey | line 9 | "num_class"
         classes are text | num_class=1 -> num_class=one | Number | line 3 | "num_class"
@@ -161,4 +160,12 @@ fn sizes_are_compared_with_the_trees() {
         (error.kind(), error.place().to_string().contains("tree 0")),
         (ErrorKind::Length, true)
     );
+}
+
+/// As releases before 2.1 wrote it.
+#[test]
+fn a_file_without_a_version_is_of_v2() {
+    let trees = |text: &str| parse(text.as_bytes()).unwrap().trees().to_vec();
+    let of_v2 = FRAME.replacen("version=v4", "version=v2", 1);
+    assert_eq!(trees(&FRAME.replacen("version=v4\n", "", 1)), trees(&of_v2));
 }

@@ -1,1 +1,0 @@
-"""A primary and two hot standbys on this machine: what predictions cost, what deploys and a loss do."""

@@ -1,0 +1,95 @@
+"""Other ways to serve a model, from the records of three programs that are retired: the ladder, services in
+other languages, and features that are replaced meanwhile.
+
+The records stay, with the commit that has the programs. All are of the comparison's machine.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.results import Spread
+
+# What of a rung is shown: how the application would ask, best first.
+SHOWN = ("raw", "features", "key")
+KINDS = {"key": "one prediction", "keys": "a hundred predictions"}
+# Beside fresh.json, written by hand: stores, and what was wrong with them.
+WITHDRAWN = "withdrawn.json"
+# The share of a rate that counts as holding it.
+HELD = 0.97
+
+
+def _read(run: Path, kind: str) -> dict[str, Any]:
+    return json.loads((run / f"{kind}.json").read_text())
+
+
+def _spread(runs: list[dict[str, float]], figure: str, scale: float = 1.0) -> Spread:
+    return Spread.of([one[figure] * scale for one in runs])
+
+
+def ladder(run: Path) -> dict[str, Any]:
+    """One row of the Titanic by each way: rungs with their time in µs, the fastest first."""
+    found = _read(run, "ladder")
+    cells, rungs = found["sets"]["titanic"]["cells"], []
+    for name, rung in found["rungs"].items():
+        verb = next(verb for verb in SHOWN if verb in rung["verbs"])
+        if runs := cells.get(f"{name}/{verb}"):
+            rungs.append((rung, verb, _spread(runs, "mean", 1e-3)))
+    compared = sum(sum(one["compared"].values()) for one in found["sets"].values())
+    order = sorted(rungs, key=lambda one: one[2].median)
+    return {"run": found, "name": run.name, "rungs": order, "compared": compared}
+
+
+def serving(run: Path) -> dict[str, Any]:
+    """Services by what they answer, the most first, of each kind of request."""
+    found = _read(run, "serving")
+    kinds: dict[str, list[tuple[Any, ...]]] = {}
+    for verb, kind in KINDS.items():
+        asked = {name: found["cells"].get(f"{name}/{verb}") for name in found["services"]}
+        known = [
+            (
+                found["services"][name],
+                _spread(runs, "rate"),
+                _spread(runs, "p99"),
+                _spread(runs, "mb"),
+            )
+            for name, runs in asked.items()
+            if runs
+        ]
+        kinds[kind] = sorted(known, key=lambda one: -one[1].median)
+    return {"run": found, "name": run.name, "kinds": kinds}
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The tail of predictions while features are replaced."""
+
+    run: Mapping[str, Any]
+    name: str
+    withdrawn: Mapping[str, str]
+
+    def one(self, store: str, live: int, updates: int) -> Mapping[str, Any] | None:
+        """A store's run with so many rows and updates."""
+        asked = {"store": store, "live": live, "updates": updates}
+        return next((one for one in self.run["runs"] if asked.items() <= one.items()), None)
+
+    @property
+    def shown(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+        """Stores by their labels, and whether both rates were held, by the rows held and the updates."""
+        order = sorted(self.run["runs"], key=lambda one: (one["live"], one["updates"]))
+        for one in order:
+            wanted = ((one["rate"], self.run["load"]["rate"]), (one["updated"], one["updates"]))
+            held = all(got >= HELD * rate for got, rate in wanted)
+            yield self.run["stores"][one["store"]], one, held
+
+
+def fresh(run: Path) -> Fresh:
+    """What a run's directory has, without stores that proved to be measured wrongly later."""
+    found = _read(run, "fresh")
+    path = run / WITHDRAWN
+    withdrawn = json.loads(path.read_text()) if path.exists() else {}
+    found["runs"] = [one for one in found["runs"] if one["store"] not in withdrawn]
+    said = {found["stores"][store]: why for store, why in withdrawn.items()}
+    return Fresh(found, run.name, said)

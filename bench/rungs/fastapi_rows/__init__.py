@@ -1,1 +1,0 @@
-"""FastAPI on uvicorn."""

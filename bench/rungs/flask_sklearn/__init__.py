@@ -1,1 +1,0 @@
-"""Flask behind Gunicorn."""

@@ -1,5 +1,0 @@
-#!/usr/bin/env bash
-# Builds the service into .build/rungs.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
-go build -o ../.build/rungs/go_http ./rungs/go_http

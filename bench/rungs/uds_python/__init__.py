@@ -1,1 +1,0 @@
-"""Raw bytes over a Unix socket."""

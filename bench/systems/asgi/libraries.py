@@ -1,0 +1,111 @@
+"""Trees by a library in C, called by ctypes: XGBoost's own, and this engine's.
+
+XGBoost's Python package takes some 290 µs for one row, the library behind it five: the rest is the package's
+checks and the matrix that it makes at each call. Here the proxy matrix, the buffer of rows and the
+descriptions of that buffer are made once, as a C program would have them. Rows are f32, one after another.
+"""
+
+import ctypes
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from data.columns import FEATURES
+from python_baseline.keys import MOST_KEYS
+from python_baseline.releases import UNPACKED
+
+WIDTH = len(FEATURES)
+ROW_BYTES = 4 * WIDTH
+XGBOOST = UNPACKED / "xgboost" / "lib" / "libxgboost.so"
+# Where build.sh puts it.
+GBTREES = (
+    Path(__file__).resolve().parents[3] / ".build" / "gbtrees_c" / "release" / "libgbtrees_c.so"
+)
+# XGBoosterPredictFromDense: values, of all trees.
+CONFIG = {
+    "type": 0, "training": False, "iteration_begin": 0, "iteration_end": 0, "missing": float("nan"),
+    "strict_shape": False, "cache_id": 0,
+}  # fmt: skip
+# gbtrees_output
+VALUE = 0
+
+# Rows of features, one after another, to a value for each.
+Predictor = Callable[[bytes], list[float]]
+
+
+class LibraryFailed(Exception):
+    """A call that failed; the message is the library's."""
+
+
+class _Library:
+    """A shared library whose functions return 0, or say in another one why not."""
+
+    def __init__(self, path: Path, error: str) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self._error = getattr(self._library, error)
+        self._error.restype = ctypes.c_char_p
+
+    def function(self, name: str) -> Callable[..., None]:
+        """Of that name; it raises where the library's returns anything but 0."""
+        called = getattr(self._library, name)
+
+        def checked(*given: Any) -> None:
+            if called(*given):
+                raise LibraryFailed(f"{name}: {self._error().decode()}")
+
+        return checked
+
+
+def xgboost(model: Path) -> Predictor:
+    """`XGBoosterPredictFromDense` on one thread, with a proxy matrix that is kept."""
+    library = _Library(XGBOOST, "XGBGetLastError")
+    booster, proxy = ctypes.c_void_p(), ctypes.c_void_p()
+    library.function("XGBoosterCreate")(None, ctypes.c_uint64(0), ctypes.byref(booster))
+    library.function("XGBoosterSetParam")(booster, b"nthread", b"1")
+    library.function("XGBoosterLoadModel")(booster, str(model).encode())
+    library.function("XGProxyDMatrixCreate")(ctypes.byref(proxy))
+    call = library.function("XGBoosterPredictFromDense")
+    rows = ctypes.create_string_buffer(MOST_KEYS * ROW_BYTES)
+    place, config = ctypes.addressof(rows), ctypes.c_char_p(json.dumps(CONFIG).encode())
+    shape, dimensions = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_uint64()
+    found = ctypes.POINTER(ctypes.c_float)()
+    answer = [ctypes.byref(one) for one in (shape, dimensions, found)]
+    described: dict[int, ctypes.c_char_p] = {}
+
+    def describe(count: int) -> ctypes.c_char_p:
+        array = {"data": [place, True], "shape": [count, WIDTH], "typestr": "<f4", "version": 3}
+        return described.setdefault(count, ctypes.c_char_p(json.dumps(array).encode()))
+
+    def predict(values: bytes) -> list[float]:
+        count = len(values) // ROW_BYTES
+        ctypes.memmove(rows, values, len(values))
+        call(booster, described.get(count) or describe(count), config, proxy, *answer)
+        return found[:count]
+
+    return predict
+
+
+def gbtrees(model: Path) -> Predictor:
+    """`gbtrees_predict_f32` of this engine's C library."""
+    library = _Library(GBTREES, "gbtrees_last_error")
+    loaded, predictor = ctypes.c_void_p(), ctypes.c_void_p()
+    content = model.read_bytes()
+    length = ctypes.c_size_t(len(content))
+    library.function("gbtrees_load")(content, length, ctypes.byref(loaded))
+    library.function("gbtrees_predictor_new")(loaded, ctypes.byref(predictor))
+    call = library.function("gbtrees_predict_f32")
+    found = (ctypes.c_double * MOST_KEYS)()
+    width, output = ctypes.c_size_t(WIDTH), ctypes.c_int(VALUE)
+
+    def predict(values: bytes) -> list[float]:
+        count = len(values) // ROW_BYTES
+        call(
+            predictor, values, ctypes.c_size_t(count), width, output, found, ctypes.c_size_t(count)
+        )
+        return found[:count]
+
+    return predict
+
+
+LIBRARIES = {"xgboost": xgboost, "gbtrees": gbtrees}

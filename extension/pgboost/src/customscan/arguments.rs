@@ -1,0 +1,181 @@
+//! Where the arguments of a batched call come from: columns of the scan tuple.
+//!
+//! An array that is written as its elements is not formed: the elements are columns, and so are those of a
+//! table's whole row where the scan hands on all of them. The plan notes all of this as numbers, in a form
+//! that survives being copied into the plan cache and sent to a parallel worker: for each argument its
+//! column, 0 standing for a constant, or as a negative number of how many parts it is, and then their
+//! columns.
+
+use pg_interface::nodes::{self, Expr};
+use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ArgumentSource {
+    Constant,
+    Column(i32),
+    /// An array's elements, or a row's columns in their order.
+    Parts(Vec<i32>),
+}
+
+/// The elements of an array that is written as such; else the argument itself.
+pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
+    let elements = argument.as_array().unwrap_or_default();
+    let constant = elements.iter().any(|element| element.tag() == NodeTag::T_Const);
+    if elements.is_empty() || constant { vec![argument] } else { elements }
+}
+
+/// The numbers for a call's arguments.
+///
+/// # Safety
+/// The inputs are a target list; the call's path saw to it that every feature, or what it is spread to, is in
+/// it.
+pub(crate) unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
+    let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
+    let mut numbers = std::ptr::null_mut();
+    // SAFETY: the caller says so; makes a list of integers.
+    unsafe {
+        let mut note = |number| numbers = pg_sys::lappend_int(numbers, number);
+        for argument in arguments {
+            if argument.tag() == NodeTag::T_Const {
+                note(0);
+            } else if let Some(column) = column_of(argument, inputs) {
+                note(column);
+            } else {
+                let parts = parts_of(argument, inputs);
+                note(-(parts.len() as i32));
+                parts.into_iter().for_each(&mut note);
+            }
+        }
+    }
+    numbers
+}
+
+/// # Safety
+/// The list is of expressions, and valid.
+unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
+    // SAFETY: the inputs are a target list.
+    unsafe {
+        nodes::list_pointers::<TargetEntry>(inputs)
+            .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
+            .map(|entry| (*entry).resno.into())
+    }
+}
+
+/// # Safety
+/// The list is of expressions, and valid.
+unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
+    // SAFETY: the inputs are a target list.
+    unsafe {
+        if argument.tag() == NodeTag::T_Var {
+            // All columns of its table, which `plan` put there.
+            return nodes::list_pointers::<TargetEntry>(inputs)
+                .map(|entry| (*entry).resno.into())
+                .collect();
+        }
+        spread(argument).into_iter().filter_map(|element| column_of(element, inputs)).collect()
+    }
+}
+
+/// What the plan has recorded.
+pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<ArgumentSource> {
+    let mut numbers = numbers.into_iter();
+    let mut sources = Vec::new();
+    while let Some(number) = numbers.next() {
+        sources.push(match number {
+            0 => ArgumentSource::Constant,
+            1.. => ArgumentSource::Column(number),
+            _ => ArgumentSource::Parts(
+                numbers.by_ref().take(number.unsigned_abs() as usize).collect(),
+            ),
+        });
+    }
+    sources
+}
+
+impl ArgumentSource {
+    /// The columns that it is made of.
+    pub(crate) fn columns(&self) -> &[i32] {
+        match self {
+            ArgumentSource::Constant => &[],
+            ArgumentSource::Column(column) => std::slice::from_ref(column),
+            ArgumentSource::Parts(columns) => columns,
+        }
+    }
+
+    /// Puts references to columns of the scan tuple into a call, in place of an argument or of its parts.
+    ///
+    /// # Safety
+    /// The cell holds the argument, a copy that is the caller's own; the tuple is a target list.
+    pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
+        // SAFETY: the caller says so; nodes are read by their tags, and one of zeros but for its tag is
+        // what makeNode returns.
+        unsafe {
+            let node: *mut Node = (*cell).ptr_value.cast();
+            match self {
+                ArgumentSource::Constant => {}
+                ArgumentSource::Column(column) => {
+                    (*cell).ptr_value = reference(*column, tuple).cast()
+                }
+                ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
+                    let elements = (*node.cast::<pg_sys::ArrayExpr>()).elements;
+                    for (cell, column) in nodes::list_cells(elements).zip(columns) {
+                        (*cell).ptr_value = reference(*column, tuple).cast();
+                    }
+                }
+                ArgumentSource::Parts(columns) => {
+                    let columns = columns.iter().map(|column| reference(*column, tuple));
+                    let row: *mut pg_sys::RowExpr =
+                        pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast();
+                    (*row).xpr.type_ = NodeTag::T_RowExpr;
+                    (*row).args = nodes::list_of(columns);
+                    (*row).row_typeid = pg_sys::exprType(node);
+                    (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+                    (*row).location = -1;
+                    (*cell).ptr_value = row.cast();
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The tuple is a target list.
+unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
+    // SAFETY: the caller says so.
+    unsafe {
+        let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(column as usize - 1);
+        let Some(entry) = entry else { return std::ptr::null_mut() };
+        let expression: *mut Node = (*entry).expr.cast();
+        pg_sys::makeVar(
+            pg_sys::INDEX_VAR as _,
+            column as i16,
+            pg_sys::exprType(expression),
+            pg_sys::exprTypmod(expression),
+            pg_sys::exprCollation(expression),
+            0,
+        )
+        .cast()
+    }
+}
+
+/// Whether an expression is the whole row of a table, as one value.
+pub(crate) fn is_whole_row(expression: Expr<'_>) -> bool {
+    // SAFETY: the node is read by its tag.
+    expression.tag() == NodeTag::T_Var
+        && unsafe { (*expression.node().cast::<Var>()).varattno == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read() {
+        let parts = ArgumentSource::Parts(vec![2, 2, 5]);
+        assert_eq!(parts.columns(), [2, 2, 5]);
+        let sources =
+            [ArgumentSource::Constant, parts, ArgumentSource::Column(7), ArgumentSource::Constant];
+        assert_eq!(read([0, -3, 2, 2, 5, 7, 0]), sources);
+        assert_eq!(read([-1]), [ArgumentSource::Parts(Vec::new())]);
+    }
+}

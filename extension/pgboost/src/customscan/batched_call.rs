@@ -1,0 +1,345 @@
+//! One call of predict in a batch: where its arguments come from, and its results.
+
+use gbtrees::internals::prefetch_all;
+use pg_interface::call::Arguments;
+use pg_interface::nodes::{self, Expr};
+use pg_interface::signature::ArgSource;
+use pg_interface::tuple::{ColumnPositions, VirtualValues};
+use pg_interface::{Row, unguarded, varlena};
+use pgrx::PgMemoryContexts;
+use pgrx::pg_sys::{self, Datum, NodeTag};
+
+use super::arguments::ArgumentSource;
+use super::rows::Rows;
+use crate::functions::entry;
+use crate::predictor::batch::BatchPredictor;
+use crate::predictor::many_models::ManyModels;
+
+/// The memory that reading rows takes is reset each time that this many are read.
+const ROWS_PER_RESET: usize = 16;
+
+/// What predicts for a call, by how the call names the model.
+pub(crate) enum CallPredictor {
+    /// By a constant.
+    One(Box<BatchPredictor>),
+    /// By columns of the row.
+    Many(Box<ManyModels>),
+}
+
+impl CallPredictor {
+    pub(crate) fn has_categories(&self) -> bool {
+        match self {
+            CallPredictor::One(predictor) => predictor.has_categories(),
+            CallPredictor::Many(_) => true,
+        }
+    }
+
+    /// Bytes that a row takes here; none are known before the first.
+    pub(crate) fn row_bytes(&self) -> usize {
+        match self {
+            CallPredictor::One(predictor) => predictor.row_bytes(),
+            CallPredictor::Many(predictor) => predictor.row_bytes(),
+        }
+    }
+
+    /// Whether rows are grouped by the model that they name.
+    pub(crate) fn is_grouped(&self) -> bool {
+        matches!(self, CallPredictor::Many(_))
+    }
+
+    /// Whether more rows at once would give each model more of them.
+    pub(crate) fn wants_more_rows(&self) -> bool {
+        matches!(self, CallPredictor::Many(predictor) if predictor.wants_more_rows())
+    }
+}
+
+enum Place {
+    /// It is a constant, which the frame holds.
+    Frame,
+    Column(usize),
+    VirtualValues(ColumnPositions),
+}
+
+pub(crate) struct Call {
+    pub(crate) predictor: CallPredictor,
+    /// The call as an expression over the node's scan tuple.
+    pub(crate) expression: *mut pg_sys::FuncExpr,
+    /// The result of each row of the batch, or nothing where the function itself is to be called.
+    pub(crate) results: Vec<Option<Datum>>,
+    /// What the function would be called with. It holds the arguments that are constants.
+    frame: pg_sys::FunctionCallInfo,
+    /// For each argument where it is among the columns kept.
+    places: Vec<Place>,
+    /// The place of the first feature, if all of them are columns kept one after another.
+    run: Option<usize>,
+    /// Whether the features are the columns kept, all of them and in their order.
+    takes_rows: bool,
+    /// The place of the model's name, if the features are all columns kept but that, in their order.
+    name_beside_rows: Option<usize>,
+}
+
+impl Call {
+    /// The call of an entry of the scan tuple, whose arguments are given so. Nothing if the function is
+    /// not there any more.
+    ///
+    /// # Safety
+    /// The entry is such a one; the current memory context lives as long as the statement.
+    pub(crate) unsafe fn new(
+        entry: *mut pg_sys::TargetEntry,
+        sources: &[ArgumentSource],
+        tuple: *mut pg_sys::List,
+    ) -> Option<Call> {
+        // SAFETY: the entry is a call of a function; everything is made in the current context.
+        unsafe {
+            let expression: *mut pg_sys::FuncExpr =
+                pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
+            for (cell, source) in nodes::list_cells((*expression).args).zip(sources) {
+                source.refer(cell, tuple);
+            }
+            let function = entry::batched((*expression).funcid)?;
+            let (_, arguments) = Expr::new(expression.cast()).as_call()?;
+            let predictor = match arguments.first()?.constant_text() {
+                Some(model) => CallPredictor::One(Box::new(BatchPredictor::new(function, model))),
+                None => CallPredictor::Many(Box::new(ManyModels::new(function))),
+            };
+            Some(Call {
+                predictor,
+                expression,
+                results: Vec::new(),
+                frame: frame(expression, &arguments),
+                places: Vec::new(),
+                run: None,
+                takes_rows: false,
+                name_beside_rows: None,
+            })
+        }
+    }
+
+    /// The model and its version, as far as the current user may know it; nothing if columns name it.
+    pub(crate) fn described(&self) -> Option<String> {
+        match &self.predictor {
+            // SAFETY: the expression is a call of a function.
+            CallPredictor::One(one) => Some(one.described(unsafe { (*self.expression).funcid })),
+            CallPredictor::Many(_) => None,
+        }
+    }
+
+    /// Notes at which place among the kept columns each argument is.
+    pub(crate) fn find_columns(&mut self, sources: &[ArgumentSource], rows: &Rows) {
+        let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
+        let place = |source: &ArgumentSource| match source {
+            ArgumentSource::Constant => Place::Frame,
+            ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
+            ArgumentSource::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
+                numbers.iter().filter_map(kept).collect(),
+            )),
+        };
+        self.places = sources.iter().map(place).collect();
+        let mut features = self.places.iter().skip(1).map(Place::column);
+        let first = features.next().flatten();
+        self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
+        let features: Vec<usize> =
+            self.places.iter().skip(1).flat_map(Place::kept).copied().collect();
+        let kept = 0..rows.columns.len();
+        self.takes_rows = features.iter().copied().eq(kept.clone());
+        let are_columns = self.places.iter().all(|place| place.column().is_some());
+        let name = self.places.first().and_then(Place::column).filter(|_| are_columns);
+        let beside = |name: &usize| features.into_iter().eq(kept.filter(|column| column != name));
+        self.name_beside_rows = name.filter(beside);
+    }
+
+    pub(crate) fn name_beside_rows(&self) -> Option<usize> {
+        self.name_beside_rows
+    }
+
+    /// Scores all rows. Results are made in the current memory context; what reading a row takes is
+    /// allocated in `reading`, and soon freed.
+    pub(crate) fn score(&mut self, rows: &mut Rows, reading: pg_sys::MemoryContext) {
+        self.results.clear();
+        self.results.resize(rows.count, None);
+        // SAFETY: the frame is one that the function could be called with.
+        let call = unsafe { Arguments::new(self.frame) };
+        if let CallPredictor::One(predictor) = &mut self.predictor
+            && let Some(reals) = rows.reals().filter(|_| self.takes_rows)
+            && predictor.put_results_of(call, reals, &mut self.results)
+        {
+            return;
+        }
+        if let (CallPredictor::Many(predictor), Some(names)) = (&mut self.predictor, rows.names()) {
+            // SAFETY: they are texts, and the rows keep copies.
+            let texts = names.texts().iter().map(|text| unsafe { varlena::bytes(*text) });
+            predictor.group_by_numbers(names.numbers(), texts);
+            let cells_of = |row| RealCells { call, reals: rows.reals_of(row) };
+            let fetch_ahead = |row| prefetch_all(rows.reals_of(row));
+            put_results(predictor, call, reading, cells_of, fetch_ahead, &mut self.results);
+            return;
+        }
+        rows.fill_cells();
+        let rows = &*rows;
+        let (places, run) = (&self.places[..], self.run);
+        let cells_of = |row| {
+            let (values, nulls) = rows.row(row);
+            Cells { call, places, run, values, nulls }
+        };
+        match &mut self.predictor {
+            CallPredictor::One(predictor) => {
+                let cells_of = soon_freed(reading, cells_of);
+                // SAFETY: the context lives as long as the node.
+                unsafe {
+                    let mut reading = PgMemoryContexts::For(reading);
+                    reading.switch_to(|_| predictor.read(call, rows.count, cells_of));
+                }
+                predictor.put_results(&mut self.results);
+            }
+            CallPredictor::Many(predictor) => {
+                let Some(Place::Column(place)) = places.first() else { return };
+                let name = |row| {
+                    let (values, nulls) = rows.row(row);
+                    // SAFETY: the function's first argument is a text, and the rows keep copies.
+                    Row::new(values, nulls).get(*place).map(|name| unsafe { varlena::bytes(name) })
+                };
+                let fetch_ahead = |row| {
+                    let (values, nulls) = rows.row(row);
+                    prefetch_all(values);
+                    prefetch_all(nulls);
+                };
+                predictor.group(rows.count, name);
+                put_results(predictor, call, reading, cells_of, fetch_ahead, &mut self.results);
+            }
+        }
+    }
+}
+
+/// Predicts for rows that were grouped, model after model.
+fn put_results<G: ArgSource>(
+    predictor: &mut ManyModels,
+    call: Arguments<'_>,
+    reading: pg_sys::MemoryContext,
+    cells_of: impl Fn(usize) -> G,
+    fetch_ahead: impl Fn(usize),
+    results: &mut [Option<Datum>],
+) {
+    let mut cells_of = soon_freed(reading, cells_of);
+    let mut reading = PgMemoryContexts::For(reading);
+    // SAFETY: the context lives as long as the node.
+    while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut cells_of, &fetch_ahead)) } {
+        predictor.put_results(results);
+    }
+}
+
+/// The same rows; the memory that reading them takes is reset every so many of them.
+fn soon_freed<G>(
+    reading: pg_sys::MemoryContext,
+    cells_of: impl Fn(usize) -> G,
+) -> impl FnMut(usize) -> G {
+    let mut read = 0;
+    move |row| {
+        if read % ROWS_PER_RESET == 0 {
+            // SAFETY: nothing of the rows before is used any more: their features are numbers.
+            unsafe { unguarded::MemoryContextReset(reading) };
+        }
+        read += 1;
+        cells_of(row)
+    }
+}
+
+impl Place {
+    fn kept(&self) -> &[usize] {
+        match self {
+            Place::Frame => &[],
+            Place::Column(kept) => std::slice::from_ref(kept),
+            Place::VirtualValues(places) => places.all(),
+        }
+    }
+
+    fn column(&self) -> Option<usize> {
+        match self {
+            Place::Column(kept) => Some(*kept),
+            Place::Frame | Place::VirtualValues(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Cells<'a> {
+    call: Arguments<'a>,
+    places: &'a [Place],
+    run: Option<usize>,
+    values: &'a [Datum],
+    nulls: &'a [bool],
+}
+
+impl ArgSource for Cells<'_> {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        match self.places.get(index) {
+            Some(Place::Column(kept)) => Row::new(self.values, self.nulls).get(*kept),
+            _ => self.call.get(index),
+        }
+    }
+
+    #[inline]
+    fn virtual_values(&self, index: usize) -> Option<VirtualValues<'_>> {
+        match self.places.get(index) {
+            Some(Place::VirtualValues(places)) => {
+                Some(places.of(Row::new(self.values, self.nulls)))
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn run(&self) -> Option<(&[Datum], &[bool])> {
+        let features = self.run?..self.run? + self.places.len() - 1;
+        Some((self.values.get(features.clone())?, self.nulls.get(features)?))
+    }
+}
+
+/// A row of which all arguments behind the first are of type real, NaN for NULL.
+#[derive(Clone, Copy)]
+struct RealCells<'a> {
+    call: Arguments<'a>,
+    reals: &'a [f32],
+}
+
+impl ArgSource for RealCells<'_> {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        let real = index.checked_sub(1).and_then(|feature| self.reals.get(feature));
+        real.map_or_else(|| self.call.get(index), |real| Some(Datum::from(real.to_bits())))
+    }
+
+    #[inline]
+    fn reals(&self) -> Option<&[f32]> {
+        Some(self.reals)
+    }
+}
+
+/// What the function would be called with, its constant arguments filled in.
+///
+/// # Safety
+/// The call is valid, and PostgreSQL's memory may be allocated.
+unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::FunctionCallInfo {
+    let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
+        + arguments.len() * size_of::<pg_sys::NullableDatum>();
+    // SAFETY: the memory is as large as PostgreSQL's own frames for this many arguments.
+    unsafe {
+        let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
+        pg_sys::fmgr_info_cxt((*call).funcid, info, pg_sys::CurrentMemoryContext);
+        (*info).fn_expr = call.cast();
+        let frame: pg_sys::FunctionCallInfo = pg_sys::palloc0(size).cast();
+        (*frame).flinfo = info;
+        (*frame).fncollation = (*call).inputcollid;
+        (*frame).nargs = arguments.len() as i16;
+        for (index, argument) in arguments.iter().enumerate() {
+            let node = argument.node();
+            if (*node).type_ == NodeTag::T_Const {
+                let constant = node.cast::<pg_sys::Const>();
+                let place = (*frame).args.as_mut_ptr().add(index);
+                (*place).value = (*constant).constvalue;
+                (*place).isnull = (*constant).constisnull;
+            }
+        }
+        frame
+    }
+}

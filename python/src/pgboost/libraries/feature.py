@@ -1,0 +1,149 @@
+"""A feature in front of the trees, as a function of one column of the table.
+
+A split of it is a split of the column itself. Where the function ascends, a threshold moves to the last
+double that the function sends left. The function may also turn and jump, as a square or a bin does: its
+`turns` divide the column into intervals in each of which it ascends or descends, so that a split holds on
+runs of numbers whose ends bisection finds. No row goes another way than by the function itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedModelError
+
+Function = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What is computed of a column.
+
+    `fill` replaces a missing value of the column itself. A number goes through `functions`. A category has
+    a number in `table`, by its code, and so have missing and unknown values: `missing` may be NaN, and
+    without `unknown` an unknown value is an error. `refusal` says why trees may not use it.
+    """
+
+    column: int
+    fill: Any = None
+    functions: tuple[Function, ...] = ()
+    turns: tuple[float, ...] = ()
+    values: Sequence[Any] | None = None
+    table: Any = None
+    missing: float = np.nan
+    unknown: float | None = None
+    refusal: str | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        return self.table is None and not self.functions
+
+    def then(self, function: Function, turns_at: Sequence[float] = ()) -> Feature:
+        """The feature after a function of numbers, which turns or jumps above each of `turns_at`."""
+        if self.table is None:
+            turns = self.turns
+            if turns_at:
+                runs = self.runs(np.asarray(turns_at, np.float64), np.float64, False)
+                turns = tuple(np.unique([*turns, *(end for _, ends in runs for end in ends)]))
+            return replace(self, functions=(*self.functions, function), turns=turns)
+        unknown = None if self.unknown is None else float(function(np.array([self.unknown]))[0])
+        missing = float(function(np.array([self.missing]))[0])
+        return replace(self, table=function(self.table), missing=missing, unknown=unknown)
+
+    def without(self, below: float, end: float) -> Feature:
+        """The feature with NaN in the place of numbers above `below` and up to `end`."""
+        return self.then(
+            lambda x: np.where((x > below) & (x <= end), np.nan, x), (float(below), float(end))
+        )
+
+    def seen(self, values: Any, cast: Any = np.float64) -> Any:
+        """What the trees see of numbers of the column, which they round by `cast`."""
+        with np.errstate(all="ignore"):
+            for function in self.functions:
+                values = function(values)
+            return values.astype(cast).astype(np.float64)
+
+    def runs(self, limits: Any, cast: Any, of_nan: Any) -> list[tuple[bool, Any]]:
+        """For each limit, whether the smallest number is seen below or at it, and where that changes.
+
+        These are the last doubles of runs of numbers for which it is the same; `of_nan` is what holds where
+        the function is NaN. What is seen is rounded by `cast`.
+        """
+        limits = np.asarray(limits, np.float64)[:, np.newaxis]
+        ends = np.asarray(self.turns, np.float64)
+        high = np.append(_rank(ends), _rank(np.array([np.inf])))
+        low = np.append(_rank(np.array([-np.inf])), _rank(ends) + 1)
+        of_nan = np.broadcast_to(np.asarray(of_nan, bool), len(limits))[:, np.newaxis]
+
+        def holds(ranks: Any) -> Any:
+            seen = self.seen(_double(ranks), cast)
+            return np.where(np.isnan(seen), of_nan, seen <= limits)
+
+        low, high = (np.tile(part, (len(limits), 1)) for part in (low, high))
+        first, last = holds(low), holds(high)
+        # Invariant: at rank low it is as at the interval's begin, at rank high as at its end.
+        while np.any(open_ := (first != last) & (low + 1 < high)):
+            # Half of the sum, which itself may be too large.
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            same = holds(middle) == first
+            low = np.where(open_ & same, middle, low)
+            high = np.where(open_ & ~same, middle, high)
+        found = []
+        changes, jumps = first != last, last[:, :-1] != first[:, 1:]
+        for row in range(len(limits)):
+            inside = _double(low[row][changes[row]])
+            found.append((bool(first[row, 0]), np.sort([*inside, *ends[jumps[row]]])))
+        return found
+
+    def lowest(self) -> float | None:
+        """The smallest number of which the functions make a finite one, if they do not of all."""
+        low, high = _rank(np.array([-1e300])), _rank(np.array([1e300]))
+        if self.table is not None or np.isfinite(self.seen(_double(low))[0]):
+            return None
+        while low + 1 < high:
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            is_finite = np.isfinite(self.seen(_double(middle))[0])
+            low, high = (low, middle) if is_finite else (middle, high)
+        return float(_double(high)[0])
+
+    def as_number(self) -> Feature:
+        """The feature of categories that are numbers, as a function of these."""
+        if self.table is None or self.unknown is None:
+            return self
+        keys = np.asarray(self.values, np.float64)
+        order = np.argsort(keys)
+        keys, table, unknown = keys[order], np.asarray(self.table)[order], self.unknown
+
+        def found(values: Any) -> Any:
+            places = np.searchsorted(keys, values).clip(0, len(keys) - 1)
+            known = np.where(keys[places] == values, table[places], unknown)
+            return np.where(np.isnan(values), self.missing, known)
+
+        turns = np.unique([np.nextafter(keys, -np.inf), keys])
+        return Feature(self.column, None, (found,), tuple(turns))
+
+
+def refused(column: int, reason: str) -> Feature:
+    """A feature that trees may not use."""
+    return Feature(column, refusal=reason)
+
+
+def require_usable(feature: Feature) -> None:
+    """Raises if trees use what cannot be folded."""
+    if feature.refusal is not None:
+        raise UnsupportedModelError(feature.refusal)
+
+
+def _rank(values: Any) -> Any:
+    """Numbers of i64 in the order of doubles."""
+    bits = np.asarray(values, np.float64).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
+
+
+def _double(ranks: Any) -> Any:
+    bits = np.where(ranks < 0, np.int64(-(2**63)) - ranks - 1, ranks)
+    return bits.astype(np.int64).view(np.float64)

@@ -1,0 +1,250 @@
+"""Trees over features of a Pipeline -> trees over the columns of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedModelError
+from .ensemble import Ensemble, Tree
+from .feature import Feature, require_usable
+
+# For a node, whether the smallest number goes left, and the ends of the runs of numbers that go one way.
+Runs = dict[int, tuple[bool, Any]]
+
+
+def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
+    """The trees over columns: thresholds are moved, categories and jumps become sets."""
+    nodes = _Nodes(ensemble.trees)
+    used = nodes.used()
+    for number in used:
+        require_usable(features[number])
+    features = _with_categories(ensemble, features)
+    if ensemble.missing is not None:
+        features = [
+            _without(feature, ensemble) if _is_of(ensemble.missing_in, number) else feature
+            for number, feature in enumerate(features)
+        ]
+    features = _agreeing(features, used)
+    runs: Runs = {}
+    for number in used:
+        _fold(ensemble, nodes, number, features[number], runs)
+    cuts = _to_cuts(nodes, runs)
+    categories = {
+        feature.column: list(feature.values) for feature in features if feature.values is not None
+    }
+    unknown = {feature.column for feature in features if feature.unknown is not None}
+    return replace(
+        ensemble,
+        trees=nodes.trees(),
+        value_type="float64",
+        categories=categories,
+        cuts=cuts,
+        unknown=unknown,
+        others=dict(ensemble.others),
+        missing=None,
+    )
+
+
+class _Nodes:
+    """The nodes of all trees, one after another."""
+
+    def __init__(self, trees: list[Tree]) -> None:
+        self._trees = trees
+        self.starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
+        self.inner = np.concatenate([~tree.leaves for tree in trees])
+        self.feature = np.concatenate([np.asarray(tree.feature, np.int64) for tree in trees])
+        self.column = np.zeros(len(self.inner), np.int64)
+        self.threshold = np.concatenate([np.asarray(tree.threshold, np.float64) for tree in trees])
+        self.missing = np.concatenate([np.asarray(tree.missing_left, np.uint8) for tree in trees])
+        self.threshold[~self.inner] = 0.0
+        self.sets = {
+            int(start) + node: codes
+            for start, tree in zip(self.starts, trees, strict=False)
+            for node, codes in tree.sets.items()
+        }
+
+    def used(self) -> list[int]:
+        return [int(number) for number in np.unique(self.feature[self.inner])]
+
+    def of(self, number: int) -> Any:
+        return np.flatnonzero(self.inner & (self.feature == number))
+
+    def trees(self) -> list[Tree]:
+        places: list[dict[int, list[int]]] = [{} for _ in self._trees]
+        for node, codes in self.sets.items():
+            tree = int(np.searchsorted(self.starts, node, side="right")) - 1
+            places[tree][node - int(self.starts[tree])] = codes
+        found = []
+        for index, (tree, sets) in enumerate(zip(self._trees, places, strict=True)):
+            part = slice(self.starts[index], self.starts[index + 1])
+            arrays = {
+                "feature": self.column[part],
+                "threshold": self.threshold[part],
+                "missing_left": self.missing[part],
+            }
+            found.append(replace(tree, sets=sets, **arrays))
+        return found
+
+
+def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:
+    """Columns that the trees themselves take for categories; those of encoders go by their numbers."""
+    found = list(features)
+    for number, values in ensemble.categories.items():
+        if features[number].is_raw and features[number].fill is None:
+            table = np.arange(len(values), dtype=np.float64)
+            found[number] = Feature(features[number].column, None, (), (), values, table)
+        elif features[number].table is not None:
+            codes = {value: float(code) for code, value in enumerate(values)}
+            found[number] = features[number].then(
+                lambda x, codes=codes: np.array([codes.get(value, np.nan) for value in x])
+            )
+        else:
+            raise UnsupportedModelError("the model takes for a category what a step has computed")
+    return found
+
+
+def _is_of(numbers: set[int] | None, number: int) -> bool:
+    return numbers is None or number in numbers
+
+
+def _without(feature: Feature, ensemble: Ensemble) -> Feature:
+    """The feature without the numbers that are missing to the trees."""
+    if ensemble.missing is None or feature.refusal is not None:
+        return feature
+    if ensemble.value_type == "float32":
+        feature = feature.then(lambda x: x.astype(np.float32).astype(np.float64))
+    return feature.without(*ensemble.missing)
+
+
+def _agreeing(features: list[Feature], used: list[int]) -> list[Feature]:
+    """Features of the same column agree on its categories, or that it has numbers."""
+    found = list(features)
+    for column in {feature.column for feature in features if feature.values is not None}:
+        of_column = [number for number, feature in enumerate(found) if feature.column == column]
+        tables = [number for number in of_column if found[number].values is not None]
+        others = [number for number in of_column if number in used and number not in tables]
+        values = list(dict.fromkeys(v for number in tables for v in found[number].values or ()))
+        if others and not any(isinstance(value, str) for value in values):
+            for number in tables:
+                found[number] = _numeric(found[number])
+            continue
+        strict = any(found[number].unknown is None for number in tables)
+        for number in tables:
+            found[number] = _with_values(found[number], values)
+        for number in others:
+            found[number] = _of_missing(found[number], values)
+        if strict:
+            for number in (*tables, *others):
+                found[number] = replace(found[number], unknown=None)
+    return found
+
+
+def _numeric(feature: Feature) -> Feature:
+    if feature.unknown is None:
+        raise UnsupportedModelError(
+            f"the Pipeline takes column {feature.column} for numbers, and for categories of which others are"
+            " an error"
+        )
+    return feature.as_number()
+
+
+def _of_missing(feature: Feature, values: list[Any]) -> Feature:
+    """A feature that says of text whether it is missing."""
+    present, *others, missing = feature.seen(np.array([0.0, 1e300, -1e300, np.nan]))
+    if feature.turns or others != [present] * 2:
+        raise UnsupportedModelError(
+            f"the Pipeline takes column {feature.column} for numbers and for text"
+        )
+    table = np.full(len(values), present)
+    return Feature(feature.column, None, (), (), values, table, float(missing), float(present))
+
+
+def _with_values(feature: Feature, values: list[Any]) -> Feature:
+    """The feature with the categories of all features of its column."""
+    if list(feature.values or ()) == values:
+        return feature
+    if feature.unknown is None:
+        raise UnsupportedModelError(
+            f"the Pipeline encodes column {feature.column} twice, with other categories"
+        )
+    known = dict(zip(feature.values or (), feature.table, strict=True))
+    table = np.array([known.get(value, feature.unknown) for value in values], np.float64)
+    return replace(feature, values=values, table=table)
+
+
+def _fold(ensemble: Ensemble, nodes: _Nodes, number: int, feature: Feature, runs: Runs) -> None:
+    """Makes splits of a column of all splits of a feature."""
+    places = nodes.of(number)
+    nodes.column[places] = feature.column
+    cast = np.float32 if ensemble.value_type == "float32" else np.float64
+    limits, of_nan = nodes.threshold[places], nodes.missing[places].astype(bool)
+    if feature.table is not None:
+        _to_sets(nodes, places, feature, cast)
+        return
+    of_missing = np.array([np.nan if feature.fill is None else float(feature.fill)])
+    seen = feature.seen(of_missing, cast)[0]
+    nodes.missing[places] = of_nan if np.isnan(seen) else seen <= limits
+    if not feature.functions and cast is np.float64:
+        return
+    different, which = np.unique(np.stack([limits, of_nan]), axis=1, return_inverse=True)
+    found = feature.runs(different[0], cast, different[1])
+    moved = np.zeros(len(found))
+    for index, (first, ends) in enumerate(found):
+        # Up to its end the first run goes left; without another, all numbers do, or none.
+        if first and len(ends) <= 1:
+            moved[index] = ends[0] if len(ends) else np.inf
+        elif not len(ends):
+            moved[index] = -np.inf
+    nodes.threshold[places] = moved[np.ravel(which)]
+    for place, index in zip(places, np.ravel(which), strict=True):
+        first, ends = found[index]
+        if len(ends) > 1 or (len(ends) and not first):
+            runs[int(place)] = (first, ends)
+
+
+def _to_sets(nodes: _Nodes, places: Any, feature: Feature, cast: Any) -> None:
+    """Makes sets of categories of thresholds; the code after the last one is that of unknown values."""
+    numbers = np.append(feature.table, np.nan if feature.unknown is None else feature.unknown)
+    with np.errstate(over="ignore"):
+        seen = np.append(numbers, feature.missing).astype(cast).astype(np.float64)
+    known: dict[tuple[Any, ...], tuple[list[int], bool]] = {}
+    for place in places:
+        of_nan, members = bool(nodes.missing[place]), nodes.sets.get(int(place))
+        key = (nodes.threshold[place], of_nan, None if members is None else tuple(members))
+        if key not in known:
+            left = seen <= key[0] if members is None else np.isin(seen, members)
+            left = np.where(np.isnan(seen), of_nan, left)
+            if feature.unknown is None:
+                left[-2] = False
+            known[key] = ([int(code) for code in np.flatnonzero(left[:-1])], bool(left[-1]))
+        nodes.sets[int(place)], nodes.missing[place] = known[key]
+        nodes.threshold[place] = 0.0
+
+
+def _to_cuts(nodes: _Nodes, runs: Runs) -> dict[int, Any]:
+    """Makes sets of intervals of the runs, and gives the ends of the intervals by column."""
+    cuts: dict[int, Any] = {}
+    by_column: dict[int, list[int]] = {}
+    for node in runs:
+        by_column.setdefault(int(nodes.column[node]), []).append(node)
+    for column, turned in by_column.items():
+        places = np.flatnonzero(nodes.inner & (nodes.column == column))
+        plain = np.setdiff1d(places, turned)
+        thresholds = nodes.threshold[plain]
+        ends = [thresholds[thresholds < np.inf], *(runs[node][1] for node in turned)]
+        cuts[column] = np.unique(np.concatenate(ends))
+        for node in turned:
+            nodes.sets[node] = _codes(cuts[column], *runs[node])
+    return cuts
+
+
+def _codes(cuts: Any, first: bool, ends: Sequence[float]) -> list[int]:
+    """The codes of the intervals up to each cut, and above the last, of the runs that go left."""
+    changed = np.zeros(len(cuts) + 1, np.int64)
+    changed[np.searchsorted(cuts, ends) + 1] = 1
+    left = (np.cumsum(changed) % 2 == 0) == first
+    return [int(code) for code in np.flatnonzero(left)]

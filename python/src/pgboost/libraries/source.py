@@ -1,0 +1,64 @@
+"""Which library a model is from. A library is imported only if the model comes from it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedModelError
+
+if TYPE_CHECKING:
+    from .ensemble import Ensemble
+
+# The libraries, which are top-level packages of models' classes or of base classes of them.
+_LIBRARIES = ("xgboost", "lightgbm", "catboost", "sklearn")
+
+
+def library(model: Any) -> str | None:
+    """The library of a model's class.
+
+    The wrappers of the first three derive from scikit-learn's classes, so the most derived decides.
+    """
+    packages = (base.__module__.partition(".")[0] for base in type(model).__mro__)
+    return next((package for package in packages if package in _LIBRARIES), None)
+
+
+def module(model: Any) -> Any:
+    """The module of this package for a model's library, or for Pipelines."""
+    found = library(model)
+    if found is None:
+        raise UnsupportedModelError(
+            f"cannot send a {type(model).__module__}.{type(model).__qualname__}: pass a model of XGBoost,"
+            " LightGBM, CatBoost or scikit-learn, a search or a Pipeline of one, the path or the bytes of"
+            " a model file, or the URI of a model in MLflow"
+        )
+    if found == "sklearn" and hasattr(model, "steps"):
+        found = "pipeline"
+    return import_module(f".{found}", __package__)
+
+
+def ensemble_of(model: Any) -> Ensemble:
+    """The trees of a fitted model of any of the libraries."""
+    found: Ensemble = module(model).ensemble_of(unwrapped(model))
+    return found
+
+
+def unwrapped(model: Any) -> Any:
+    """The model that a search of parameters found, and the only step of a Pipeline."""
+    if library(model) != "sklearn":
+        return model
+    if type(model).__name__ == "FrozenEstimator":
+        return unwrapped(model.estimator)
+    is_search = hasattr(model, "cv_results_") or hasattr(model, "refit")
+    if is_search and not hasattr(model, "best_threshold_"):
+        found = getattr(model, "best_estimator_", None)
+        if found is None:
+            name = type(model).__qualname__
+            raise UnsupportedModelError(
+                f"the {name} has no best_estimator_: fit it with refit=True"
+            )
+        return unwrapped(found)
+    if not hasattr(model, "steps"):
+        return model
+    steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+    return unwrapped(steps[0]) if len(steps) == 1 else model

@@ -1,0 +1,66 @@
+"""`python -m tests.pages PAGE...`: writes what the blocks of pages print into the blocks `text` behind them.
+
+As `make test-sql-accept` does for tests/sql: read the difference before you commit it.
+"""
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from cluster import Cluster, start, stop
+from tests.pages import databases
+from tests.pages.blocks import ROOT, Section, page, sections
+from tests.pages.running import printed
+from tests.pages.test_recipes import first_run
+from tests.state import STATE
+
+PORT = 54330
+
+
+def outputs(section: Section, cluster: Cluster, dbname: str) -> list[str]:
+    """What the blocks of a section print."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [
+            printed(one, cluster, dbname, Path(folder), first_run(one.text))
+            if one.language != "py"
+            else ""
+            for one in section.blocks
+        ]
+
+
+def fill(path: str, found: list[tuple[Section, list[str]]]) -> None:
+    """Puts each output behind its block, where the page shows one. One that is cut stays as it is."""
+    text = (ROOT / path).read_text()
+    place = 0
+    for section, printed_ in found:
+        for block, output in zip(section.blocks, printed_, strict=True):
+            if block.shown is None:
+                continue
+            behind = f"```{block.language}\n{block.text}```\n"
+            place = text.index(behind, place) + len(behind)
+            shown = re.compile(r"\s*```text\n(.*?)^```$", re.M | re.S).match(text, place)
+            if "...\n" not in block.shown:
+                text = text[: shown.start(1)] + output + text[shown.end(1) :]
+    (ROOT / path).write_text(text)
+
+
+def main() -> None:
+    """Fills the pages that are named."""
+    stop(STATE, delete=True)
+    cluster, _ = start(STATE, PORT)
+    try:
+        databases.make(cluster)
+        for path in sys.argv[1:]:
+            parts = sections(path) if path in databases.BY_SECTION else [page(path)]
+            found = []
+            for part in parts:
+                databases.copy(cluster, "page", path)
+                found.append((part, outputs(part, cluster, "page")))
+            fill(path, found)
+    finally:
+        stop(STATE, delete=True)
+
+
+if __name__ == "__main__":
+    main()

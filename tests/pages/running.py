@@ -1,0 +1,73 @@
+"""Runs the blocks of a page, and compares what they print with what the page shows.
+
+psql runs `sql`, the shell `sh` and Python `python` and `py`, each as a superuser of the page's database, with
+one thread for training, so that figures are the same everywhere.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from cluster import Cluster
+from tests.pages.blocks import Block
+
+PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+PYTHON = [sys.executable, "-"]
+COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": PYTHON, "py": PYTHON}
+ONE_THREAD = {"PGOPTIONS": "-c pgboost_train.max_threads=1"}
+# What psql writes to its other stream, which a page may show too.
+MESSAGE = re.compile(r"^(DEBUG|NOTICE|WARNING|ERROR): ", re.M)
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
+# Figures of other processors and releases may differ in their last digits.
+TOLERANCE = 1e-3
+
+
+def printed(block: Block, cluster: Cluster, dbname: str, folder: Path, program: str) -> str:
+    """What a block prints, messages too where the page shows some; fails with what it said."""
+    environment = cluster.environment(dbname) | ONE_THREAD
+    done = subprocess.run(
+        COMMANDS[block.language], input=program, cwd=folder, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    shows_error = "ERROR: " in (block.shown or "")
+    assert (done.returncode != 0) == shows_error, f"{block.text}\n{done.stderr}\n{done.stdout}"
+    output = done.stdout
+    if MESSAGE.search(block.shown or ""):
+        output = done.stderr + output
+    return "\n".join(line.rstrip() for line in output.rstrip().splitlines()).lstrip("\n") + "\n"
+
+
+def compared(block: Block, output: str) -> None:
+    """Fails where a block prints something else than the page shows."""
+    if block.shown is not None:
+        assert same(output, block.shown), f"{block.text}\nprints\n{output}"
+
+
+def same(output: str, shown: str) -> bool:
+    """Whether the output is what is shown, but for the last digits of numbers and the width of columns."""
+    before, _, after = shown.partition("...\n")
+    if before == shown:
+        return alike(output.split(), shown.split())
+    words = output.split()
+    first, last = before.split(), after.split()
+    return alike(words[: len(first)], first) and alike(words[len(words) - len(last) :], last)
+
+
+def alike(words: list[str], shown: list[str]) -> bool:
+    """Whether words equal others: numbers within the tolerance, lines under headings in any width."""
+    if len(words) != len(shown):
+        return False
+    pairs = zip(words, shown, strict=True)
+    return all((ruled(one) and ruled(other)) or near(one, other) for one, other in pairs)
+
+
+def ruled(word: str) -> bool:
+    return not word.strip("-+")
+
+
+def near(word: str, shown: str) -> bool:
+    if NUMBER.sub("#", word) != NUMBER.sub("#", shown):
+        return False
+    pairs = zip(NUMBER.findall(word), NUMBER.findall(shown), strict=True)
+    return all(abs(float(a) - float(b)) <= TOLERANCE * max(abs(float(b)), 0.01) for a, b in pairs)

@@ -1,0 +1,80 @@
+"""Both services of docs/from-flask-to-sql.md answer, and answer the same."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from fastapi.testclient import TestClient
+
+from cluster import Cluster
+from tests.pages import databases
+from tests.pages.blocks import ROOT, blocks
+
+PAGE = "docs/from-flask-to-sql.md"
+DATABASE = "service"
+BODY = {"age": 40, "income": 52000.0, "region": "north", "visits": None}
+
+
+@contextmanager
+def served(text: str) -> Iterator[TestClient]:
+    """A client of the service that a block makes."""
+    names: dict = {}
+    exec(compile(text, PAGE, "exec"), names)
+    try:
+        yield TestClient(names["app"])
+    finally:
+        names["pool"].close()
+
+
+@pytest.fixture(scope="module")
+def answers(
+    cluster: Cluster, tables: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[dict]]:
+    """What both answer to the same requests."""
+    databases.copy(cluster, DATABASE, PAGE)
+    folder = tmp_path_factory.mktemp("service")
+    with cluster.connect(DATABASE) as connection:
+        (file,) = connection.execute("SELECT export_model('churn')").fetchone()
+    (folder / "churn.ubj").write_bytes(file)
+    programs = [block.text for block in blocks((ROOT / PAGE).read_text()) if block.language == "py"]
+    assert len(programs) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, value in cluster.environment(DATABASE).items():
+            patch.setenv(name, value)
+        found = []
+        for program in programs:
+            with served(program) as client:
+                found.append(
+                    {
+                        "score": client.get("/customers/90042/score"),
+                        "nobody": client.get("/customers/0/score"),
+                        "body": client.post("/score", json=BODY),
+                        "region": client.post("/score", json=BODY | {"region": "abroad"}),
+                        "missing": client.post("/score", json={"age": 40}),
+                        "riskiest": client.get("/riskiest"),
+                        "reasons": client.get("/customers/90042/reasons"),
+                    }
+                )
+        yield found
+
+
+def test_both_answer(answers: list[dict]) -> None:
+    statuses = [{name: one.status_code for name, one in found.items()} for found in answers]
+    assert statuses[0] == statuses[1]
+    assert statuses[0] == {
+        "score": 200, "nobody": 404, "body": 200, "region": 422, "missing": 422,
+        "riskiest": 200, "reasons": 200,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["score", "body", "reasons"])
+def test_the_numbers_are_the_same(answers: list[dict], name: str) -> None:
+    service, query = (found[name].json() for found in answers)
+    assert query == pytest.approx(service, rel=1e-5)
+
+
+def test_the_riskiest_are_the_same(answers: list[dict]) -> None:
+    service, query = (found["riskiest"].json() for found in answers)
+    assert len(query) == 3
+    assert query == service

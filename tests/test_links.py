@@ -1,0 +1,55 @@
+"""Every link of a page to a file of the repository leads to it, and to a heading that it has."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+    cwd=ROOT, capture_output=True, text=True, check=True,
+).stdout.split()  # fmt: skip
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$|(?<= src=)\"([^\"]+)\"", re.M)
+HEADING = re.compile(r"^#+ (.*)$", re.M)
+
+
+def anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-")
+
+
+def links(text: str) -> list[str]:
+    """The links of a page that do not lead out of the repository."""
+    found = [next(filter(None, match)) for match in LINK.findall(CODE.sub("", text))]
+    return [link for link in found if not re.match(r"\w+:", link)]
+
+
+def anchors(text: str) -> set[str]:
+    without_blocks = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    return {anchor(heading) for heading in HEADING.findall(without_blocks)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for link in links(path.read_text()):
+        name, _, wanted = link.partition("#")
+        target = path.parent / name if name else path
+        assert target.exists(), link
+        if wanted and target.suffix == ".md":
+            assert wanted in anchors(target.read_text()), link
+
+
+def test_links_are_found() -> None:
+    text = (
+        '[a](b.md#c-d), `[no](link)` and ![e](f.svg) <img src="g.svg"> [h](https://i)\n[j]: k.md\n'
+    )
+    assert links(text) == ["b.md#c-d", "f.svg", "g.svg", "k.md"]
+    assert anchors("# A\n\n## `train_model`: [what](x) it does\n") == {
+        "a",
+        "train_model-what-it-does",
+    }
