@@ -1,6 +1,6 @@
 //! The records of target statistics: see [`crate::ensemble::ctr`].
 //!
-//! A table is an open hash table of 2^bits slots and at least one of them empty, then the line of all keys
+//! A table is an open hash table of 2^bits slots, at least one of them empty, then the line of all keys
 //! that are not in it. A slot is the two halves of a key, lower first, and the key's line, so a look-up mostly
 //! reads one line of the caches. A key's first bits are where it begins to be looked for.
 

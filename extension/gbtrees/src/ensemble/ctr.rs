@@ -9,6 +9,8 @@
 //! A category here is its hash, not a code: combinations of categories that no list could name have keys.
 //! Of these features a row has the bits of the hash as an f32, or the hash as an f64, and none is missing.
 
+use std::collections::BTreeSet;
+
 use crate::{Error, ErrorKind, Result};
 
 /// The factor of [`combined`].
@@ -88,6 +90,15 @@ impl Ctrs {
         self.hashed.get(feature) == Some(&true)
     }
 
+    /// By statistic, the features that its key is made of.
+    pub(crate) fn features(&self) -> impl Iterator<Item = BTreeSet<usize>> {
+        self.projections.iter().flat_map(|projection| {
+            let features: BTreeSet<usize> =
+                projection.parts.iter().map(|part| part.feature() as usize).collect();
+            std::iter::repeat_n(features, projection.width)
+        })
+    }
+
     /// Checks what evaluation relies on, of a model of so many features.
     pub(crate) fn check(&self, num_features: usize) -> Result<()> {
         let fault = |kind, message: &str| Err(Error::new(kind, message));
@@ -96,15 +107,9 @@ impl Ctrs {
         }
         for projection in &self.projections {
             let in_range = projection.parts.iter().all(|part| {
-                let (feature, has_hash) = match *part {
-                    KeyPart::Category { feature } | KeyPart::HasHash { feature, .. } => {
-                        (feature, true)
-                    }
-                    KeyPart::Above { feature, .. } | KeyPart::HasCode { feature, .. } => {
-                        (feature, false)
-                    }
-                };
-                (feature as usize) < num_features && has_hash == self.takes_hash(feature as usize)
+                let feature = part.feature() as usize;
+                let has_hash = matches!(part, KeyPart::Category { .. } | KeyPart::HasHash { .. });
+                feature < num_features && has_hash == self.takes_hash(feature)
             });
             if !in_range || projection.parts.is_empty() {
                 let message =
@@ -150,6 +155,15 @@ impl Projection {
 }
 
 impl KeyPart {
+    fn feature(self) -> u32 {
+        match self {
+            KeyPart::Category { feature }
+            | KeyPart::Above { feature, .. }
+            | KeyPart::HasHash { feature, .. }
+            | KeyPart::HasCode { feature, .. } => feature,
+        }
+    }
+
     fn of<V: RowNumber>(self, features: &[V]) -> u64 {
         let value = |feature: u32| features.get(feature as usize).copied();
         let number = |feature| value(feature).map_or(f32::NAN, |value| value.into() as f32);

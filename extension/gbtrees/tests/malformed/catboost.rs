@@ -4,7 +4,7 @@
 //! small enough to read here.
 
 use gbtrees::internals::CompiledModel;
-use gbtrees::internals::Ensemble;
+use gbtrees::internals::{Ensemble, ImportanceKind, importance};
 use gbtrees::{Cancel, ErrorKind};
 use serde_json::json;
 
@@ -128,6 +128,8 @@ fn the_models_to_damage_are_valid() {
     let rows = [[1.0, hash(7), 0.0], [f32::NAN, hash(7), 0.0], [0.0, hash(8), 0.0]];
     assert_eq!(margins(&model, &rows), [2.0, 2.0, 2.0]);
     assert_eq!(margins(&highest, &rows), [1.0, 1.0, 1.0]);
+    // A split on a statistic is one on each feature that it combines.
+    assert_eq!(importance(&model, ImportanceKind::Weight), [1.0, 1.0, 0.0]);
     let model = parse(&other().to_json()).unwrap();
     assert_eq!(margins(&model, &[[0.5, 0.0, 0.0], [2.0, 0.0, 0.0]]), [1.0, -1.0, 3.0, -3.0]);
 }

@@ -3,7 +3,7 @@
 //! A table's key in `ctr_data` is itself JSON, of the combination and the kind. Its `hash_map` has the key of
 //! each entry as a text, then the counts (`CtrDataFromJson` in catboost/libs/model/json_model_helpers.cpp). A
 //! table is not said to be of one binarization of the target or another, so that a file of a model with
-//! several lacks tables, and is refused.
+//! several does not have all tables, and is refused.
 
 use crate::format::catboost::ctr::{
     Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey, UNKNOWN_KIND,
