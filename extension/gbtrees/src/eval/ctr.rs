@@ -16,8 +16,8 @@ use crate::prefetch::prefetch;
 /// Rows that are taken through the projections together.
 const TOGETHER: usize = 512;
 
-/// Look-ups whose slots are asked for together, of a table larger than the first cache: which slot has a key is
-/// not foreseen, so that they would wait for one after another.
+/// Look-ups whose slots are asked for together, of a table of more bytes than these: a processor does not
+/// foresee which slot has a key, so it would wait for one after another.
 const AHEAD: usize = 32;
 const CACHED: usize = 16 << 10;
 

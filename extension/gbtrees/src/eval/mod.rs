@@ -218,6 +218,25 @@ impl<B: StableBytes> CompiledModel<B> {
         features: &[f32],
         out: &mut [S],
     ) {
+        // SAFETY: these are as many as splits test; the caller's promise.
+        unsafe {
+            if self.has_ctrs() {
+                self.sums_with_ctrs::<STARTED, _>(scratch, features, out);
+            } else {
+                self.sums_of_split_values::<STARTED, _>(scratch, features, out);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`CompiledModel::sums`].
+    #[inline(never)]
+    unsafe fn sums_with_ctrs<const STARTED: bool, S: RowSum>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [S],
+    ) {
         let mut ctrs = std::mem::take(&mut scratch.ctrs);
         let values = self.split_values(features, &mut ctrs);
         // SAFETY: these are as many as splits test; the caller's promise.
