@@ -31,6 +31,9 @@ STYLE = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11, "axes.titlelocation": "left",
 }  # fmt: skip
 
+# For readers of dark pages: inverted, with its hues.
+DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(93%) hue-rotate(180deg)}}"
+
 
 def _entries(measured: Measured, figure: str) -> list[tuple[Entry, Spread]]:
     """By a figure of the main cell, the largest last; without programs, and 2022 as it was."""
@@ -143,7 +146,8 @@ def written(draw: Callable[[], Figure | None]) -> str | None:
             return None
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
+    text = drawn.getvalue().replace("</style>", f"{DARK}</style>", 1)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 def svg(name: str, sources: Sources) -> str | None:

@@ -68,7 +68,7 @@ def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources
     text = (ROOT / pages.PAGES / "README.md").read_text()
     named = committed.local.rival(Asked())
     assert f"reads its features from Redis, {named.label}," in text
-    assert f"({named.label})" in (ROOT / "README.md").read_text()
+    assert f"with Redis, {named.label}, and" in (ROOT / "README.md").read_text()
 
 
 def test_every_measured_cell_is_in_the_data_of_the_index(committed: Sources) -> None:
@@ -88,11 +88,19 @@ def test_no_table_is_empty_and_all_is_of_one_machine(committed: Sources) -> None
         assert machine["processor"] == committed.local.facts["processor"]
 
 
-def test_there_are_six_pages() -> None:
+def test_there_are_seven_pages() -> None:
     found = {
         path.name for path in (ROOT / pages.PAGES).iterdir() if path.suffix in (".md", ".html")
     }
-    assert found == {"README.md", "index.html", "claims.md", "ways.md", "inside.md", "engine.md"}
+    assert found == {
+        "README.md",
+        "index.html",
+        "claims.md",
+        "ways.md",
+        "inside.md",
+        "engine.md",
+        "formats.md",
+    }
 
 
 @pytest.mark.parametrize(
