@@ -15,6 +15,7 @@ from tests.e2e.stored import COLUMNS, ask, rounded, store
 from tests.formats.catboost import (
     CATEGORICAL,
     MODELS,
+    STATISTICS,
     answers,
     file_of,
     make_frame,
@@ -22,6 +23,8 @@ from tests.formats.catboost import (
     train,
 )
 from tests.formats.frame import KINDS
+
+ALL = {**MODELS, **STATISTICS}
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +49,12 @@ def load(connection: psycopg.Connection, model: CatBoost, file_format: str = "cb
     connection.execute("SELECT load_model('m', %s)", (file_of(model, file_format),))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_row_is_the_same(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
 ) -> None:
-    model = train(frame, label, MODELS[name])
-    loss = MODELS[name]["loss_function"].split(":")[0]
+    model = train(frame, label, ALL[name])
+    loss = ALL[name]["loss_function"].split(":")[0]
     margins, predicted = answers(model, frame, loss)
     for file_format in ("json", "cbm"):
         load(stored, model, file_format)
@@ -87,11 +90,12 @@ def test_what_is_known_of_a_model(
         assert features == [(name, kind, None) for name, kind in zip(KINDS, kinds, strict=True)]
 
 
+@pytest.mark.parametrize("name", ["RMSE", "RMSE, CTR", "RMSE, one-hot, CTR"])
 def test_categories_that_the_model_has_not_seen(
-    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
 ) -> None:
     """They are none of the model's categories, which is no error in CatBoost either."""
-    model = train(frame, label, MODELS["RMSE"])
+    model = train(frame, label, ALL[name])
     load(stored, model)
     row = frame.iloc[[0]].copy()
     row["colour"], row["size"] = "never seen", 99
@@ -102,7 +106,44 @@ def test_categories_that_the_model_has_not_seen(
     assert_same_bits(floats(stored.execute(query).fetchall()), rounded([[expected, expected]]))
 
 
-def test_categories_in_an_array(connection: psycopg.Connection) -> None:
+@pytest.mark.parametrize("batch", ["on", "off"])
+def test_null_has_no_statistics(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, batch: str
+) -> None:
+    """CatBoost has none of a missing category either; a category that is only tested may be NULL."""
+    load(stored, train(frame, label, STATISTICS["RMSE, one-hot, CTR"]))
+    stored.execute(f"SET pgboost.enable_batch = {batch}")
+    changed = "SELECT id, single, double, exact, small, whole, large, {}, size, {} FROM stored"
+    for colour, flag, fails in (("colour", "flag", False), ("NULL::text AS colour", "flag", True)):
+        rows = f"({changed.format(colour, flag)}) AS t WHERE id < 600"
+        for features in (COLUMNS, "t", "to_jsonb(t)"):
+            query = f"SELECT count(predict('m', {features})) FROM {rows}"
+            if fails:
+                with pytest.raises(psycopg.errors.NullValueNotAllowed) as error:
+                    stored.execute(query)
+                assert 'feature "colour" cannot be null' in str(error.value)
+                assert "coalesce" in error.value.diag.message_hint
+            else:
+                assert stored.execute(query).fetchone() == (600,)
+    # A batch reads ahead, but fails for no row that nobody asks for.
+    query = f"""SELECT predict('m', {COLUMNS}) FROM (SELECT id, single, double, exact, small, whole, large,
+        CASE WHEN id < 40 THEN colour END AS colour, size, flag FROM stored) AS t LIMIT 10"""
+    assert len(stored.execute(query).fetchall()) == 10
+    stored.execute("RESET pgboost.enable_batch")
+
+
+def test_statistics_are_not_explained(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    """A split on them is not of one feature."""
+    load(stored, train(frame, label, STATISTICS["RMSE, CTR"]))
+    for function in ("predict_contribs", "predict_interactions"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="target statistics"):
+            stored.execute(f"SELECT {function}('m', {COLUMNS}) FROM stored")
+
+
+@pytest.mark.parametrize("most", [10, 2])
+def test_categories_in_an_array(connection: psycopg.Connection, most: int) -> None:
     """An array holds the categories themselves, whole numbers of any size."""
     draw = np.random.default_rng(4)
     sizes = np.array([16_777_216, 16_777_217, 0, -3, 7_000_000_000])
@@ -110,7 +151,7 @@ def test_categories_in_an_array(connection: psycopg.Connection) -> None:
     target = frame["number"] + 3 * frame["size"].map(list(sizes).index)
     params = {
         "iterations": 8,
-        "one_hot_max_size": 10,
+        "one_hot_max_size": most,
         "verbose": False,
         "allow_writing_files": False,
     }

@@ -40,6 +40,18 @@ MODELS = {
     "YetiRank": {"loss_function": "YetiRank"},
     "QueryRMSE": {"loss_function": "QueryRMSE"},
 }
+# Target statistics of the categories and of their combinations, in place of one-hot categories.
+STATISTICS = {
+    f"{name}, CTR": {"one_hot_max_size": 2, "model_size_reg": 0, **params}
+    for name, params in {
+        "RMSE": {"loss_function": "RMSE"},
+        "RMSE, one-hot": {"loss_function": "RMSE", "one_hot_max_size": 4, "max_ctr_complexity": 3},
+        "RMSE, Lossguide": {"loss_function": "RMSE", **LOSSGUIDE},
+        "Poisson": {"loss_function": "Poisson", "counter_calc_method": "Full"},
+        "Logloss": {"loss_function": "Logloss", "simple_ctr": ["Borders", "Counter", "Buckets"]},
+        "MultiClass": {"loss_function": "MultiClass", "max_ctr_complexity": 2},
+    }.items()
+}
 PROBABILITIES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
 
 
@@ -119,7 +131,7 @@ def models() -> Iterator[Model]:
     frame = make_frame()
     label = make_label(frame)
     rows = rows_of(frame)
-    for number, (name, params) in enumerate(MODELS.items()):
+    for number, (name, params) in enumerate({**MODELS, **STATISTICS}.items()):
         model = train(frame, label, params)
         file_format = ("cbm", "json")[number % 2]
         margins, predicted = answers(model, frame, params["loss_function"].split(":")[0])

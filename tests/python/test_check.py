@@ -100,11 +100,15 @@ def test_rows_of_categories_are_drawn(connection: psycopg.Connection) -> None:
     plain = frame.assign(
         city=frame["city"].astype(object).fillna("none"), code=frame["code"].astype(int)
     )
-    cat = catboost.CatBoostRegressor(
-        iterations=9, verbose=False, allow_writing_files=False, cat_features=["city", "code"],
-        one_hot_max_size=9,
+    one_hot, statistics = (
+        catboost.CatBoostRegressor(
+            iterations=9, verbose=False, allow_writing_files=False, cat_features=["city", "code"],
+            one_hot_max_size=most,
+        )
+        for most in (9, 2)
     )  # fmt: skip
-    for model, rows in ((light, frame), (boosted, frame), (cat, plain)):
+    all_rows = ((light, frame), (boosted, frame), (one_hot, plain), (statistics, plain))
+    for model, rows in all_rows:
         of_categories(model, rows)
         pgboost.push(connection, "city", model)
         assert pgboost.verify(connection, "city", model, rows)

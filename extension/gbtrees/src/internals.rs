@@ -13,7 +13,7 @@ pub use crate::compiled::sections::seal;
 pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
 pub use crate::ensemble::{
     Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
-    Objective, Precision, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+    Objective, Precision, RowNumber, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
 };
 pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
 pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};

@@ -20,7 +20,7 @@ use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
-const MIN_CASES: usize = 150;
+const MIN_CASES: usize = 350;
 const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10"];
 
 /// One file of a model, and what CatBoost makes of its rows.
@@ -72,6 +72,11 @@ fn cases() -> Vec<Case> {
             let base = path.to_str().unwrap().strip_suffix(".expected.json").unwrap().to_owned();
             for ending in ["cbm", "json"] {
                 let file = format!("{base}.{ending}");
+                // JSON cannot say all that cbm can.
+                if ending == "json" && !Path::new(&file).exists() {
+                    assert!(file.ends_with("ctr_several_targets.json"), "{file}");
+                    continue;
+                }
                 let model = parse(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{file}: {error}"));
                 assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
@@ -87,7 +92,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// The rows as the extension hands them over: a category becomes its code.
+    /// The rows as the extension hands them over: a category becomes its code, or its hash.
     fn rows(&self) -> Vec<Vec<f32>> {
         let rows = texts(&self.expected["rows"]);
         let mut rows: Vec<Vec<f32>> = rows
@@ -102,7 +107,7 @@ impl Case {
                     Value::String(text) => view.code_of_text(text),
                     value => view.code_of_integer(value.as_i64().unwrap()),
                 };
-                row[feature] = code.expect("every value has a code") as f32;
+                row[feature] = view.row_value(code.expect("every value has a code"));
             }
         }
         rows
@@ -241,7 +246,7 @@ fn names_releases_and_objectives_are_the_files() {
 fn what_is_not_scored_is_refused_by_name() {
     let listing = json(&folder().join("refused/list.json"));
     let listing = listing.as_object().unwrap();
-    assert!(listing.len() >= 8, "only {} files", listing.len());
+    assert!(listing.len() >= 5, "only {} files", listing.len());
     for (file, named) in listing {
         let error = parse(&fs::read(folder().join("refused").join(file)).unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{file}: {error}");

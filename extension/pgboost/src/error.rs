@@ -158,6 +158,11 @@ error_table! {
         INVALID_TEXT_REPRESENTATION,
         (Some(format!("unknown category \"{}\" for feature {feature}", shown(value)))),
         hint "Set pgboost.unknown_category to missing to score such rows as if it were null.";
+    /// NULL for a category that the model takes statistics of; the feature as above.
+    NullCategory { feature: String } =>
+        NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",
+        detail "The model takes statistics of this category, and CatBoost has none of a missing one.",
+        hint "Pass the text that stood for missing values in training, such as coalesce(column, 'missing').";
     /// The model's shape does not fit the function.
     Shape { model: String, function: &'static str, reason: ShapeReason } =>
         WRONG_OBJECT_TYPE, "{function} cannot be used with model \"{model}\"",

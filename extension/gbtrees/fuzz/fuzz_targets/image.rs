@@ -18,8 +18,9 @@ const ROWS: usize = 32;
 /// What a caller would refuse to take memory for.
 const WIDEST: usize = 1000;
 
-/// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees.
-const FILES: [&[u8]; 11] = [
+/// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees,
+/// target statistics.
+const FILES: [&[u8]; 12] = [
     include_bytes!("../../tests/golden/3.4.1/multi_softprob.json"),
     include_bytes!("../../tests/golden/3.4.1/dictionary_text.json"),
     include_bytes!("../../tests/golden/3.4.1/dictionary_integer.json"),
@@ -31,6 +32,7 @@ const FILES: [&[u8]; 11] = [
     include_bytes!("../../tests/golden/onnx/1.16.0/forest_binary_double.onnx"),
     include_bytes!("../../tests/golden/tie.json"),
     include_bytes!("../../tests/golden/lightgbm/4.7.0/deep.txt"),
+    include_bytes!("../../tests/golden/catboost/1.2.10/ctr_simple.cbm"),
 ];
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {

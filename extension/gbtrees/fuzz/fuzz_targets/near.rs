@@ -2,9 +2,9 @@
 
 use gbtrees::internals::{Ensemble, Node, Split, SplitCondition};
 
-/// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
+/// For each feature, and each target statistic behind them, its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
 pub(crate) fn near(model: &Ensemble) -> Vec<Vec<f64>> {
-    let mut near = vec![Vec::new(); model.num_features()];
+    let mut near = vec![Vec::new(); model.num_split_features()];
     for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
         if let Node::Split(Split { feature, condition, .. }) = node
             && let SplitCondition::Compare { threshold, .. } = condition

@@ -214,10 +214,13 @@ impl Model {
         self.compiled.is_categorical(feature)
     }
 
-    /// The code of a text among the categories of a feature, as a row has it; nothing if the file does not
-    /// say it, or knows no such category.
-    pub fn category_code(&self, feature: usize, category: &str) -> Option<u32> {
-        self.compiled.categories(feature)?.code_of_text(category)
+    /// What a row has for a text among the categories of a feature: its code, or for a category that CatBoost
+    /// takes statistics of its hash, whose bits are those of an f32. Nothing if the file does not say it, or
+    /// knows no such category.
+    pub fn category<T: Number>(&self, feature: usize, category: &str) -> Option<T> {
+        let categories = self.compiled.categories(feature)?;
+        let code = categories.code_of_text(category)?;
+        Some(if categories.takes_hash() { T::of_hash(code) } else { T::of(code.into()) })
     }
 
     /// Importance of each feature, as XGBoost's `get_score` measures it; nothing if the file does not say it.

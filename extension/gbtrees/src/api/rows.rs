@@ -1,8 +1,10 @@
 //! Rows of features as a program has them.
 //!
 //! A row has one number per feature, in the order of [`Model::feature_names`](crate::Model::feature_names):
-//! a category as its code, NaN where a value is missing. Rows are f32 or f64, dense with any strides, or
-//! sparse in CSR. Nothing is copied here; shapes are checked once, so reading them cannot fail.
+//! a category as [`Model::category`](crate::Model::category) gives it, NaN where a value is missing. (A category
+//! that CatBoost takes statistics of is never missing: NaN is the hash of some unknown one.) Rows are f32 or
+//! f64, dense with any strides, or sparse in CSR. Nothing is copied here; shapes are checked once, so reading
+//! them cannot fail.
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::{CompiledModel, Narrowing};
@@ -20,6 +22,10 @@ pub trait Number: Margin + Copy + sealed::Sealed {
     /// What stands for a missing value.
     const MISSING: Self;
 
+    /// The number by which rows have the hash of a category.
+    #[doc(hidden)]
+    fn of_hash(hash: u32) -> Self;
+
     /// The f32 that splits of a feature decide as the model decides this number.
     #[doc(hidden)]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32;
@@ -33,6 +39,10 @@ pub trait Number: Margin + Copy + sealed::Sealed {
 
 impl Number for f32 {
     const MISSING: f32 = f32::NAN;
+
+    fn of_hash(hash: u32) -> f32 {
+        f32::from_bits(hash)
+    }
 
     #[inline]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32 {
@@ -52,6 +62,10 @@ impl Number for f32 {
 
 impl Number for f64 {
     const MISSING: f64 = f64::NAN;
+
+    fn of_hash(hash: u32) -> f64 {
+        hash.into()
+    }
 
     #[inline]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32 {

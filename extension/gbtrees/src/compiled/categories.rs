@@ -41,10 +41,13 @@ pub struct CategoryView<'a> {
     words: TextList<'a>,
     /// Whether a value that is none of these has a code, which is the one after the last.
     open: bool,
+    takes_hash: bool,
 }
 
 /// Added to a dictionary's kind where unknown values have a code.
 pub(crate) const UNKNOWN_CODE: u32 = 1 << 16;
+/// Added to a dictionary's kind where rows have the hash of a value, not its code.
+pub(crate) const TAKES_HASH: u32 = 1 << 17;
 
 impl<'a> CategoryView<'a> {
     /// The dictionary that a record describes; nothing if it describes none.
@@ -55,10 +58,12 @@ impl<'a> CategoryView<'a> {
         words: TextList<'a>,
     ) -> Option<Self> {
         let open = record.kind & UNKNOWN_CODE != 0;
-        let kind = try_cast(record.kind & !UNKNOWN_CODE).ok()?;
+        let takes_hash = record.kind & TAKES_HASH != 0;
+        let kind = try_cast(record.kind & !(UNKNOWN_CODE | TAKES_HASH)).ok()?;
         let first = record.sorted as usize;
         let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
-        Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words, open })
+        let start = record.start as usize;
+        Some(CategoryView { kind, start, sorted, numbers, words, open, takes_hash })
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -78,6 +83,17 @@ impl<'a> CategoryView<'a> {
         self.kind
     }
 
+    /// Whether rows have the hash of a value, not its code: a category that target statistics are taken of.
+    pub fn takes_hash(&self) -> bool {
+        self.takes_hash
+    }
+
+    /// A code, or a hash where that is taken, as rows of f32 have it.
+    #[inline]
+    pub fn row_value(&self, code: u32) -> f32 {
+        if self.takes_hash { f32::from_bits(code) } else { code as f32 }
+    }
+
     /// The values as text, in the order of their codes; of hashes their numbers.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
@@ -92,7 +108,7 @@ impl<'a> CategoryView<'a> {
         self.numbers[index]
     }
 
-    /// The code of a text, if it is one of the values or unknown values have a code.
+    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have a code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         self.known_text(text).or(self.unknown())
     }
@@ -103,7 +119,8 @@ impl<'a> CategoryView<'a> {
 
     fn known_text(&self, text: &str) -> Option<u32> {
         if self.kind == CategoryKind::Hashed {
-            return Some(self.code_of_hash(city_hash::hash(text.as_bytes())));
+            let hash = city_hash::hash(text.as_bytes());
+            return Some(if self.takes_hash { hash } else { self.code_of_hash(hash) });
         }
         if self.kind != CategoryKind::Text {
             return None;
@@ -112,13 +129,13 @@ impl<'a> CategoryView<'a> {
     }
 
     /// The code of a hash; of one that no split tests, a code that is in no set.
-    fn code_of_hash(&self, hash: u32) -> u32 {
+    pub(crate) fn code_of_hash(&self, hash: u32) -> u32 {
         let hash = u64::from(hash);
         let code = self.search(|index| self.number(index).cmp(&hash));
         code.unwrap_or(self.sorted.len() as u32)
     }
 
-    /// The code of a whole number, if it is one of the values or unknown values have a code.
+    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown values have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
         self.known_integer(number).or(self.unknown())
     }

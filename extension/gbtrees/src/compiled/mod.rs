@@ -10,6 +10,7 @@
 
 pub(crate) mod aligned;
 pub(crate) mod categories;
+pub(crate) mod ctr;
 pub(crate) mod cuts;
 pub(crate) mod records;
 pub(crate) mod sections;
@@ -29,13 +30,13 @@ use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
     ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
 };
-use crate::ensemble::{ClassBy, Precision, Task, Transform};
+use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
 
 /// The version of the compiled model's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 10;
+pub const COMPILED_MODEL_VERSION: u32 = 11;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -79,6 +80,8 @@ pub struct CompiledModel<B> {
     /// The most that any feature needs.
     narrowing: Narrowing,
     has_categories: bool,
+    /// Number of target statistics.
+    num_ctrs: usize,
 }
 
 impl<B: StableBytes> CompiledModel<B> {
@@ -133,9 +136,11 @@ impl<B: StableBytes> CompiledModel<B> {
             class_by,
             narrowing: Narrowing::Rounded,
             has_categories: false,
+            num_ctrs: 0,
         };
         // Where many compiled models are called in turn, nothing is found in a cache where the sections have it.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
+        compiled.num_ctrs = compiled.sections().num_ctrs();
         let spans = compiled.sections().get(CUT_SPANS);
         let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
         compiled.narrowing = most.unwrap_or(Narrowing::Rounded);
@@ -145,6 +150,18 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Number of features of a row.
     pub fn num_features(&self) -> usize {
         self.header.num_features as usize
+    }
+
+    /// Number of what splits test: features, and target statistics behind them.
+    #[inline(always)]
+    pub(crate) fn num_split_features(&self) -> usize {
+        self.num_features() + self.num_ctrs
+    }
+
+    /// Whether splits test target statistics of categories.
+    #[inline(always)]
+    pub fn has_ctrs(&self) -> bool {
+        self.num_ctrs > 0
     }
 
     /// Number of margins of a row.
@@ -226,6 +243,7 @@ impl<B: StableBytes> CompiledModel<B> {
     pub fn narrow(&self, feature: usize, value: f64) -> f32 {
         let sections = self.sections();
         match sections.get(CUT_SPANS) {
+            [] if self.takes_hash(feature) => f32::from_bits(value.hash()),
             [] => value as f32,
             spans => spans[feature].narrow(sections.get(CUTS), value),
         }
@@ -289,6 +307,13 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Whether any feature is categorical.
     pub fn has_categories(&self) -> bool {
         self.has_categories
+    }
+
+    /// Whether rows have the bits of a category's hash for a feature, and not its code. No hash is a missing
+    /// value.
+    pub fn takes_hash(&self, feature: usize) -> bool {
+        self.has_ctrs()
+            && self.categories(feature).is_some_and(|categories| categories.takes_hash())
     }
 
     /// The values that a feature's codes stand for, if the model has them.

@@ -12,6 +12,7 @@ use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::compiled::aligned::PIECE;
+use crate::compiled::ctr::{CtrPart, CtrProjection};
 use crate::compiled::cuts::CutSpan;
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
@@ -209,6 +210,13 @@ sections! {
     WORDS: u8,
     /// One per dictionary value: codes in the order of their values.
     SORTED: u32,
+    /// By which splits test target statistics, in the order of their numbers.
+    CTR_PROJECTIONS: CtrProjection,
+    CTR_PARTS: CtrPart,
+    /// Their tables, one after another.
+    CTR_TABLES: u32,
+    /// Features of whose categories rows have hashes, and splits test codes.
+    CTR_CODES: u32,
     /// One per tree, or none if the model has no covers: only explanations read them and what follows.
     TREE_SUMMARIES: TreeSummary,
     /// The features of the splits of each tree.
@@ -246,6 +254,11 @@ impl<'a> Sections<'a> {
             let start = self.bytes.as_ptr().add(span.offset as usize);
             std::slice::from_raw_parts(start.cast::<T>(), count)
         }
+    }
+
+    /// Number of target statistics.
+    pub(crate) fn num_ctrs(self) -> usize {
+        self.get(CTR_PROJECTIONS).iter().map(|projection| projection.width as usize).sum()
     }
 
     /// Slots of a row with outcomes, if the compiled model has any.

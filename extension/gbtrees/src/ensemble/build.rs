@@ -8,7 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
-    Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,
+    Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, MissingRule, Node, Objective,
     Precision, Scaling, Split, SplitCondition, Tree, TreeOutput, check_class_labels,
     check_feature_names,
 };
@@ -117,6 +117,7 @@ impl<'a> Builder<'a> {
             categories: parts.categories,
             unknown_codes: Vec::new(),
             ranks: parts.ranks,
+            ctrs: Ctrs::default(),
             class_labels: parts.class_labels,
             attributes: parts.attributes,
         };
@@ -153,6 +154,16 @@ impl<'a> Builder<'a> {
             return Err(Error::new(ErrorKind::Length, message));
         }
         self.model.unknown_codes = unknown_codes;
+        Ok(())
+    }
+
+    /// Takes target statistics, before the trees that test them.
+    pub(crate) fn set_ctrs(&mut self, ctrs: Ctrs) -> Result<()> {
+        ctrs.check(self.model.num_features)?;
+        let count = self.model.num_features.saturating_add(ctrs.count());
+        check_limit(count, self.limits.features, "features and target statistics")?;
+        self.uses.resize(count, None);
+        self.model.ctrs = ctrs;
         Ok(())
     }
 
@@ -279,8 +290,8 @@ impl<'a> Builder<'a> {
                 }
             },
         };
-        if feature as usize >= self.model.num_features {
-            let features = self.model.num_features;
+        let features = self.uses.len();
+        if feature as usize >= features {
             let message = format!("a split tests feature {feature} of a model of {features}");
             return Err(Error::new(ErrorKind::FeatureRange, message));
         }

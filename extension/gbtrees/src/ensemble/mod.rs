@@ -8,6 +8,7 @@
 mod build;
 mod categories;
 pub(crate) mod city_hash;
+pub(crate) mod ctr;
 mod objective;
 mod sets;
 mod tree;
@@ -17,6 +18,8 @@ pub(crate) use crate::ensemble::build::{
     out_of_memory,
 };
 pub use crate::ensemble::categories::Categories;
+use crate::ensemble::ctr::Ctrs;
+pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
 pub use crate::ensemble::sets::CategorySet;
@@ -73,6 +76,8 @@ pub struct Ensemble {
     /// ascends and has the thresholds of all of the feature's splits, all of which are
     /// [`Comparison::Less`]; values are compared in f64.
     pub(crate) ranks: Vec<Vec<f64>>,
+    /// Target statistics: splits test them under the numbers behind those of the features.
+    pub(crate) ctrs: Ctrs,
     /// Empty, or the names of the classes: see [`Ensemble::num_classes`].
     pub(crate) class_labels: Vec<String>,
     /// The booster's attributes, `best_iteration` among them, as the file has them.
@@ -108,6 +113,26 @@ impl Ensemble {
     /// Number of features of a row.
     pub fn num_features(&self) -> usize {
         self.num_features
+    }
+
+    /// Number of what splits test: features, and target statistics behind them.
+    pub fn num_split_features(&self) -> usize {
+        self.num_features + self.ctrs.count()
+    }
+
+    /// What splits test of a row: its numbers, with codes in the place of hashes, and target statistics.
+    pub(crate) fn split_values<V: RowNumber>(&self, features: &[V]) -> Vec<f64> {
+        self.ctrs.split_values(features, |feature, hash| match self.categories.get(feature) {
+            Some(Some(Categories::Hashed(hashes))) => {
+                hashes.iter().position(|own| *own == hash).unwrap_or(hashes.len()) as u32
+            }
+            _ => 0,
+        })
+    }
+
+    /// Whether splits test target statistics of categories.
+    pub fn has_ctrs(&self) -> bool {
+        !self.ctrs.projections.is_empty()
     }
 
     /// Number of margins of a row: classes, targets or quantiles.

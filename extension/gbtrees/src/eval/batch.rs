@@ -7,10 +7,11 @@
 
 use crate::Result;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::sections::GROUPS;
+use crate::compiled::sections::{CTR_PARTS, GROUPS};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
+use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::{Kernel, RowSum};
 use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
 
@@ -20,6 +21,7 @@ pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
     present: Vec<f32>,
+    ctrs: CtrBuffers,
     block: Option<Buffers<f32>>,
     block_double: Option<Buffers<f64>>,
 }
@@ -41,6 +43,7 @@ impl BatchScratch {
             kernel,
             row: Scratch::for_any(kernel),
             present: Vec::new(),
+            ctrs: CtrBuffers::default(),
             block: None,
             block_double: None,
         }
@@ -67,6 +70,8 @@ impl BatchSum for f64 {
 /// Steps of a call to [`CompiledModel::margins_batch`] that take some 10 to 20 ms, at about a nanosecond
 /// each.
 const MAX_STEPS: u64 = 16 << 20;
+/// What a part of a key of target statistics and its share of a look-up take.
+const PART_STEPS: u64 = 16;
 
 impl<B: StableBytes> CompiledModel<B> {
     /// How many rows to hand to one call of [`CompiledModel::margins_batch`] so that it returns within some
@@ -80,7 +85,8 @@ impl<B: StableBytes> CompiledModel<B> {
             .get(GROUPS)
             .iter()
             .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
-        let steps = walked.sum::<u64>() + self.num_features() as u64;
+        let looked_up = self.sections().get(CTR_PARTS).len() as u64 * PART_STEPS;
+        let steps = walked.sum::<u64>() + self.num_split_features() as u64 + looked_up;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }
 
@@ -133,15 +139,17 @@ impl<B: StableBytes> CompiledModel<B> {
         for (rows, out) in blocks {
             let count = rows.len() / features;
             let mut present = std::mem::take(&mut scratch.present);
+            let mut ctrs = std::mem::take(&mut scratch.ctrs);
+            let rows = self.split_values(rows, &mut ctrs);
             let rows = present_values(self.sections(), rows, &mut present);
             if !self.sums_block(scratch, rows, count, out) {
                 let sums = out.chunks_exact_mut(outputs);
-                for (row, sums) in rows.chunks_exact(features).zip(sums) {
-                    // SAFETY: a row has all features, and a sum per output.
-                    unsafe { self.sums::<false, _>(&mut scratch.row, row, sums) };
+                for (row, sums) in rows.chunks_exact(self.num_split_features()).zip(sums) {
+                    // SAFETY: a row has all that splits test, and a sum per output.
+                    unsafe { self.sums_of_split_values::<false, _>(&mut scratch.row, row, sums) };
                 }
             }
-            scratch.present = present;
+            (scratch.present, scratch.ctrs) = (present, ctrs);
         }
     }
 
@@ -153,7 +161,7 @@ impl<B: StableBytes> CompiledModel<B> {
         count: usize,
         out: &mut [S],
     ) -> bool {
-        let rows = Rows { features: rows, num_features: self.num_features(), count };
+        let rows = Rows { features: rows, num_features: self.num_split_features(), count };
         let kernel = scratch.kernel.block();
         let (compiled, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: there is no such Kernel where the processor does not have the instructions.

@@ -9,6 +9,7 @@
 
 mod batch;
 mod block;
+pub(crate) mod ctr;
 pub(crate) mod interleaved;
 mod kernel;
 pub(crate) mod reference;
@@ -46,6 +47,7 @@ pub struct Scratch {
     kernel: Kernel,
     keys: row_keys::RowKeys,
     present: Vec<f32>,
+    ctrs: ctr::CtrBuffers,
 }
 
 impl Scratch {
@@ -56,13 +58,15 @@ impl Scratch {
 
     /// Buffers for rows of this compiled model.
     pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
-        let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), compiled.num_features());
+        let width = compiled.num_split_features();
+        let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), width);
         Scratch { keys, ..Self::for_any(kernel) }
     }
 
     /// Buffers for rows of any compiled model; they change their size where compiled models differ.
     pub fn for_any(kernel: Kernel) -> Self {
-        Scratch { kernel, keys: row_keys::RowKeys::new(0), present: Vec::new() }
+        let (keys, present) = (row_keys::RowKeys::new(0), Vec::new());
+        Scratch { kernel, keys, present, ctrs: ctr::CtrBuffers::default() }
     }
 }
 
@@ -214,12 +218,47 @@ impl<B: StableBytes> CompiledModel<B> {
         features: &[f32],
         out: &mut [S],
     ) {
+        // SAFETY: these are as many as splits test; the caller's promise.
+        unsafe {
+            if self.has_ctrs() {
+                self.sums_with_ctrs::<STARTED, _>(scratch, features, out);
+            } else {
+                self.sums_of_split_values::<STARTED, _>(scratch, features, out);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`CompiledModel::sums`].
+    #[inline(never)]
+    unsafe fn sums_with_ctrs<const STARTED: bool, S: RowSum>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [S],
+    ) {
+        let mut ctrs = std::mem::take(&mut scratch.ctrs);
+        let values = self.split_values(features, &mut ctrs);
+        // SAFETY: these are as many as splits test; the caller's promise.
+        unsafe { self.sums_of_split_values::<STARTED, _>(scratch, values, out) };
+        scratch.ctrs = ctrs;
+    }
+
+    /// # Safety
+    /// `features.len() == num_split_features`, and `out.len() == num_outputs`.
+    #[inline(always)]
+    unsafe fn sums_of_split_values<const STARTED: bool, S: RowSum>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [S],
+    ) {
         let compiled = self.sections();
         // Else the sums begin with what is there.
         if !STARTED {
             S::start(compiled, out);
         }
-        let Scratch { kernel, keys, present } = scratch;
+        let Scratch { kernel, keys, present, .. } = scratch;
         let features = present_values(compiled, features, present);
         // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
@@ -229,7 +268,7 @@ impl<B: StableBytes> CompiledModel<B> {
         // SAFETY: the caller's promise; a walk visits each tree, for which `compiled::verify` found an output
         // that the model has, with a leaf, whose key is one.
         unsafe {
-            keys.set_with_outcomes(compiled, self.num_features(), features);
+            keys.set_with_outcomes(compiled, self.num_split_features(), features);
             if let [only] = out {
                 // The usual case: the sum stays in a register.
                 let mut sum = *only;
@@ -292,11 +331,11 @@ impl<B: StableBytes> CompiledModel<B> {
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);
-        let Scratch { keys, present, .. } = scratch;
-        let features = present_values(compiled, features, present);
-        // SAFETY: the row has all features.
+        let Scratch { keys, present, ctrs, .. } = scratch;
+        let features = present_values(compiled, self.split_values(features, ctrs), present);
+        // SAFETY: the row has all that splits test.
         unsafe {
-            keys.set_with_outcomes(compiled, self.num_features(), features);
+            keys.set_with_outcomes(compiled, self.num_split_features(), features);
             interleaved::walk(compiled, keys, features, |tree, leaf| {
                 let ids = match leaf.kind {
                     GroupKind::Compact => compact_ids,

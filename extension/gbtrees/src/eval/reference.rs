@@ -8,12 +8,13 @@
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
 use crate::ensemble::{
-    Comparison, Ensemble, Precision, Split, SplitCondition, Tree, TreeOutput, is_in_set,
+    Comparison, Ensemble, Precision, RowNumber, Split, SplitCondition, Tree, TreeOutput, is_in_set,
 };
 use crate::eval::Margin;
 
 /// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
-pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
+pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
+    let features = &model.split_values(features)[..];
     let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
     for tree in model.trees() {
         let id = leaf(model, tree, features);
@@ -37,7 +38,8 @@ pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Ensemble, features: &[V],
 
 /// For each tree the leaf that a row falls into, by the library's number for it;
 /// `out.len() == model.trees().len()`.
-pub fn leaves<V: Copy + Into<f64>>(model: &Ensemble, features: &[V], out: &mut [u32]) {
+pub fn leaves<V: RowNumber>(model: &Ensemble, features: &[V], out: &mut [u32]) {
+    let features = &model.split_values(features)[..];
     for (number, tree) in out.iter_mut().zip(model.trees()) {
         *number = leaf(model, tree, features) - tree.first_leaf();
     }

@@ -180,6 +180,10 @@ impl<B: StableBytes> CompiledModel<B> {
     }
 
     fn can_be_explained(&self) -> Result<()> {
+        if self.has_ctrs() {
+            let message = "a model with target statistics (CTR) cannot be explained";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         if !self.has_covers() {
             let message = "the model file does not say how many rows reached each node";
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));

@@ -54,24 +54,34 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
     }
 }
 
-/// The importance of each feature; zeros where [`has_importance`] says that there is none.
+/// The importance of each feature; a split on a target statistic is one on each feature that this combines.
+/// Zeros where [`has_importance`] says that there is none.
 pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
-    let mut sums = vec![(0.0f32, 0usize); model.num_features()];
+    let mut sums = vec![(0.0f32, 0usize); model.num_split_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {
             let (sum, count) = &mut sums[feature as usize];
             *count += 1;
             match kind {
-                ImportanceKind::Weight => *sum = *count as f32,
+                ImportanceKind::Weight => {}
                 ImportanceKind::Gain | ImportanceKind::TotalGain => *sum += gain,
                 ImportanceKind::Cover | ImportanceKind::TotalCover => *sum += cover,
             }
         });
     }
-    let mean = matches!(kind, ImportanceKind::Gain | ImportanceKind::Cover);
-    sums.into_iter()
-        .map(|(sum, count)| if mean { sum / f32::max(1.0, count as f32) } else { sum })
-        .collect()
+    let statistics = sums.split_off(model.num_features());
+    for ((sum, count), features) in statistics.into_iter().zip(model.ctrs.features()) {
+        for feature in features {
+            sums[feature].0 += sum;
+            sums[feature].1 += count;
+        }
+    }
+    let measured = |(sum, count): (f32, usize)| match kind {
+        ImportanceKind::Weight => count as f32,
+        ImportanceKind::Gain | ImportanceKind::Cover => sum / f32::max(1.0, count as f32),
+        ImportanceKind::TotalGain | ImportanceKind::TotalCover => sum,
+    };
+    sums.into_iter().map(measured).collect()
 }
 
 /// Calls `visit` with feature, gain and cover of every split that the root leads to, a split's

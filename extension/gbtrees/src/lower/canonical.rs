@@ -99,11 +99,11 @@ impl<'m> Forest<'m> {
             };
             for output in outputs {
                 trees.push(Tree::of(model, cuts, tree, output, source, cancel)?);
-                mark_zero_missing(tree, cuts, model.num_features(), &mut zero_missing);
+                mark_zero_missing(tree, cuts, model.num_split_features(), &mut zero_missing);
                 cancel.check()?;
             }
         }
-        let (num_features, sum_precision) = (model.num_features(), model.sum_precision());
+        let (num_features, sum_precision) = (model.num_split_features(), model.sum_precision());
         Ok(Forest { num_features, sum_precision, zero_missing, trees })
     }
 

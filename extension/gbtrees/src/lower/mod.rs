@@ -8,6 +8,7 @@
 //! order.
 
 pub(crate) mod canonical;
+mod ctr;
 pub(crate) mod cuts;
 pub(crate) mod order;
 pub(crate) mod outcomes;
@@ -19,7 +20,7 @@ pub(crate) mod trees;
 use std::cmp::Ordering;
 
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::categories::{CategoryKind, UNKNOWN_CODE, text_section};
+use crate::compiled::categories::{CategoryKind, TAKES_HASH, UNKNOWN_CODE, text_section};
 use crate::compiled::records::Dictionary;
 use crate::compiled::sections::*;
 use crate::compiled::writer::Writer;
@@ -27,6 +28,7 @@ use crate::compiled::{COMPILED_MODEL_VERSION, ScalingAt};
 use crate::ensemble::{Categories, Ensemble, FeatureType, check_class_labels};
 use crate::limits::to_u32;
 use crate::lower::canonical::Forest;
+use crate::lower::ctr::CtrSections;
 use crate::lower::cuts::Cuts;
 use crate::lower::outcomes::Outcomes;
 use crate::lower::splits::Splits;
@@ -48,8 +50,18 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     let forest = Forest::of(model, &cuts, cancel)?;
     let trees = Trees::collect(&forest, cancel)?;
     let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
-    let outcomes = Outcomes::of(&trees, model.num_features(), total_depth, cancel)?;
-    let splits = Splits::collect(&forest, &trees, &outcomes, cancel)?;
+    let outcomes = Outcomes::of(&trees, model.num_split_features(), total_depth, cancel)?;
+    // Models with target statistics are not explained.
+    let splits = match model.has_ctrs() {
+        true => Splits::default(),
+        false => Splits::collect(&forest, &trees, &outcomes, cancel)?,
+    };
+    let ctrs = CtrSections::of(&model.ctrs, cancel)?;
+    let coded: Vec<u32> = (0..model.num_features())
+        .filter(|feature| model.ctrs.takes_hash(*feature))
+        .filter(|feature| model.categories()[*feature].as_ref().is_some_and(|all| !all.is_empty()))
+        .map(|feature| feature as u32)
+        .collect();
     let tiles = Tiles::collect(&forest, &trees, cancel)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
@@ -109,6 +121,10 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
+    writer.put(CTR_PROJECTIONS, &ctrs.projections);
+    writer.put(CTR_PARTS, &ctrs.parts);
+    writer.put(CTR_TABLES, &ctrs.tables);
+    writer.put(CTR_CODES, &coded);
     writer.put(TREE_SUMMARIES, &splits.summaries);
     writer.put(SPLIT_FEATURES, &splits.features);
     writer.put(SPLITS, &splits.splits);
@@ -170,13 +186,15 @@ impl<'a> Dictionaries<'a> {
         let mut all = Dictionaries::default();
         if model.categories().iter().any(Option::is_some) {
             for (feature, categories) in model.categories().iter().enumerate() {
-                all.add(categories.as_ref(), model.has_unknown_code(feature))?;
+                let unknown = if model.has_unknown_code(feature) { UNKNOWN_CODE } else { 0 };
+                let hash = if model.ctrs.takes_hash(feature) { TAKES_HASH } else { 0 };
+                all.add(categories.as_ref(), unknown | hash)?;
             }
         }
         Ok(all)
     }
 
-    fn add(&mut self, categories: Option<&'a Categories>, has_unknown_code: bool) -> Result<()> {
+    fn add(&mut self, categories: Option<&'a Categories>, flags: u32) -> Result<()> {
         let sorted = to_u32(self.sorted.len())?;
         let Some(categories) = categories else {
             self.records.push(Dictionary { kind: 0, count: 0, start: 0, sorted });
@@ -205,7 +223,7 @@ impl<'a> Dictionaries<'a> {
                 (CategoryKind::Hashed, self.push(hashes.iter().map(|hash| (*hash).into())))
             }
         };
-        let kind = kind as u32 | if has_unknown_code { UNKNOWN_CODE } else { 0 };
+        let kind = kind as u32 | flags;
         self.records.push(Dictionary { kind, count, start: to_u32(start)?, sorted });
         Ok(())
     }

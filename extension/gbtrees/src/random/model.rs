@@ -80,6 +80,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
         unknown_codes: Vec::new(),
+        ctrs: Default::default(),
         ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: Vec::new(),

@@ -4,17 +4,18 @@
 //! small enough to read here.
 
 use gbtrees::internals::CompiledModel;
-use gbtrees::internals::Ensemble;
+use gbtrees::internals::{Ensemble, ImportanceKind, importance};
 use gbtrees::{Cancel, ErrorKind};
 use serde_json::json;
 
 use crate::damage::{Random, change_every_byte, survives};
 use crate::value::Document;
-use crate::{JSON, parse, run_as};
+use crate::{JSON, edit, parse, run_as};
 
 const SYMMETRIC: &[u8] = include_bytes!("../golden/catboost/1.2.10/one_hot.cbm");
 const OTHER: &[u8] = include_bytes!("../golden/catboost/1.2.10/lossguide_multiclass.cbm");
 const OLD: &[u8] = include_bytes!("../golden/catboost/0.26.1/nan_max.cbm");
+const STATISTICS: &[u8] = include_bytes!("../golden/catboost/1.2.10/ctr_simple.cbm");
 
 /// A symmetric tree of a border and a category, and one of a leaf.
 fn symmetric() -> Document {
@@ -60,6 +61,43 @@ fn other() -> Document {
     Document(model)
 }
 
+/// The path of the table of [`statistics`].
+pub(crate) const TABLE: &str = concat!(
+    "ctr_data.{\"identifier\":[{\"cat_feature_index\":0,\"combination_element\":\"cat_feature_value\"},",
+    "{\"border\":1,\"combination_element\":\"float_feature\",\"float_feature_index\":0}],",
+    "\"type\":\"Borders\"}."
+);
+
+/// A stump on a statistic of a category and a condition. Of the category 7 training had no row above the
+/// border, and three others of the second class among four.
+fn statistics() -> Document {
+    let Document(mut model) = symmetric();
+    let elements = json!([
+        {"combination_element": "cat_feature_value", "cat_feature_index": 0},
+        {"combination_element": "float_feature", "float_feature_index": 0, "border": 1}
+    ]);
+    model["features_info"]["ctrs"] = json!([{
+        "borders": [2.5, 7], "ctr_type": "Borders", "elements": elements, "prior_denomerator": 1,
+        "prior_numerator": 0.5, "scale": 10, "shift": 0, "target_border_idx": 0
+    }]);
+    model["oblivious_trees"] = json!([{
+        "leaf_values": [1, 2],
+        "splits": [{"split_type": "OnlineCtr", "border": 2.5, "ctr_target_border_idx": 0, "split_index": 4}]
+    }]);
+    model["scale_and_bias"] = json!([1, [0]]);
+    let factor = 0x4906_ba49_4954_cb65_u64;
+    let combined =
+        |key: u64, part: u64| factor.wrapping_mul(key.wrapping_add(factor.wrapping_mul(part)));
+    let key = combined(combined(0, 7), 0);
+    let table = json!({
+        "counter_denominator": 0, "hash_stride": 3,
+        "hash_map": [u64::MAX.to_string(), 9, 9, key.to_string(), 1, 3]
+    });
+    let name = TABLE.strip_prefix("ctr_data.").and_then(|path| path.strip_suffix('.')).unwrap();
+    model["ctr_data"] = json!({ name: table });
+    Document(model)
+}
+
 fn margins(model: &Ensemble, rows: &[[f32; 3]]) -> Vec<f64> {
     let compiled =
         CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap())
@@ -81,6 +119,17 @@ fn the_models_to_damage_are_valid() {
     let rows = [[1.5, 1.0, 0.0], [1.6, 1.0, 0.0], [f32::NAN, 0.0, 0.0], [1.0, 0.0, 0.0]];
     let expected = [0.75, 1.25, 2.25, 1.75];
     assert_eq!(margins(&model, &rows), expected);
+    // 10 (3 + 0.5) / (4 + 1) is 7; of others nothing is known: 10 (0 + 0.5) / 1 is 5. Rows have hashes.
+    let model = parse(&statistics().to_json()).unwrap();
+    let hash = f32::from_bits;
+    let mut highest = statistics();
+    edit(&mut highest, "S.border = 7; S.split_index = 5");
+    let highest = parse(&highest.to_json()).unwrap();
+    let rows = [[1.0, hash(7), 0.0], [f32::NAN, hash(7), 0.0], [0.0, hash(8), 0.0]];
+    assert_eq!(margins(&model, &rows), [2.0, 2.0, 2.0]);
+    assert_eq!(margins(&highest, &rows), [1.0, 1.0, 1.0]);
+    // A split on a statistic is one on each feature that it combines.
+    assert_eq!(importance(&model, ImportanceKind::Weight), [1.0, 1.0, 0.0]);
     let model = parse(&other().to_json()).unwrap();
     assert_eq!(margins(&model, &[[0.5, 0.0, 0.0], [2.0, 0.0, 0.0]]), [1.0, -1.0, 3.0, -3.0]);
 }
@@ -103,7 +152,8 @@ fn what_is_wrong_with_symmetric_trees_is_refused_for_its_reason() {
         no leaf values | T.leaf_values - | MissingKey | tree 0
         a leaf that is text | T.leaf_values.0 = "1" | WrongType | byte
         a split of a type to come | S.split_type = "Hyperplane" | Unsupported | tree 0
-        a split of statistics | S.split_type = "OnlineCtr" | Unsupported | tree 0
+        a split of statistics | S.split_type = "OnlineCtr" | Parameter | tree 0
+        a split of text | S.split_type = "EstimatedFeature" | Unsupported | tree 0
         a split without a type | S.split_type - | MissingKey | tree 0
         a split without a border | S.border - | MissingKey | tree 0
         another border than the bin's | S.border = 1.25 | Parameter | tree 0
@@ -117,12 +167,50 @@ fn what_is_wrong_with_symmetric_trees_is_refused_for_its_reason() {
         a feature without a column | F.flat_feature_index - | FeatureRange | model
         a column beyond the limit | F.flat_feature_index = 65536 | Limit | model
         an unknown treatment of NaN | F.nan_value_treatment = "Drop" | Parameter | byte
-        statistics | features_info.ctrs + [{"elements": [{"cat_feature_index": 0}]}] | Unsupported | model
         text | features_info.text_features + [{"feature_index": 0, "flat_feature_index": 3}]
             | Unsupported | model
         three parts of scale and bias | scale_and_bias = [1, [0], 2] | Limit | byte
         no bias | scale_and_bias = [1] | Length | byte
         a threshold that is none | model_info.binclass_probability_threshold + "1.5" | Parameter | model
+    "#,
+    );
+}
+
+#[test]
+fn what_is_wrong_with_statistics_is_refused_for_its_reason() {
+    run_as(
+        &[JSON],
+        statistics,
+        r#"
+        no tables | ctr_data - | MissingKey | model
+        tables that are null | ctr_data = null | MissingKey | model
+        a kind to come | K.ctr_type = "Median" | Unsupported | model
+        no kind | K.ctr_type - | MissingKey | model
+        another kind than the table's | K.ctr_type = "Counter" | MissingKey | model
+        no elements | K.elements - | MissingKey | model
+        an element of another kind | K.elements.0.combination_element = "text" | Unsupported | model
+        an element without a feature | K.elements.0.cat_feature_index - | MissingKey | model
+        an element without a border | K.elements.1.border - | MissingKey | model
+        a border that is another | K.elements.1.border = 2 | MissingKey | model
+        a border of the target that is not there | K.target_border_idx = 1 | Parameter | model
+        a negative border of the target | K.target_border_idx = -1 | Parameter | model
+        a border that a split does not name | K.borders = [3, 7] | Parameter | tree 0
+        a bin behind all | S.split_index = 6 | FeatureRange | tree 0
+        a bin of a number | S.split_index = 1 | Parameter | tree 0
+        no bin | S.split_index - | MissingKey | tree 0
+        no stride | D.hash_stride - | MissingKey | model
+        a stride of nothing | D.hash_stride = 1 | Length | byte
+        a stride that is too long | D.hash_stride = 4 | Length | byte
+        a stride that comes out even | D.hash_stride = 2 | Length | byte
+        a key without counts | D.hash_map = ["1"] | Length | byte
+        counts without a key | D.hash_map = [1, 2] | Length | byte
+        a key that is no number | D.hash_map = ["x", 1, 2] | Number | byte
+        a key that is too large | D.hash_map = ["18446744073709551616", 1, 2] | Number | byte
+        a key twice | D.hash_map = ["5", 1, 2, "5", 1, 2] | DuplicateKey | model
+        a count that is too large | D.hash_map = ["5", 1, 3000000000] | Number | byte
+        a count that is not whole | D.hash_map = ["5", 1, 2.5] | Length | byte
+        a denominator that is too large | D.counter_denominator = 3000000000 | Number | byte
+        tables twice | ctr_data + {"x": {"hash_stride": 2, "hash_map": []}} | DuplicateKey | byte
     "#,
     );
 }
@@ -147,7 +235,7 @@ fn what_is_wrong_with_other_trees_is_refused_for_its_reason() {
 
 #[test]
 fn every_truncation_is_refused() {
-    for bytes in [SYMMETRIC, OTHER, OLD] {
+    for bytes in [SYMMETRIC, OTHER, OLD, STATISTICS] {
         parse(bytes).unwrap();
         for length in 4..bytes.len() {
             let error = parse(&bytes[..length]).unwrap_err();
@@ -156,7 +244,7 @@ fn every_truncation_is_refused() {
         let longer = [bytes, b"x"].concat();
         assert_eq!(parse(&longer).unwrap_err().kind(), ErrorKind::Syntax);
     }
-    for model in [symmetric(), other()] {
+    for model in [symmetric(), other(), statistics()] {
         let bytes = model.to_json();
         for length in 0..bytes.len() {
             let error = parse(&bytes[..length]).unwrap_err();
@@ -178,8 +266,8 @@ fn a_flatbuffer_that_is_cut_is_refused() {
 }
 
 fn models() -> Vec<Vec<u8>> {
-    let json = [symmetric(), other()].map(|model| model.to_json());
-    [SYMMETRIC.to_vec(), OTHER.to_vec()].into_iter().chain(json).collect()
+    let json = [symmetric(), other(), statistics()].map(|model| model.to_json());
+    [SYMMETRIC.to_vec(), OTHER.to_vec(), STATISTICS.to_vec()].into_iter().chain(json).collect()
 }
 
 #[test]

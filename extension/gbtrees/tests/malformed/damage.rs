@@ -61,7 +61,7 @@ fn assert_invariants(model: &Ensemble) {
                     assert!((*vector as usize + 1) * outputs <= tree.leaf_vectors().len());
                 }
                 Node::Split(split) => {
-                    assert!((split.feature as usize) < model.num_features());
+                    assert!((split.feature as usize) < model.num_split_features());
                     match split.condition {
                         SplitCondition::Compare { threshold, .. } => assert!(!threshold.is_nan()),
                         SplitCondition::InSet { set, .. } => {

@@ -22,8 +22,8 @@ use value::{Document, value};
 
 /// Where edits lead. In XGBoost's files: the model of the booster, the learner's parameters, the booster
 /// itself, and the first tree. In CatBoost's: the first symmetric tree and its two splits, the root of
-/// the first other tree, and the first numeric feature.
-const PREFIXES: [(&str, &str); 9] = [
+/// the first other tree, the first numeric feature, and the first target statistic with its table.
+const PREFIXES: [(&str, &str); 11] = [
     ("M.", "learner.gradient_booster.model."),
     ("P.", "learner.learner_model_param."),
     ("B.", "learner.gradient_booster."),
@@ -33,6 +33,8 @@ const PREFIXES: [(&str, &str); 9] = [
     ("C.", "oblivious_trees.0.splits.1."),
     ("R.", "trees.0."),
     ("F.", "features_info.float_features.0."),
+    ("K.", "features_info.ctrs.0."),
+    ("D.", catboost::TABLE),
 ];
 
 /// What a case does to a model in one encoding.

@@ -119,6 +119,7 @@ fn samples() -> Vec<Error> {
         Error::ArrayLength { column: text("x"), expected: 1, given: 2 },
         Error::ArrayType { type_name: text("text[]") },
         Error::AmbiguousColumn { column: text("x") },
+        Error::NullCategory { feature: feature.clone() },
         Error::UnknownCategory { feature, value: text("XX") },
         Error::ImportanceKind { kind: text("shap") },
         Error::Source { error: SourceError::AmbiguousColumn { column: text("x") } },

@@ -189,7 +189,7 @@ impl MatchedColumns {
         {
             *feature = match values.value(*position) {
                 Some(value) => reader.read(context, index, value)?,
-                None => f32::NAN,
+                None => context.missing(index)?,
             };
         }
         for (position, array) in &self.arrays {
@@ -412,7 +412,7 @@ fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Res
         })
     };
     let is_text = match value {
-        Item::Null => return Ok(f32::NAN),
+        Item::Null => return context.missing(index),
         Item::Container => return fail(TypeReason::Unusable),
         Item::Text(_) => true,
         Item::Number(_) | Item::Boolean(_) => false,

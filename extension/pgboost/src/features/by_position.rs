@@ -73,7 +73,7 @@ impl Columns {
         }
         for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
             *feature = match (arguments.scalar(index), reader) {
-                (None, _) => f32::NAN,
+                (None, _) => context.missing(index)?,
                 (Some(value), reader) => reader.read(context, index, value)?,
             };
         }
@@ -155,7 +155,7 @@ impl ArrayForm {
                     number_code(context, index, number)?
                 }
                 Some(Value::Number(number)) => narrowed(context, index, number),
-                _ => f32::NAN,
+                _ => context.missing(index)?,
             };
         }
         Ok(())

@@ -3,9 +3,10 @@
 //! Text and enums are categories, and become the code that the model file gives them. Numbers are
 //! codes already where the file carries no values for them, or where features come as an array,
 //! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
-//! numbers in every form, and a value that the model does not know is no error.
+//! numbers in every form, and a value that the model does not know is no error. Where it takes
+//! statistics of them, a row has their hashes, and NULL is an error, as it is to CatBoost.
 
-use gbtrees::internals::{CategoryKind, Narrowing};
+use gbtrees::internals::{CategoryKind, CategoryView, Narrowing};
 use pg_interface::array::ElementType;
 use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
 use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
@@ -120,7 +121,7 @@ fn code(context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f
 }
 
 pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
-    let code = context.image.categories(index).and_then(|all| all.code_of_text(value));
+    let code = row_value(context, index, |all| all.code_of_text(value));
     code_or_unknown(context, index, code, || value.to_owned())
 }
 
@@ -137,31 +138,41 @@ pub(crate) fn number_code(
 }
 
 pub(crate) fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
-    let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
+    let code = row_value(context, index, |all| all.code_of_integer(value));
     code_or_unknown(context, index, code, || value.to_string())
 }
 
 /// The code of a category given as a floating-point number; a NaN is a missing value.
 pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
-        return Ok(f32::NAN);
+        return context.missing(index);
     }
-    let code = context.image.categories(index).and_then(|all| all.code_of_float(value));
+    let code = row_value(context, index, |all| all.code_of_float(value));
     code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
+}
+
+/// What a row has for a code of a feature's categories.
+fn row_value(
+    context: FeatureContext<'_>,
+    index: usize,
+    code: impl Fn(CategoryView<'_>) -> Option<u32>,
+) -> Option<f32> {
+    let categories = context.image.categories(index)?;
+    code(categories).map(|code| categories.row_value(code))
 }
 
 fn code_or_unknown(
     context: FeatureContext<'_>,
     index: usize,
-    code: Option<u32>,
+    code: Option<f32>,
     value: impl Fn() -> String,
 ) -> Result<f32> {
     match code {
-        Some(code) => Ok(code as f32),
+        Some(code) => Ok(code),
         None => {
             let means = context.unknown_category.unwrap_or_else(guc::unknown_category);
             if means == UnknownCategory::Missing {
-                return Ok(f32::NAN);
+                return context.missing(index);
             }
             let value = varlena::require_representable(value(), "category")?;
             Err(Error::UnknownCategory { feature: context.feature(index), value })

@@ -32,6 +32,20 @@ impl FeatureContext<'_> {
             .map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\""))
     }
 
+    /// What stands for NULL in a row.
+    ///
+    /// # Errors
+    /// If the feature is a category that the model takes statistics of.
+    #[inline]
+    pub(crate) fn missing(&self, index: usize) -> Result<f32> {
+        if self.image.takes_hash(index) { Err(self.null_category(index)) } else { Ok(f32::NAN) }
+    }
+
+    #[cold]
+    fn null_category(&self, index: usize) -> Error {
+        Error::NullCategory { feature: self.feature(index) }
+    }
+
     #[cold]
     pub(crate) fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
         let type_name = catalog::type_name(type_oid);
@@ -145,7 +159,9 @@ impl FeatureBinding {
             }
             // In an array, a row or an object that is NULL as a whole, everything is missing.
             _ => {
-                features.fill(f32::NAN);
+                for (index, feature) in features.iter_mut().enumerate() {
+                    *feature = context.missing(index)?;
+                }
                 Ok(())
             }
         }

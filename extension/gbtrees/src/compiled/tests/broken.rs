@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
+use crate::compiled::ctr::CtrProjection;
 use crate::compiled::records::{Leaves, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
@@ -167,4 +168,26 @@ fn tiles_that_are_not_there_stop_evaluation() {
     stops("operands", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
     let segment = |segments: &mut [crate::compiled::tiles::Segment]| segments[0].groups = 1;
     assert!(refused(&tampered(numerical(), SEGMENTS, segment)), "groups in no segment");
+}
+
+#[test]
+fn statistics_that_are_not_there_are_refused() {
+    let bytes = include_bytes!("../../../tests/golden/catboost/1.2.10/ctr_simple.cbm");
+    let model = crate::format::parse(bytes, &crate::Limits::default(), Cancel::never()).unwrap();
+    let compiled = || compile(&model, &[], Cancel::never()).unwrap();
+    assert!(!refused(&compiled()));
+    let projection = |change: fn(&mut CtrProjection)| {
+        refused(&tampered(compiled(), CTR_PROJECTIONS, |all| change(&mut all[0])))
+    };
+    assert!(projection(|projection| projection.width += 1), "width");
+    assert!(projection(|projection| projection.bits += 1), "bits");
+    assert!(projection(|projection| projection.bits = 64), "all bits");
+    assert!(projection(|projection| projection.parts += 1), "parts");
+    assert!(projection(|projection| projection.first_word += 1), "table");
+    let full = |words: &mut [u32]| words.iter_mut().for_each(|word| *word = 0);
+    assert!(refused(&tampered(compiled(), CTR_TABLES, full)), "no empty slot");
+    let part = |parts: &mut [u32]| parts[1] = 1 << 20;
+    assert!(refused(&tampered_at(compiled(), CTR_PARTS.index, part)), "feature");
+    let part = |parts: &mut [u32]| parts[0] = 9;
+    assert!(refused(&tampered_at(compiled(), CTR_PARTS.index, part)), "kind");
 }

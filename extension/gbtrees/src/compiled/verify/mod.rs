@@ -5,6 +5,7 @@
 //! indexes without checks. A wrong compiled model can produce wrong values, never a read out of bounds, and a
 //! traversal of a given number of steps always ends at a leaf.
 
+mod ctr;
 mod tiles;
 mod trees;
 
@@ -42,10 +43,13 @@ pub(crate) fn matches_checksum(header: &Header, bytes: &[u8], cancel: Cancel<'_>
 
 pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<'_>) -> Result<()> {
     let num_features = header.num_features as usize;
+    ctr::verify(compiled, num_features, cancel)?;
+    // What follows is about what splits test.
+    let (row_features, num_features) = (num_features, num_features + compiled.num_ctrs());
     let num_outputs = header.num_outputs as usize;
     let num_trees = header.num_trees as usize;
     let outputs = compiled.get(OUTPUTS);
-    ensure(num_features > 0 && num_outputs > 0, "has no features or no outputs")?;
+    ensure(row_features > 0 && num_outputs > 0, "has no features or no outputs")?;
     let per_tree = compiled.get(ROOTS).len() == num_trees && outputs.len() == num_trees;
     ensure(per_tree, "does not have one root and one output per tree")?;
     let in_range = outputs.iter().all(|output| *output < header.num_outputs);
@@ -74,16 +78,16 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let biases = compiled.get(BIASES).len();
     ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
     let cuts = compiled.get(CUT_SPANS).len();
-    ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
+    ensure([0, row_features].contains(&cuts), "does not have the cuts of every feature")?;
     let numbers = compiled.get(CUTS).len();
     let within = compiled.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
     ensure(within, "has a feature with cuts out of range")?;
     let types = compiled.get(CATEGORICAL).len();
-    ensure(types == num_features, "does not have one type per feature")?;
+    ensure(types == row_features, "does not have one type per feature")?;
     let rules = compiled.get(ZERO_MISSING).len();
     ensure([0, num_features].contains(&rules), "does not have one rule per feature")?;
     text(compiled, header)?;
-    dictionaries(compiled, num_features)
+    dictionaries(compiled, row_features)
 }
 
 fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {

@@ -7,6 +7,8 @@
 
 use crate::ensemble::{check_limit, in_tree, node_of};
 use crate::format::catboost::File;
+use crate::format::catboost::cbm_ctr::{read_ctrs, read_tables};
+use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
 };
@@ -45,10 +47,16 @@ pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>)
     let table = root.table(1)?.ok_or_else(|| missing("ModelTrees"))?;
     let features = read_features(&table, limits)?;
     features.check_scored()?;
-    if root.tables(3)?.len() == 0 && !rest.is_empty() {
-        let place = Place::Byte(bytes.len() - rest.len());
+    let mut ctrs = RawCtrs { ctrs: read_ctrs(&table, limits, cancel)?, tables: Vec::new() };
+    check_limit(ctrs.count_borders(), limits.nodes, "borders")?;
+    let parts = root.texts(3)?;
+    let rest_start = bytes.len() - rest.len();
+    if parts.len() == 0 && !rest.is_empty() {
         let message = "the model is followed by further bytes";
-        return Err(Error::new(ErrorKind::Syntax, message).at(place));
+        return Err(Error::new(ErrorKind::Syntax, message).at(Place::Byte(rest_start)));
+    }
+    if parts.len() > 0 && !ctrs.ctrs.is_empty() {
+        ctrs.tables = read_tables(parts, rest, rest_start, cancel)?;
     }
     cancel.check()?;
     let trees = read_trees(&table, limits, cancel)?;
@@ -58,7 +66,7 @@ pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>)
         [] => vec![table.double(15, 0.0)?],
         several => several.iter().map(|bias| f64::from_le_bytes(*bias)).collect(),
     };
-    Ok(File { info, features, trees, scale: table.double(14, 1.0)?, bias })
+    Ok(File { info, features, ctrs, trees, scale: table.double(14, 1.0)?, bias })
 }
 
 /// The FlatBuffer, and what follows it.
@@ -109,9 +117,6 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
     let count = |column: &FloatFeature| column.borders.len();
     check_limit(features.floats.iter().map(count).sum(), limits.nodes, "borders")?;
     // The first of what is not scored is named, and no more are needed.
-    for feature in trees.tables(7)?.take(1) {
-        features.unscored.push(Unscored::Statistics(statistics(&feature?)?));
-    }
     for feature in trees.tables(12)?.take(1) {
         features.unscored.push(Unscored::Text(column(&feature?, [0, 1, 2])?));
     }
@@ -131,15 +136,6 @@ fn column(feature: &Table<'_, '_>, [index, flat_index, name]: [usize; 3]) -> Res
         flat_index: feature.integer(flat_index, -1)?,
         name: feature.text(name)?.unwrap_or_default().to_owned(),
     })
-}
-
-/// The indices of the categorical features that statistics are taken of.
-fn statistics(feature: &Table<'_, '_>) -> Result<Vec<i64>> {
-    let base = feature.table(0)?.map(|statistics| statistics.table(0)).transpose()?.flatten();
-    let combination = base.map(|base| base.table(0)).transpose()?.flatten();
-    let indices = combination.map(|combination| combination.vector(0)).transpose()?;
-    let indices = indices.unwrap_or_default().iter();
-    Ok(indices.map(|index| i64::from(i32::from_le_bytes(*index))).collect())
 }
 
 /// The vectors that all trees share, of which each has the next part.

@@ -2,7 +2,8 @@
 //!
 //! A row's columns are numbered through all kinds of features (CatBoost: the flat index); each kind has
 //! numbers of its own besides (the index), which splits use. A split is a *bin*: all borders of all
-//! numeric features, then all categories of all one-hot features, are numbered in one sequence
+//! numeric features, all categories of all one-hot features, then all borders of all target statistics,
+//! are numbered in one sequence
 //! (`CalcBinFeatures` in catboost/libs/model/model.cpp).
 
 use crate::ensemble::{Categories, FeatureType, check_limit};
@@ -61,16 +62,12 @@ pub(super) struct OneHot {
 
 /// What a model has that is refused by its name.
 pub(super) enum Unscored {
-    /// Statistics of these categorical features, by their indices.
-    Statistics(Vec<i64>),
     Text(Column),
     Embedding(Column),
     /// Values computed from text or embeddings.
     Estimated,
 }
 
-const ONE_HOT: &str = "Train the model with one_hot_max_size at least as large as the number of \
-                       categories, or with categories encoded as numbers.";
 const NUMBERS: &str =
     "Train the model without this feature, or with numbers computed from it beforehand.";
 
@@ -78,27 +75,16 @@ impl Features {
     /// Refuses what is not scored; the names are known only once all features have been read.
     pub(super) fn check_scored(&self) -> Result<()> {
         let Some(first) = self.unscored.first() else { return Ok(()) };
-        let named = |column: Option<&Column>| match column {
-            Some(column) if !column.name.is_empty() => format!("\"{}\"", shown(&column.name)),
-            Some(column) => column.flat_index.to_string(),
-            None => "(unknown)".to_owned(),
+        let named = |column: &Column| match column.name.as_str() {
+            "" => column.flat_index.to_string(),
+            name => format!("\"{}\"", shown(name)),
         };
         Err(match first {
-            Unscored::Statistics(indices) => {
-                let of = |index: &i64| self.categorical.iter().find(|all| all.index == *index);
-                let names: Vec<String> =
-                    indices.iter().take(4).map(|index| named(of(index))).collect();
-                let names = names.join(", ");
-                unsupported(
-                    &format!("a split on target statistics (CTR) of feature {names}"),
-                    ONE_HOT,
-                )
-            }
             Unscored::Text(column) => {
-                unsupported(&format!("text feature {}", named(Some(column))), NUMBERS)
+                unsupported(&format!("text feature {}", named(column)), NUMBERS)
             }
             Unscored::Embedding(column) => {
-                unsupported(&format!("embedding feature {}", named(Some(column))), NUMBERS)
+                unsupported(&format!("embedding feature {}", named(column)), NUMBERS)
             }
             Unscored::Estimated => unsupported("a feature computed from text", NUMBERS),
         })

@@ -115,6 +115,10 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(self.scalar(number)?.map_or(default, i32::from_le_bytes).into())
     }
 
+    pub(super) fn float(&self, number: usize, default: f32) -> Result<f32> {
+        Ok(self.scalar(number)?.map_or(default, f32::from_le_bytes))
+    }
+
     pub(super) fn double(&self, number: usize, default: f64) -> Result<f64> {
         Ok(self.scalar(number)?.map_or(default, f64::from_le_bytes))
     }
@@ -136,11 +140,35 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(bytes.as_chunks().0)
     }
 
+    /// The bytes of a vector; none if it is absent.
+    pub(super) fn bytes(&self, number: usize) -> Result<&'a [u8]> {
+        let Some(at) = self.field(number) else { return Ok(&[]) };
+        self.buffer.vector(self.buffer.target(at)?, 1)
+    }
+
     /// The tables of a vector; none if it is absent.
     pub(super) fn tables(
         &self,
         number: usize,
     ) -> Result<impl ExactSizeIterator<Item = Result<Table<'b, 'a>>> + use<'b, 'a>> {
+        let buffer = self.buffer;
+        Ok(self.links(number)?.map(move |target| buffer.table(target?)))
+    }
+
+    /// The texts of a vector; none if it is absent.
+    pub(super) fn texts(
+        &self,
+        number: usize,
+    ) -> Result<impl ExactSizeIterator<Item = Result<&'a str>> + use<'b, 'a>> {
+        let buffer = self.buffer;
+        Ok(self.links(number)?.map(move |target| buffer.text(target?)))
+    }
+
+    /// Where the elements of a vector of tables or texts lie.
+    fn links(
+        &self,
+        number: usize,
+    ) -> Result<impl ExactSizeIterator<Item = Result<usize>> + use<'b, 'a>> {
         let buffer = self.buffer;
         let (first, links) = match self.field(number) {
             Some(at) => {
@@ -149,9 +177,6 @@ impl<'b, 'a> Table<'b, 'a> {
             }
             None => (0, &[][..]),
         };
-        Ok((0..links.len()).map(move |index| {
-            let target = buffer.target(first + 4 * index)?;
-            buffer.table(target)
-        }))
+        Ok((0..links.len()).map(move |index| buffer.target(first + 4 * index)))
     }
 }

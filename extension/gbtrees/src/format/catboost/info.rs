@@ -4,6 +4,7 @@
 //! of these texts unpacked.
 
 use crate::ensemble::Task;
+use crate::format::catboost::json_ctr::read_targets;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, double, object};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
@@ -15,6 +16,8 @@ pub(super) struct Info {
     pub(super) classes: Classes,
     /// The margin above which a row is of class 1, where the model has a threshold of its own.
     pub(super) class_threshold: Option<f64>,
+    /// By option of the training: kinds of target statistics, with the number of the target's borders.
+    pub(super) ctr_targets: Vec<Vec<(String, i64)>>,
     /// Short texts: when the model was trained, its identifier, what the user stored.
     pub(super) attributes: Vec<(String, String)>,
 }
@@ -98,6 +101,9 @@ impl Info {
         match key {
             "params" => object(reader, |reader, key| match key {
                 "loss_function" => self.add_json(reader, key, limits),
+                "cat_feature_params" if reader.kind()? == ValueKind::Object => {
+                    self.add_ctr_targets(reader, limits)
+                }
                 _ => reader.skip(),
             }),
             "loss_function" => object(reader, |reader, key| match key {
@@ -113,6 +119,24 @@ impl Info {
             }
             _ => reader.skip(),
         }
+    }
+
+    fn add_ctr_targets<'a, R: Reader<'a>>(
+        &mut self,
+        reader: &mut R,
+        limits: &Limits,
+    ) -> Result<()> {
+        object(reader, |reader, key| match (key, reader.kind()?) {
+            ("simple_ctrs" | "combinations_ctrs", _) => {
+                self.ctr_targets.push(read_targets(reader, limits)?);
+                Ok(())
+            }
+            ("per_feature_ctrs", ValueKind::Object) => object(reader, |reader, _| {
+                self.ctr_targets.push(read_targets(reader, limits)?);
+                Ok(())
+            }),
+            _ => reader.skip(),
+        })
     }
 }
 

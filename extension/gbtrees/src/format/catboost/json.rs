@@ -6,10 +6,12 @@
 
 use crate::ensemble::in_tree;
 use crate::format::catboost::File;
+use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
 };
 use crate::format::catboost::info::Info;
+use crate::format::catboost::json_ctr;
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::reader::{Reader, ValueKind, array, double, object};
@@ -19,6 +21,7 @@ use crate::{Error, ErrorKind, Limits, Place, Result};
 pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
     let mut info = None;
     let mut features = None;
+    let mut ctrs = RawCtrs::default();
     let mut symmetric = None;
     let mut other = None;
     let mut scale_and_bias = None;
@@ -26,7 +29,10 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
     object(reader, |reader, key| {
         match key {
             "model_info" => info = Some(Info::read(reader, limits)?),
-            "features_info" => features = Some(read_features(reader, limits)?),
+            "features_info" => {
+                features = Some(read_features(reader, &mut ctrs, limits)?);
+            }
+            "ctr_data" => ctrs.tables = json_ctr::read_tables(reader, limits)?,
             "oblivious_trees" => {
                 symmetric = Some(trees(reader, limits, &mut left, read_symmetric)?)
             }
@@ -47,18 +53,21 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
         (symmetric, other) => required(symmetric.or(other), "oblivious_trees")?,
     };
     let info = required(info, "model_info")?;
+    if !ctrs.ctrs.is_empty() {
+        info.ctr_targets.iter().try_for_each(|targets| json_ctr::check_targets(targets))?;
+    }
     // Releases before 0.22 have none.
     let (scale, bias) = scale_and_bias.unwrap_or((1.0, Vec::new()));
-    Ok(File { info, features, trees, scale, bias })
+    Ok(File { info, features, ctrs, trees, scale, bias })
 }
 
 /// What stands at a key that every model has.
-fn required<T>(value: Option<T>, key: &str) -> Result<T> {
+pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
     value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
 /// An array, or null where it is empty.
-fn list<'a, R: Reader<'a>, T>(
+pub(super) fn list<'a, R: Reader<'a>, T>(
     reader: &mut R,
     max: usize,
     what: &str,
@@ -70,7 +79,11 @@ fn list<'a, R: Reader<'a>, T>(
     array(reader, max, what, element)
 }
 
-fn read_features<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Features> {
+fn read_features<'a, R: Reader<'a>>(
+    reader: &mut R,
+    ctrs: &mut RawCtrs,
+    limits: &Limits,
+) -> Result<Features> {
     let mut features = Features::default();
     let max = limits.features;
     object(reader, |reader, key| {
@@ -89,10 +102,7 @@ fn read_features<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<F
                     features.one_hots.extend(values.map(|values| OneHot { index, values }));
                 }
             }
-            "ctrs" => {
-                let all = list(reader, max, "features", |reader| read_statistics(reader, max))?;
-                features.unscored.extend(all.into_iter().map(Unscored::Statistics));
-            }
+            "ctrs" => ctrs.ctrs = json_ctr::read_ctrs(reader, limits)?,
             "text_features" => {
                 let all = list(reader, max, "features", |reader| read_feature(reader, limits))?;
                 features.unscored.extend(all.into_iter().map(|all| Unscored::Text(all.0)));
@@ -151,31 +161,10 @@ fn nan_treatment<'a, R: Reader<'a>>(reader: &mut R) -> Result<NanTreatment> {
     }
 }
 
-fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
+pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
     let value = reader.integer()?;
     i32::try_from(value)
         .map_err(|_| reader.error(ErrorKind::Number, "the hash of a category is too large for i32"))
-}
-
-/// The indices of the categorical features that statistics are taken of.
-fn read_statistics<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i64>> {
-    let mut indices = Vec::new();
-    object(reader, |reader, key| match key {
-        "elements" => {
-            let all = list(reader, max, "elements", |reader| {
-                let mut index = None;
-                object(reader, |reader, key| match key {
-                    "cat_feature_index" => reader.integer().map(|found| index = Some(found)),
-                    _ => reader.skip(),
-                })?;
-                Ok(index)
-            })?;
-            indices.extend(all.into_iter().flatten());
-            Ok(())
-        }
-        _ => reader.skip(),
-    })?;
-    Ok(indices)
 }
 
 /// `[scale, bias]`, or since 0.25 `[scale, [bias, ...]]`.
@@ -264,8 +253,12 @@ fn read_split<'a, R: Reader<'a>>(reader: &mut R) -> Result<RawSplit> {
             value: required(value, "value")?,
             bin,
         }),
+        "OnlineCtr" => Ok(RawSplit::Statistic {
+            border: required(border, "border")?,
+            bin: required(bin, "split_index")?,
+        }),
         // Which feature it is of has been said before, or will be.
-        "OnlineCtr" | "EstimatedFeature" => Ok(RawSplit::Unscored),
+        "EstimatedFeature" => Ok(RawSplit::Unscored),
         other => {
             let hint = "Save the model with a release of CatBoost that this server knows.";
             Err(unsupported(&format!("a split of type \"{}\"", shown(other)), hint))

@@ -13,10 +13,13 @@
 //! evaluators add leaves in the same order.
 
 mod cbm;
+mod cbm_ctr;
+mod ctr;
 mod features;
 mod flatbuffer;
 mod info;
 mod json;
+mod json_ctr;
 mod objective;
 mod splits;
 mod tree;
@@ -25,6 +28,7 @@ pub(super) use crate::format::catboost::cbm::read as read_cbm;
 pub(super) use crate::format::catboost::json::read as read_json;
 
 use crate::ensemble::{Builder, Ensemble, EnsembleParts, Precision, Scaling, in_tree};
+use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::Features;
 use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::{Bins, Dictionaries, Split};
@@ -36,6 +40,7 @@ use crate::{Cancel, Error, ErrorKind, Limits, Result};
 pub(super) struct File {
     info: Info,
     features: Features,
+    ctrs: RawCtrs,
     trees: Vec<RawTree>,
     scale: f64,
     /// None, one for all, or one per dimension.
@@ -48,10 +53,10 @@ pub(in crate::format) fn build(
     limits: &Limits,
     cancel: Cancel<'_>,
 ) -> Result<Ensemble> {
-    let File { info, features, trees, scale, bias } = file;
+    let File { info, features, ctrs, trees, scale, bias } = file;
     let num_features = features.count(limits)?;
     let outputs = outputs(&trees, &bias)?;
-    let bins = Bins::of(&features);
+    let bins = Bins::of(&features, &ctrs, num_features);
     let mut checks = CancelChecks::new(cancel);
     let mut splits: Vec<Vec<Split>> = Vec::new();
     for (index, tree) in trees.iter().enumerate() {
@@ -62,8 +67,14 @@ pub(in crate::format) fn build(
         splits.push(of_tree.collect::<Result<_>>().map_err(|error| in_tree(error, index))?);
         checks.count()?;
     }
-    drop(bins);
-    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut checks);
+    let mut compared = Vec::new();
+    for (index, value) in ctrs.compared_hashes() {
+        compared.push(Split::Is { column: bins.category(index)?, hash: value.cast_unsigned() });
+    }
+    let tested = splits.iter().flatten().copied().chain(compared);
+    let dictionaries = Dictionaries::of(tested, num_features, &mut checks);
+    let hashed = hashed(&ctrs, &bins, num_features)?;
+    let ctrs = ctrs.build(&bins, &dictionaries, hashed, limits, &mut checks)?;
     let columns =
         features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;
@@ -89,6 +100,7 @@ pub(in crate::format) fn build(
         attributes: info.attributes,
     };
     let mut builder = Builder::new(parts, limits)?;
+    builder.set_ctrs(ctrs)?;
     let mut set_words = limits.set_words();
     let count = trees.len();
     for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {
@@ -99,6 +111,20 @@ pub(in crate::format) fn build(
     }
     // No more trees than the limit, which is below 2^32.
     builder.finish((0..=count as u32).collect())
+}
+
+/// Of which columns rows have hashes: those whose categories are combined. Nothing if there are none.
+fn hashed(ctrs: &RawCtrs, bins: &Bins<'_>, num_features: usize) -> Result<Vec<bool>> {
+    if ctrs.ctrs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut hashed = vec![false; num_features];
+    for index in ctrs.combined_categories() {
+        if let Some(place) = hashed.get_mut(bins.category(index)? as usize) {
+            *place = true;
+        }
+    }
+    Ok(hashed)
 }
 
 /// A bias may be one for all outputs, or absent.

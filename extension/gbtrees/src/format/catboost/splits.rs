@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
+use crate::ensemble::ctr::KeyPart;
 use crate::ensemble::{CategorySet, Comparison, MissingRule, Node, SplitCondition};
+use crate::format::catboost::ctr::{Combination, RawCtrs};
 use crate::format::catboost::features::{Features, NanTreatment};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
@@ -25,11 +27,16 @@ pub(super) enum RawSplit {
         value: i32,
         bin: Option<i64>,
     },
-    /// One that tests statistics, or a value computed from text.
+    /// Which statistic it tests is known by the bin alone.
+    Statistic {
+        border: f32,
+        bin: i64,
+    },
+    /// One that tests a value computed from text.
     Unscored,
 }
 
-/// What sends a row to bit 1; `column` is one of the model's features.
+/// What sends a row to bit 1; `column` is one of the model's features, or a statistic behind them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Split {
     Above { column: u32, border: f32, missing_too: bool },
@@ -39,7 +46,12 @@ pub(super) enum Split {
 /// The splits by their bins.
 pub(super) struct Bins<'a> {
     features: &'a Features,
-    /// The first bin of each numeric feature, then of each one-hot feature, then their number.
+    ctrs: &'a RawCtrs,
+    num_features: u32,
+    /// Of each statistic, the number under which splits test it.
+    ctr_columns: Vec<u32>,
+    /// The first bin of each numeric feature, of each one-hot feature and of each statistic, then their
+    /// number.
     starts: Vec<usize>,
     /// By index, the place of a numeric feature.
     floats: HashMap<i64, usize>,
@@ -49,9 +61,10 @@ pub(super) struct Bins<'a> {
 
 impl<'a> Bins<'a> {
     /// The bins of features whose columns have been counted.
-    pub(super) fn of(features: &'a Features) -> Self {
+    pub(super) fn of(features: &'a Features, ctrs: &'a RawCtrs, num_features: usize) -> Self {
         let floats = features.floats.iter().map(|feature| feature.borders.len());
-        let sizes = floats.chain(features.one_hots.iter().map(|feature| feature.values.len()));
+        let one_hots = features.one_hots.iter().map(|feature| feature.values.len());
+        let sizes = floats.chain(one_hots).chain(ctrs.ctrs.iter().map(|ctr| ctr.borders.len()));
         let mut starts = vec![0];
         let mut end = 0;
         starts.extend(sizes.map(|size| {
@@ -62,6 +75,9 @@ impl<'a> Bins<'a> {
         let categorical = features.categorical.iter();
         Bins {
             features,
+            ctrs,
+            num_features: num_features as u32,
+            ctr_columns: ctrs.split_features(num_features),
             starts,
             floats: floats.map(|(place, feature)| (feature.column.index, place)).collect(),
             categorical: categorical.map(|all| (all.index, all.flat_index as u32)).collect(),
@@ -77,19 +93,21 @@ impl<'a> Bins<'a> {
                 (self.features.above(place, border), bin)
             }
             RawSplit::Category { index, value, bin } => (self.is(index, value)?, bin),
+            RawSplit::Statistic { border, bin } => {
+                let split = self.at(bin)?;
+                let is_same = |column, other| column >= self.num_features && other == border;
+                return match split {
+                    Split::Above { column, border, .. } if is_same(column, border) => Ok(split),
+                    _ => Err(differs(bin)),
+                };
+            }
             RawSplit::Unscored => {
-                let what = "a split on target statistics (CTR) or text";
-                return Err(unsupported(
-                    what,
-                    "Train the model with numbers and one-hot categories.",
-                ));
+                let what = "a split on a value computed from text";
+                return Err(unsupported(what, "Train the model with numbers and categories."));
             }
         };
         match bin {
-            Some(bin) if self.at(bin)? != split => {
-                let message = format!("a split differs from number {bin} of the features' splits");
-                Err(Error::new(ErrorKind::Parameter, message))
-            }
+            Some(bin) if self.at(bin)? != split => Err(differs(bin)),
             _ => Ok(split),
         }
     }
@@ -109,16 +127,60 @@ impl<'a> Bins<'a> {
             let border = float.borders.get(place).ok_or_else(none)?;
             return Ok(self.features.above(feature, *border));
         }
-        let one_hot = self.features.one_hots.get(feature - self.features.floats.len());
-        let one_hot = one_hot.ok_or_else(none)?;
-        self.is(one_hot.index, *one_hot.values.get(place).ok_or_else(none)?)
+        let feature = feature - self.features.floats.len();
+        if let Some(one_hot) = self.features.one_hots.get(feature) {
+            return self.is(one_hot.index, *one_hot.values.get(place).ok_or_else(none)?);
+        }
+        let index = feature - self.features.one_hots.len();
+        let column = *self.ctr_columns.get(index).ok_or_else(none)?;
+        let ctr = self.ctrs.ctrs.get(index).ok_or_else(none)?;
+        let border = *ctr.borders.get(place).ok_or_else(none)?;
+        Ok(Split::Above { column, border, missing_too: false })
     }
 
     fn is(&self, index: i64, value: i32) -> Result<Split> {
-        let column = self.categorical.get(&index).copied();
-        let column = column.ok_or_else(|| no_feature("categorical", index))?;
-        Ok(Split::Is { column, hash: value.cast_unsigned() })
+        Ok(Split::Is { column: self.category(index)?, hash: value.cast_unsigned() })
     }
+
+    /// The column of a categorical feature.
+    pub(super) fn category(&self, index: i64) -> Result<u32> {
+        let column = self.categorical.get(&index).copied();
+        column.ok_or_else(|| no_feature("categorical", index))
+    }
+
+    /// What a combination's keys are made of. `hashed` says of which columns rows have the hashes.
+    pub(super) fn key_parts(
+        &self,
+        combination: &Combination,
+        dictionaries: &Dictionaries,
+        hashed: &[bool],
+    ) -> Result<Vec<KeyPart>> {
+        let mut parts = Vec::new();
+        for index in &combination.categories {
+            parts.push(KeyPart::Category { feature: self.category(*index)? });
+        }
+        for (index, border) in &combination.borders {
+            let place = self.floats.get(index).copied();
+            let place = place.ok_or_else(|| no_feature("numeric", *index))?;
+            let split = self.features.above(place, f32::from_bits(*border));
+            if let Split::Above { column: feature, border, missing_too } = split {
+                parts.push(KeyPart::Above { feature, border, missing_too });
+            }
+        }
+        for (index, value) in &combination.hashes {
+            let (feature, hash) = (self.category(*index)?, value.cast_unsigned());
+            parts.push(match hashed.get(feature as usize) {
+                Some(true) => KeyPart::HasHash { feature, hash },
+                _ => KeyPart::HasCode { feature, code: dictionaries.code_of(feature, hash) },
+            });
+        }
+        Ok(parts)
+    }
+}
+
+fn differs(bin: i64) -> Error {
+    let message = format!("a split differs from number {bin} of the features' splits");
+    Error::new(ErrorKind::Parameter, message)
 }
 
 fn no_feature(kind: &str, index: i64) -> Error {
@@ -164,8 +226,8 @@ pub(super) struct Dictionaries(Vec<Vec<u32>>);
 
 impl Dictionaries {
     /// Of a model of so many columns.
-    pub(super) fn of<'s>(
-        splits: impl Iterator<Item = &'s Split>,
+    pub(super) fn of(
+        splits: impl Iterator<Item = Split>,
         columns: usize,
         checks: &mut CancelChecks<'_>,
     ) -> Self {
@@ -173,9 +235,9 @@ impl Dictionaries {
         for split in splits {
             checks.note();
             if let Split::Is { column, hash } = split
-                && let Some(hashes) = hashes.get_mut(*column as usize)
+                && let Some(hashes) = hashes.get_mut(column as usize)
             {
-                hashes.push(*hash);
+                hashes.push(hash);
             }
         }
         for hashes in &mut hashes {
@@ -200,11 +262,15 @@ impl Dictionaries {
         sets: &mut Vec<CategorySet>,
         words_left: &mut usize,
     ) -> Result<u32> {
-        let Split::Is { column, hash } = split else { return Ok(0) };
-        let hashes = self.of_column(*column as usize);
-        // There are fewer hashes than bytes in the file, so a code is an i32.
-        let code = hashes.binary_search(hash).unwrap_or(hashes.len()) as i32;
+        let Split::Is { column, hash } = *split else { return Ok(0) };
+        let code = self.code_of(column, hash).cast_signed();
         sets.push(CategorySet::new(&[code], words_left)?);
         Ok(sets.len() as u32 - 1)
+    }
+
+    fn code_of(&self, column: u32, hash: u32) -> u32 {
+        let hashes = self.of_column(column as usize);
+        // There are fewer hashes than bytes in the file, so a code is an i32.
+        hashes.binary_search(&hash).unwrap_or(hashes.len()) as u32
     }
 }

@@ -4,6 +4,9 @@ A case has a name, the first release that can train it, and whether every releas
 those that generate.sh lists as complete.
 """
 
+import os
+import tempfile
+
 import numpy as np
 import pandas as pd
 
@@ -28,10 +31,14 @@ CASES = {}
 class Trained:
     """A model, the table that its scoring rows come from, and which columns hold categories."""
 
-    def __init__(self, model, table, categorical=()):
+    def __init__(self, model, table, categorical=(), whole=0, formats=("cbm", "json")):
         self.model = model
         self.table = table
         self.categorical = list(categorical)
+        # So many of the table's rows are scored as they are.
+        self.whole = whole
+        # Those that can say what the model is.
+        self.formats = formats
 
 
 def case(name, since=(0, 0), core=False):
@@ -277,3 +284,139 @@ categories("one_hot_depthwise", grow_policy="Depthwise")
 categories(
     "one_hot_multiclass", lambda target: np.digitize(target, [2, 4]), loss_function="MultiClass"
 )
+
+
+def with_combinations():
+    """The same table, and a target that depends on combinations of its columns."""
+    table, _ = with_categories()
+    draw = np.random.RandomState(4)
+    integer, unused = table["integer"] % 3, table["unused"].astype(int)
+    place = table["text"].map(TEXTS.index) * 3 + integer
+    target = draw.normal(scale=2, size=3 * len(TEXTS))[place]
+    target += np.where(table["other"] > 0, 1.5, -1.0) * draw.normal(size=3)[integer]
+    target += np.where(unused == 1, 2.0, -0.5) * draw.normal(size=len(TEXTS))[place // 3]
+    return table, np.asarray(target + 3)
+
+
+CTR = {
+    "depth": 4,
+    "iterations": 5,
+    "one_hot_max_size": 2,
+    "max_ctr_complexity": 3,
+    # Trees may have combinations as if these took no room.
+    "model_size_reg": 0,
+}
+
+
+def statistics(name, label=lambda target: target, core=False, pool=None, formats=None, **params):
+    """A case with target statistics of categories."""
+
+    # Of each release there are those for all; the newest has the others too.
+    @case(name, since=(0, 0) if core else (1, 2), core=core)
+    def train():
+        table, target = with_combinations()
+        columns = [0, 2, 3]
+        of_pool = {"cat_features": columns, **(pool or {})}
+        model = fit(table, label(target), pool=of_pool, **{**CTR, **params})
+        return Trained(model, table, columns, whole=40, formats=formats or ("cbm", "json"))
+
+
+def binary(target):
+    """Two classes."""
+    return (target > 3).astype(int)
+
+
+def ternary(target):
+    """Three classes."""
+    return np.digitize(target, [2, 4])
+
+
+statistics("ctr", core=True)
+statistics("ctr_logloss", binary, loss_function="Logloss")
+statistics("ctr_multiclass", ternary, core=True, loss_function="MultiClass")
+statistics("ctr_one_versus_all", ternary, loss_function="MultiClassOneVsAll")
+statistics(
+    "ctr_cross_entropy", lambda target: 1 / (1 + np.exp(-target)), loss_function="CrossEntropy"
+)
+statistics("ctr_poisson", np.abs, loss_function="Poisson")
+statistics("ctr_mae", loss_function="MAE")
+statistics("ctr_uncertainty", loss_function="RMSEWithUncertainty")
+statistics("ctr_yetirank", binary, pool=GROUPS, loss_function="YetiRank")
+statistics("ctr_simple", max_ctr_complexity=1)
+statistics("ctr_four", max_ctr_complexity=4, depth=6)
+# `unused` has three values, which conditions of combinations test too.
+statistics("ctr_one_hot", core=True, one_hot_max_size=4, depth=5)
+statistics("ctr_nan_max", nan_mode="Max", depth=5)
+statistics("ctr_lossguide", grow_policy="Lossguide", max_leaves=8)
+statistics("ctr_depthwise", grow_policy="Depthwise")
+statistics("ctr_counter_full", counter_calc_method="Full", simple_ctr=["Counter"])
+statistics("ctr_buckets", simple_ctr=["Buckets:TargetBorderCount=3"])
+statistics("ctr_buckets_classes", ternary, simple_ctr=["Buckets"], loss_function="MultiClass")
+statistics(
+    "ctr_mean",
+    simple_ctr=["BinarizedTargetMeanValue:TargetBorderCount=5"],
+    combinations_ctr=["BinarizedTargetMeanValue:TargetBorderCount=2", "Counter"],
+)
+statistics(
+    "ctr_priors",
+    binary,
+    simple_ctr=["Borders:Prior=0.3:Prior=-1:CtrBorderCount=40", "Counter:Prior=2"],
+    combinations_ctr=["Borders:Prior=0.1"],
+    loss_function="Logloss",
+)
+statistics(
+    "ctr_target_borders",
+    simple_ctr=["Borders:TargetBorderCount=4", "Buckets:TargetBorderCount=2"],
+    combinations_ctr=["Borders:TargetBorderCount=2:TargetBorderType=Median", "Counter"],
+)
+# JSON does not tell the tables of one kind apart.
+statistics(
+    "ctr_several_targets",
+    simple_ctr=["Borders:TargetBorderCount=1", "Borders:TargetBorderCount=3"],
+    combinations_ctr=["Borders:TargetBorderCount=1", "Borders:TargetBorderCount=2"],
+    formats=("cbm",),
+)
+statistics("ctr_per_feature", per_feature_ctr=["0:Buckets:Prior=0.2", "2:Borders:Prior=0.7"])
+
+
+@case("ctr_sum_of_models", since=(1, 2))
+def _ctr_sum_of_models():
+    table, target = with_combinations()
+    columns = [0, 2, 3]
+    options = {**CTR, "depth": 3, "max_ctr_complexity": 2}
+    halves = [slice(0, 160), slice(80, ROWS)]
+    models = [
+        fit(table[half], target[half], pool={"cat_features": columns}, **options) for half in halves
+    ]
+    return Trained(catboost.sum_models(models, weights=[0.3, 0.7]), table, columns, whole=40)
+
+
+def renamed(model, old, new):
+    """The model with statistics of a kind that only training on a GPU makes, and the same counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.json")
+        model.save_model(path, format="json")
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content.replace(old, new))
+        return CatBoost().load_model(path, format="json")
+
+
+@case("ctr_gpu_frequency", since=(1, 2))
+def _ctr_gpu_frequency():
+    table, target = with_combinations()
+    columns = [0, 2, 3]
+    options = {**CTR, "simple_ctr": ["Counter"], "combinations_ctr": ["Counter"]}
+    model = fit(table, target, pool={"cat_features": columns}, **options)
+    return Trained(renamed(model, "Counter", "FeatureFreq"), table, columns, whole=40)
+
+
+@case("ctr_gpu_mean", since=(1, 2))
+def _ctr_gpu_mean():
+    table, target = with_combinations()
+    columns = [0, 2, 3]
+    kind = "BinarizedTargetMeanValue"
+    options = {**CTR, "simple_ctr": [kind], "combinations_ctr": [kind]}
+    model = fit(table, binary(target), pool={"cat_features": columns}, **options)
+    return Trained(renamed(model, kind, "FloatTargetMeanValue"), table, columns, whole=40)

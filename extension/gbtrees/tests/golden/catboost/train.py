@@ -86,6 +86,7 @@ def choose(trained, cuts):
     given = number_rows(
         table.iloc[:, numeric].to_numpy(dtype=np.float32), [cuts[index] for index in numeric]
     )
+    given = np.concatenate([table.iloc[: trained.whole, numeric].to_numpy(dtype=np.float32), given])
     numbers = np.zeros((len(given), table.shape[1]), dtype=np.float32)
     numbers[:, numeric] = given
     columns, texts = {}, {}
@@ -93,8 +94,10 @@ def choose(trained, cuts):
         if index in trained.categorical:
             values = list(dict.fromkeys(table[name].tolist()))
             values += [99, -1] if isinstance(values[0], int) else UNKNOWN
-            texts[str(index)] = columns[name] = [
-                values[row % len(values)] for row in range(len(given))
+            whole = table[name].tolist()[: trained.whole]
+            further = range(len(given) - len(whole))
+            texts[str(index)] = columns[name] = whole + [
+                values[row % len(values)] for row in further
             ]
         else:
             columns[name] = numbers[:, index]
@@ -166,6 +169,8 @@ def store(folder, name, trained):
     loss = loss["type"]
     rows, numbers, texts = choose(trained, borders(document, trained.table.shape[1]))
     names = list(trained.model.feature_names_)
+    if "json" not in trained.formats:
+        os.remove(base + ".json")
     record = {
         "trained_by": catboost.__version__,
         "objective": loss,

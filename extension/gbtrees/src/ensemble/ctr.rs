@@ -1,0 +1,181 @@
+//! Target statistics of categories (CatBoost: CTR), which splits test as they test numbers.
+//!
+//! A projection combines categories of a row, and outcomes of conditions, to one key of 64 bits
+//! (`CalcHashes` in catboost/libs/model/ctr_provider.h). Its table has a line per key that training has
+//! seen, and a last line for all others: for each statistic the number that CatBoost computes of the counts
+//! in its file. Counts are the same for every row with a key, so those numbers are made once, when the file
+//! is read. Statistics are numbered behind the features of a row, projection by projection.
+//!
+//! A category here is its hash, not a code: combinations of categories that no list could name have keys.
+//! Of these features a row has the bits of the hash as an f32, or the hash as an f64, and none is missing.
+
+use std::collections::BTreeSet;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The factor of [`combined`].
+const FACTOR: u64 = 0x4906_ba49_4954_cb65;
+
+/// A key with one more part (`CalcHash` in catboost/libs/model/hash.h).
+#[inline(always)]
+pub(crate) fn combined(key: u64, part: u64) -> u64 {
+    FACTOR.wrapping_mul(key.wrapping_add(FACTOR.wrapping_mul(part)))
+}
+
+/// What is combined of a category: its hash as a number with a sign.
+#[inline(always)]
+pub(crate) fn part_of_hash(hash: u32) -> u64 {
+    i64::from(hash.cast_signed()).cast_unsigned()
+}
+
+/// A part of a key: a category, or whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum KeyPart {
+    /// The category of a feature.
+    Category { feature: u32 },
+    /// Whether a number is above a border.
+    Above { feature: u32, border: f32, missing_too: bool },
+    /// Whether a category of which rows have the hash has this one.
+    HasHash { feature: u32, hash: u32 },
+    /// Whether a category of which rows have the code has this one.
+    HasCode { feature: u32, code: u32 },
+}
+
+/// The statistics that are looked up by one key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Projection {
+    pub(crate) parts: Vec<KeyPart>,
+    /// Ascending.
+    pub(crate) keys: Vec<u64>,
+    /// Number of statistics.
+    pub(crate) width: usize,
+    /// A line of `width` numbers per key, then that of all other keys.
+    pub(crate) lines: Vec<f32>,
+}
+
+/// All statistics of a model; those of most models are none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Ctrs {
+    pub(crate) projections: Vec<Projection>,
+    /// One per feature, or none: whether rows have its hash.
+    pub(crate) hashed: Vec<bool>,
+}
+
+/// A number of a row, where a category may be a hash.
+pub trait RowNumber: Copy + Into<f64> {
+    /// The hash of a category that statistics are taken of.
+    fn hash(self) -> u32;
+}
+
+impl RowNumber for f32 {
+    fn hash(self) -> u32 {
+        self.to_bits()
+    }
+}
+
+impl RowNumber for f64 {
+    fn hash(self) -> u32 {
+        // A number that is no u32 becomes one, as no hash is missing.
+        self as u32
+    }
+}
+
+impl Ctrs {
+    /// Number of statistics.
+    pub(crate) fn count(&self) -> usize {
+        self.projections.iter().map(|projection| projection.width).sum()
+    }
+
+    pub(crate) fn takes_hash(&self, feature: usize) -> bool {
+        self.hashed.get(feature) == Some(&true)
+    }
+
+    /// By statistic, the features that its key is made of.
+    pub(crate) fn features(&self) -> impl Iterator<Item = BTreeSet<usize>> {
+        self.projections.iter().flat_map(|projection| {
+            let features: BTreeSet<usize> =
+                projection.parts.iter().map(|part| part.feature() as usize).collect();
+            std::iter::repeat_n(features, projection.width)
+        })
+    }
+
+    /// Checks what evaluation relies on, of a model of so many features.
+    pub(crate) fn check(&self, num_features: usize) -> Result<()> {
+        let fault = |kind, message: &str| Err(Error::new(kind, message));
+        if ![0, num_features].contains(&self.hashed.len()) {
+            return fault(ErrorKind::Length, "model has not one kind of row value per feature");
+        }
+        for projection in &self.projections {
+            let in_range = projection.parts.iter().all(|part| {
+                let feature = part.feature() as usize;
+                let has_hash = matches!(part, KeyPart::Category { .. } | KeyPart::HasHash { .. });
+                feature < num_features && has_hash == self.takes_hash(feature)
+            });
+            if !in_range || projection.parts.is_empty() {
+                let message =
+                    "target statistics are taken of a feature that the model does not have";
+                return fault(ErrorKind::FeatureRange, message);
+            }
+            let lines = projection.keys.len().saturating_add(1);
+            let fits = projection.lines.len() == lines.saturating_mul(projection.width);
+            if !fits || projection.width == 0 || !projection.keys.is_sorted_by(|a, b| a < b) {
+                return fault(ErrorKind::Length, "a table of target statistics is not complete");
+            }
+        }
+        Ok(())
+    }
+
+    /// What splits test of a row: its numbers, hashes as codes by `code_of`, then the statistics.
+    pub(crate) fn split_values<V: RowNumber>(
+        &self,
+        features: &[V],
+        code_of: impl Fn(usize, u32) -> u32,
+    ) -> Vec<f64> {
+        let numbers = features.iter().enumerate().map(|(feature, value)| {
+            if self.takes_hash(feature) {
+                code_of(feature, value.hash()).into()
+            } else {
+                (*value).into()
+            }
+        });
+        let mut values: Vec<f64> = numbers.collect();
+        for projection in &self.projections {
+            values.extend(projection.line(features).iter().copied().map(f64::from));
+        }
+        values
+    }
+}
+
+impl Projection {
+    fn line<V: RowNumber>(&self, features: &[V]) -> &[f32] {
+        let key = self.parts.iter().fold(0, |key, part| combined(key, part.of(features)));
+        let line = self.keys.binary_search(&key).unwrap_or(self.keys.len());
+        self.lines.chunks(self.width).nth(line).unwrap_or_default()
+    }
+}
+
+impl KeyPart {
+    fn feature(self) -> u32 {
+        match self {
+            KeyPart::Category { feature }
+            | KeyPart::Above { feature, .. }
+            | KeyPart::HasHash { feature, .. }
+            | KeyPart::HasCode { feature, .. } => feature,
+        }
+    }
+
+    fn of<V: RowNumber>(self, features: &[V]) -> u64 {
+        let value = |feature: u32| features.get(feature as usize).copied();
+        let number = |feature| value(feature).map_or(f32::NAN, |value| value.into() as f32);
+        let hash = |feature| value(feature).map_or(0, V::hash);
+        match self {
+            KeyPart::Category { feature } => part_of_hash(hash(feature)),
+            KeyPart::Above { feature, border, missing_too } => {
+                let number = number(feature);
+                (number > border || (missing_too && number.is_nan())).into()
+            }
+            KeyPart::HasHash { feature, hash: wanted } => (hash(feature) == wanted).into(),
+            KeyPart::HasCode { feature, code } => (number(feature) == code as f32).into(),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Target statistics as files have them, and the numbers that they give.
+//!
+//! A statistic names a combination of categories and conditions, a kind, and how counts become a number; a
+//! table has the counts of a combination and a kind by key. The numbers are those of `TModelCtr::Calc` in
+//! catboost/libs/model/online_ctr.h, in f32, and which counts go into them is written in
+//! `TStaticCtrProvider::CalcCtrs` in catboost/libs/model/static_ctr_provider.cpp. Statistics of one
+//! combination become one table of lines, whatever their kinds: see [`crate::ensemble::ctr`].
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
+use crate::ensemble::{check_limit, out_of_memory};
+use crate::format::catboost::splits::{Bins, Dictionaries};
+use crate::format::reader::CancelChecks;
+use crate::{Error, ErrorKind, Limits, Result};
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Rows of classes above a border of the target, among all.
+    Borders,
+    /// Rows of one class, among all.
+    Buckets,
+    /// The target's mean, which is binarized before.
+    BinarizedTargetMeanValue,
+    FloatTargetMeanValue,
+    /// Rows, in proportion to the most frequent key.
+    Counter,
+    /// Rows, among all.
+    FeatureFreq,
+}
+
+impl Kind {
+    /// In the order of their numbers in `cbm`.
+    const NAMES: [(Kind, &'static str); 6] = [
+        (Kind::Borders, "Borders"),
+        (Kind::Buckets, "Buckets"),
+        (Kind::BinarizedTargetMeanValue, "BinarizedTargetMeanValue"),
+        (Kind::FloatTargetMeanValue, "FloatTargetMeanValue"),
+        (Kind::Counter, "Counter"),
+        (Kind::FeatureFreq, "FeatureFreq"),
+    ];
+
+    pub(super) fn of_number(number: u8) -> Option<Self> {
+        Self::NAMES.get(usize::from(number)).map(|(kind, _)| *kind)
+    }
+
+    pub(super) fn of_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+/// What is combined to a key, in this order; indices are those among features of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Combination {
+    pub(super) categories: Vec<i64>,
+    /// Numbers, and the bits of the borders that they are compared with.
+    pub(super) borders: Vec<(i64, u32)>,
+    /// Categories, and the hashes that they are compared with.
+    pub(super) hashes: Vec<(i64, i32)>,
+}
+
+/// What a table is found by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct TableKey {
+    pub(super) combination: Combination,
+    pub(super) kind: Kind,
+    /// Which binarization of the target; JSON does not say it.
+    pub(super) target: i64,
+}
+
+/// A statistic that splits test.
+#[derive(Clone, Debug)]
+pub(super) struct Ctr {
+    pub(super) table: TableKey,
+    pub(super) target_border: i64,
+    /// What is added to the two counts.
+    pub(super) prior: [f32; 2],
+    pub(super) shift: f32,
+    pub(super) scale: f32,
+    pub(super) borders: Vec<f32>,
+}
+
+/// The counts of a combination.
+pub(super) struct Table {
+    pub(super) key: TableKey,
+    /// Keys of rows, and which counts are theirs; in any order.
+    pub(super) entries: Vec<(u64, u32)>,
+    pub(super) counts: Counts,
+    /// Of [`Kind::Counter`] and [`Kind::FeatureFreq`].
+    pub(super) denominator: i32,
+}
+
+pub(super) enum Counts {
+    /// Sum and number of targets.
+    Means(Vec<(f32, i32)>),
+    /// So many numbers of rows per entry: one per class, or one alone.
+    Rows { per_entry: usize, rows: Vec<i32> },
+}
+
+/// Stands for no key in tables, where CatBoost never finds it.
+pub(super) const NO_KEY: u64 = u64::MAX;
+
+/// Where files have more than this reader knows of.
+pub(super) const UNKNOWN_KIND: &str =
+    "Save the model with a release of CatBoost that this server knows.";
+
+impl Ctr {
+    /// The number that two counts give.
+    fn of_counts(&self, some: f32, all: f32) -> f32 {
+        let [some_prior, all_prior] = self.prior;
+        ((some + some_prior) / (all + all_prior) + self.shift) * self.scale
+    }
+
+    /// The number of an entry, or of a key that the table does not have.
+    fn number(&self, table: &Table, entry: Option<u32>) -> Option<f32> {
+        let entry = entry.map(|entry| entry as usize);
+        let target = usize::try_from(self.target_border).ok()?;
+        let total = |rows: &[i32]| rows.iter().fold(0i32, |sum, count| sum.wrapping_add(*count));
+        let (some, all) = match (&table.counts, self.table.kind) {
+            (Counts::Means(means), _) => match entry {
+                Some(entry) => means.get(entry).map(|(sum, count)| (*sum, *count as f32))?,
+                None => (0.0, 0.0),
+            },
+            (Counts::Rows { per_entry, rows }, kind) => {
+                let none = [0];
+                let own = match entry {
+                    Some(entry) => rows.chunks_exact(*per_entry).nth(entry)?,
+                    None => &none[..],
+                };
+                let known = entry.is_some();
+                let (some, all) = match kind {
+                    Kind::Counter | Kind::FeatureFreq => (total(own), table.denominator),
+                    Kind::Buckets if known => (*own.get(target)?, total(own)),
+                    _ if known => (total(own.get(target.checked_add(1)?..)?), total(own)),
+                    _ => (0, 0),
+                };
+                (some as f32, all as f32)
+            }
+        };
+        Some(self.of_counts(some, all))
+    }
+
+    /// Checks that the counts of a table are those of the kind, and that they have the target's border.
+    fn fits(&self, table: &Table) -> bool {
+        let target = usize::try_from(self.target_border);
+        match (&table.counts, self.table.kind) {
+            (Counts::Means(_), Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue) => true,
+            (Counts::Rows { per_entry, .. }, Kind::Counter | Kind::FeatureFreq) => *per_entry == 1,
+            (Counts::Rows { per_entry, .. }, Kind::Buckets) => {
+                *per_entry >= 1 && target.is_ok_and(|target| target < *per_entry)
+            }
+            // CatBoost looks at the border only if there are several.
+            (Counts::Rows { per_entry, .. }, Kind::Borders) => {
+                *per_entry >= 2 && target.is_ok_and(|target| target + 1 < *per_entry)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The statistics of a file, and the tables that have their counts.
+#[derive(Default)]
+pub(super) struct RawCtrs {
+    pub(super) ctrs: Vec<Ctr>,
+    pub(super) tables: Vec<Table>,
+}
+
+impl RawCtrs {
+    /// Number of borders of all statistics, each of which is a bin.
+    pub(super) fn count_borders(&self) -> usize {
+        self.ctrs.iter().map(|ctr| ctr.borders.len()).sum()
+    }
+
+    /// The combinations in the order of their first statistics, each with the statistics' indices.
+    fn combinations(&self) -> Vec<(&Combination, Vec<usize>)> {
+        let mut found: Vec<(&Combination, Vec<usize>)> = Vec::new();
+        let mut places = HashMap::new();
+        for (index, ctr) in self.ctrs.iter().enumerate() {
+            let combination = &ctr.table.combination;
+            let place = *places.entry(combination).or_insert(found.len());
+            match found.get_mut(place) {
+                Some((_, members)) => members.push(index),
+                None => found.push((combination, vec![index])),
+            }
+        }
+        found
+    }
+
+    /// By index of a statistic, the number under which splits test it, in a model of so many features.
+    pub(super) fn split_features(&self, num_features: usize) -> Vec<u32> {
+        let mut numbers = vec![0; self.ctrs.len()];
+        let members = self.combinations().into_iter().flat_map(|(_, members)| members);
+        for (number, member) in (num_features..).zip(members) {
+            if let Some(place) = numbers.get_mut(member) {
+                *place = number as u32;
+            }
+        }
+        numbers
+    }
+
+    /// The categorical features whose hashes are combined, by their indices.
+    pub(super) fn combined_categories(&self) -> HashSet<i64> {
+        let all = self.ctrs.iter().flat_map(|ctr| &ctr.table.combination.categories);
+        all.copied().collect()
+    }
+
+    /// The hashes that conditions compare with, with the indices of their features.
+    pub(super) fn compared_hashes(&self) -> impl Iterator<Item = (i64, i32)> {
+        self.ctrs.iter().flat_map(|ctr| ctr.table.combination.hashes.iter().copied())
+    }
+
+    /// Makes the lines of all combinations. `limits` bound how many numbers there are.
+    pub(super) fn build(
+        &self,
+        bins: &Bins<'_>,
+        dictionaries: &Dictionaries,
+        hashed: Vec<bool>,
+        limits: &Limits,
+        checks: &mut CancelChecks<'_>,
+    ) -> Result<Ctrs> {
+        let mut tables: HashMap<&TableKey, SortedTable<'_>> = HashMap::new();
+        for table in &self.tables {
+            if tables.insert(&table.key, SortedTable::of(table, checks)?).is_some() {
+                return Err(Error::new(
+                    ErrorKind::Parameter,
+                    "model has two tables of one statistic",
+                ));
+            }
+        }
+        let mut numbers_left = limits.set_words();
+        let mut projections = Vec::new();
+        for (combination, members) in self.combinations() {
+            let members = members.into_iter().filter_map(|member| self.ctrs.get(member));
+            let mut of_members = Vec::new();
+            for ctr in members {
+                checks.count()?;
+                let table = tables.get(&ctr.table).ok_or_else(|| {
+                    let message = "model has no table for one of its target statistics";
+                    Error::new(ErrorKind::MissingKey, message)
+                })?;
+                if !ctr.fits(table.table) {
+                    let message = "a target statistic does not fit the counts of its table";
+                    return Err(Error::new(ErrorKind::Parameter, message));
+                }
+                of_members.push((ctr, table));
+            }
+            let parts = bins.key_parts(combination, dictionaries, &hashed)?;
+            projections.push(projection(parts, &of_members, &mut numbers_left, checks)?);
+        }
+        Ok(Ctrs { projections, hashed })
+    }
+}
+
+/// A table whose entries ascend.
+struct SortedTable<'a> {
+    table: &'a Table,
+    entries: Vec<(u64, u32)>,
+}
+
+impl<'a> SortedTable<'a> {
+    fn of(table: &'a Table, checks: &mut CancelChecks<'_>) -> Result<Self> {
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(table.entries.len()).map_err(|_| out_of_memory())?;
+        entries.extend(table.entries.iter().filter(|entry| entry.0 != NO_KEY));
+        entries.sort_unstable_by(|a: &(u64, u32), b| {
+            checks.note();
+            a.cmp(b)
+        });
+        checks.check()?;
+        if entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
+            let message = "a table of target statistics has a key twice";
+            return Err(Error::new(ErrorKind::DuplicateKey, message));
+        }
+        Ok(SortedTable { table, entries })
+    }
+}
+
+/// The keys of all tables, and for each of them and for all others a line of all statistics.
+fn projection(
+    parts: Vec<KeyPart>,
+    members: &[(&Ctr, &SortedTable<'_>)],
+    numbers_left: &mut usize,
+    checks: &mut CancelChecks<'_>,
+) -> Result<Projection> {
+    let mut keys: Vec<u64> = Vec::new();
+    let mut seen = HashSet::new();
+    for (ctr, table) in members {
+        if seen.insert(&ctr.table) {
+            keys.try_reserve(table.entries.len()).map_err(|_| out_of_memory())?;
+            keys.extend(table.entries.iter().map(|entry| entry.0));
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    checks.check()?;
+    let width = members.len();
+    let count = keys.len().saturating_add(1).saturating_mul(width);
+    check_limit(count, *numbers_left, "numbers of target statistics")?;
+    *numbers_left -= count;
+    let mut lines = Vec::new();
+    lines.try_reserve_exact(count).map_err(|_| out_of_memory())?;
+    lines.resize(count, 0.0f32);
+    for (member, (ctr, table)) in members.iter().enumerate() {
+        let mut entries = table.entries.iter().peekable();
+        let keys = keys.iter().copied().map(Some).chain([None]);
+        for (key, line) in keys.zip(lines.chunks_exact_mut(width)) {
+            checks.count()?;
+            let entry = entries.next_if(|entry| Some(entry.0) == key).map(|entry| entry.1);
+            let number = ctr.number(table.table, entry).ok_or_else(|| {
+                let message = "a table of target statistics has no counts for one of its keys";
+                Error::new(ErrorKind::Length, message)
+            })?;
+            if let Some(place) = line.get_mut(member) {
+                *place = number;
+            }
+        }
+    }
+    Ok(Projection { parts, keys, width, lines })
+}
