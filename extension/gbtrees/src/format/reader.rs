@@ -248,6 +248,24 @@ pub(super) fn array<'a, R: Reader<'a>, T>(
     Ok(values)
 }
 
+/// An array, or null where it is empty.
+pub(super) fn list<'a, R: Reader<'a>, T>(
+    reader: &mut R,
+    max: usize,
+    what: &str,
+    element: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    if reader.kind()? == ValueKind::Null {
+        return reader.skip_scalar().map(|()| Vec::new());
+    }
+    array(reader, max, what, element)
+}
+
+/// The value of a key that every model has.
+pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
+    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
+}
+
 /// A number of either type, as f64.
 pub(super) fn double<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     Ok(match reader.number()? {

@@ -8,9 +8,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
+use crate::ensemble::ctr::{KeyPart, Projection};
 use crate::ensemble::{check_limit, out_of_memory};
-use crate::format::catboost::splits::{Bins, Dictionaries};
 use crate::format::reader::CancelChecks;
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -210,15 +209,14 @@ impl RawCtrs {
         self.ctrs.iter().flat_map(|ctr| ctr.table.combination.hashes.iter().copied())
     }
 
-    /// Makes the lines of all combinations. `limits` bound how many numbers there are.
-    pub(super) fn build(
+    /// Makes the lines of all combinations, whose keys are made of `key_parts`. `limits` bound how many numbers
+    /// there are.
+    pub(super) fn projections(
         &self,
-        bins: &Bins<'_>,
-        dictionaries: &Dictionaries,
-        hashed: Vec<bool>,
+        key_parts: impl Fn(&Combination) -> Result<Vec<KeyPart>>,
         limits: &Limits,
         checks: &mut CancelChecks<'_>,
-    ) -> Result<Ctrs> {
+    ) -> Result<Vec<Projection>> {
         let mut tables: HashMap<&TableKey, SortedTable<'_>> = HashMap::new();
         for table in &self.tables {
             if tables.insert(&table.key, SortedTable::of(table, checks)?).is_some() {
@@ -245,10 +243,14 @@ impl RawCtrs {
                 }
                 of_members.push((ctr, table));
             }
-            let parts = bins.key_parts(combination, dictionaries, &hashed)?;
-            projections.push(projection(parts, &of_members, &mut numbers_left, checks)?);
+            projections.push(projection(
+                key_parts(combination)?,
+                &of_members,
+                &mut numbers_left,
+                checks,
+            )?);
         }
-        Ok(Ctrs { projections, hashed })
+        Ok(projections)
     }
 }
 

@@ -11,10 +11,10 @@ use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
 };
 use crate::format::catboost::info::Info;
-use crate::format::catboost::json_ctr;
+use crate::format::catboost::json_ctr::{self, hash};
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
-use crate::format::reader::{Reader, ValueKind, array, double, object};
+use crate::format::reader::{Reader, ValueKind, array, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
@@ -59,24 +59,6 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
     // Releases before 0.22 have none.
     let (scale, bias) = scale_and_bias.unwrap_or((1.0, Vec::new()));
     Ok(File { info, features, ctrs, trees, scale, bias })
-}
-
-/// What stands at a key that every model has.
-pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
-}
-
-/// An array, or null where it is empty.
-pub(super) fn list<'a, R: Reader<'a>, T>(
-    reader: &mut R,
-    max: usize,
-    what: &str,
-    element: impl FnMut(&mut R) -> Result<T>,
-) -> Result<Vec<T>> {
-    if reader.kind()? == ValueKind::Null {
-        return reader.skip_scalar().map(|()| Vec::new());
-    }
-    array(reader, max, what, element)
 }
 
 fn read_features<'a, R: Reader<'a>>(
@@ -159,12 +141,6 @@ fn nan_treatment<'a, R: Reader<'a>>(reader: &mut R) -> Result<NanTreatment> {
                 .error(ErrorKind::Parameter, "a feature has an unknown \"nan_value_treatment\""))
         }
     }
-}
-
-pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
-    let value = reader.integer()?;
-    i32::try_from(value)
-        .map_err(|_| reader.error(ErrorKind::Number, "the hash of a category is too large for i32"))
 }
 
 /// `[scale, bias]`, or since 0.25 `[scale, [bias, ...]]`.

@@ -8,9 +8,8 @@
 use crate::format::catboost::ctr::{
     Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey, UNKNOWN_KIND,
 };
-use crate::format::catboost::json::{hash, list, required};
 use crate::format::json::Json;
-use crate::format::reader::{Reader, ValueKind, object};
+use crate::format::reader::{Reader, ValueKind, list, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::{ErrorKind, Limits, Result};
 
@@ -262,6 +261,13 @@ pub(super) fn check_targets(targets: &[(String, i64)]) -> Result<()> {
         return Err(unsupported(what, "Save the model as cbm, which tells them apart."));
     }
     Ok(())
+}
+
+/// The hash of a category.
+pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
+    let value = reader.integer()?;
+    i32::try_from(value)
+        .map_err(|_| reader.error(ErrorKind::Number, "the hash of a category is too large for i32"))
 }
 
 #[cfg(test)]

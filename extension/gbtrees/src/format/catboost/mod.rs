@@ -27,6 +27,7 @@ mod tree;
 pub(super) use crate::format::catboost::cbm::read as read_cbm;
 pub(super) use crate::format::catboost::json::read as read_json;
 
+use crate::ensemble::ctr::Ctrs;
 use crate::ensemble::{Builder, Ensemble, EnsembleParts, Precision, Scaling, in_tree};
 use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::Features;
@@ -74,7 +75,8 @@ pub(in crate::format) fn build(
     let tested = splits.iter().flatten().copied().chain(compared);
     let dictionaries = Dictionaries::of(tested, num_features, &mut checks);
     let hashed = hashed(&ctrs, &bins, num_features)?;
-    let ctrs = ctrs.build(&bins, &dictionaries, hashed, limits, &mut checks)?;
+    let key_parts = |combination: &_| bins.key_parts(combination, &dictionaries, &hashed);
+    let projections = ctrs.projections(key_parts, limits, &mut checks)?;
     let columns =
         features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;
@@ -100,7 +102,7 @@ pub(in crate::format) fn build(
         attributes: info.attributes,
     };
     let mut builder = Builder::new(parts, limits)?;
-    builder.set_ctrs(ctrs)?;
+    builder.set_ctrs(Ctrs { projections, hashed })?;
     let mut set_words = limits.set_words();
     let count = trees.len();
     for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {

@@ -6,11 +6,11 @@
 //! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
 
 use crate::ensemble::{Categories, in_tree};
-use crate::format::reader::{Reader, array, object};
+use crate::format::reader::{Reader, array, object, required};
 use crate::format::sniff::unsupported;
 use crate::format::xgboost::nodes::RawTree;
 use crate::format::xgboost::parameters;
-use crate::format::xgboost::{categories, nodes, required, shown, tree};
+use crate::format::xgboost::{categories, nodes, shown, tree};
 use crate::{Error, ErrorKind, Limits, Result};
 
 pub(super) struct Booster {

@@ -9,8 +9,8 @@
 //! dropped: the model then takes codes, like one of a release that does not store values.
 
 use crate::ensemble::Categories;
+use crate::format::reader::required;
 use crate::format::reader::{Number, Reader, array, object};
-use crate::format::xgboost::required;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 /// The offsets that strings are found by are 32 bits wide.

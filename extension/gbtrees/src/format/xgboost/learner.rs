@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use crate::ensemble::{FeatureType, Objective, Transform};
-use crate::format::reader::{Reader, array, object};
+use crate::format::reader::{Reader, array, object, required};
 use crate::format::sniff::unsupported;
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::parameters;
-use crate::format::xgboost::{booster, objective, required, shown};
+use crate::format::xgboost::{booster, objective, shown};
 use crate::{ErrorKind, Limits, Result};
 
 /// What the file says of everything but its version; typed, and not checked in any other way.

@@ -26,7 +26,7 @@ use crate::ensemble::{
     Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, TreeOutput, TreeParts,
     check_limit, in_tree,
 };
-use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::reader::{Reader, ValueKind, array, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::format::xgboost::booster::derive_rounds;
 use crate::format::xgboost::learner::Learner;
@@ -86,11 +86,6 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
     })?;
     <[u32; 3]>::try_from(parts)
         .map_err(|_| reader.error(ErrorKind::Length, "the version does not have three parts"))
-}
-
-/// What stands at a key that every model has.
-fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
 pub(in crate::format) fn build(

@@ -9,7 +9,7 @@ use crate::ensemble::{
     CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
     TreeParts, node_of, out_of_memory,
 };
-use crate::format::xgboost::required;
+use crate::format::reader::required;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::{Cancel, Error, ErrorKind, Result};
 
