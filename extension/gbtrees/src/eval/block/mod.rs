@@ -6,7 +6,7 @@
 //! two nodes below, and so on, each choice one instruction on many rows. The bits of a path are the
 //! index of its leaf.
 //!
-//! `evaluate` has the order of things, for every instruction set alike. An instruction set brings a
+//! `block_sums` has the order of things, for every instruction set alike. An instruction set brings a
 //! [`BlockKernel`], a table of functions, in a file for it alone. Whoever calls a kernel has a
 //! [`crate::eval::Kernel`], which there is only where the processor has its instructions.
 #![allow(unsafe_code, reason = "vector instructions")]
@@ -17,9 +17,9 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512bw;
+mod block_sums;
 mod columns;
 mod compounds;
-mod evaluate;
 mod instructions;
 mod lower_levels;
 #[cfg(target_arch = "x86_64")]
@@ -32,7 +32,7 @@ pub(super) mod portable;
 mod rank_avx2;
 mod rank_scalar;
 
-pub(super) use crate::eval::block::evaluate::Buffers;
+pub(super) use crate::eval::block::block_sums::Buffers;
 
 use crate::compiled::sections::{
     COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
@@ -250,7 +250,7 @@ impl BlockKernel {
         }
         let buffers = buffers.get_or_insert_with(Buffers::new);
         // SAFETY: the caller's promise.
-        unsafe { evaluate::sums(self, compiled, buffers, rows, out) };
+        unsafe { block_sums::sums(self, compiled, buffers, rows, out) };
         true
     }
 

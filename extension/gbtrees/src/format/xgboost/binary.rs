@@ -6,7 +6,7 @@
 //! release 1.7. A struct has reserved fields, so its size has never changed. Files have neither
 //! feature names nor categorical splits nor vector leaves. Before 1.0, the base score is a margin.
 //!
-//! What a tree says becomes the arrays that a JSON file has, so `nodes` and `build` check both alike.
+//! What a tree says becomes the arrays that a JSON file has, so `tree_nodes` and `build` check both alike.
 
 use crate::ensemble::{check_limit, in_tree, out_of_memory};
 use crate::format::sniff::SNAPSHOT;
@@ -14,7 +14,7 @@ use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
 use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::tree::{Allowance, Arrays};
-use crate::format::xgboost::{File, booster, nodes, tree};
+use crate::format::xgboost::{File, booster, tree, tree_nodes};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// What some files begin with.
@@ -84,7 +84,7 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
     let mut left = Allowance::new(limits);
     for index in 0..num_trees {
         let arrays = arrays(bytes, &left, cancel).map_err(|error| in_tree(error, index))?;
-        let tree = nodes::build(&arrays, index, &mut left, cancel);
+        let tree = tree_nodes::build(&arrays, index, &mut left, cancel);
         trees.push(tree.map_err(|error| in_tree(error, index))?);
     }
     let tree_info = bytes.list(num_trees, |word| i64::from(word.cast_signed()))?;

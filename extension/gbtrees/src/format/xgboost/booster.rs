@@ -8,9 +8,9 @@
 use crate::ensemble::{Categories, in_tree};
 use crate::format::reader::{Reader, array, object, required};
 use crate::format::sniff::unsupported;
-use crate::format::xgboost::nodes::RawTree;
 use crate::format::xgboost::parameters;
-use crate::format::xgboost::{categories, nodes, shown, tree};
+use crate::format::xgboost::tree_nodes::RawTree;
+use crate::format::xgboost::{categories, shown, tree, tree_nodes};
 use crate::{Error, ErrorKind, Limits, Result};
 
 pub(super) struct Booster {
@@ -119,7 +119,7 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
     let mut left = tree::Allowance::new(limits);
     array(reader, limits.trees, "trees", |reader| {
         let arrays = tree::read(reader, &left)?;
-        let tree = nodes::build(&arrays, index, &mut left, reader.cancel());
+        let tree = tree_nodes::build(&arrays, index, &mut left, reader.cancel());
         let tree = tree.map_err(|error| in_tree(error, index))?;
         index += 1;
         Ok(tree)

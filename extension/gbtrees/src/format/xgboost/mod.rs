@@ -2,7 +2,7 @@
 //!
 //! Keys come in any order, so everything is read into optional places first and what is required is
 //! asked for at the end; a booster that is not scored is refused before anything is missed in it.
-//! `learner`, `booster` and `tree` say what keys mean, `nodes` makes a tree's arrays nodes, `build`
+//! `learner`, `booster` and `tree` say what keys mean, `tree_nodes` makes a tree's arrays nodes, `build`
 //! hands all of it to the model's builder. What no other library's files have is checked here:
 //! that a right child follows its left one, marks of parents and of deleted nodes, where trees'
 //! outputs, rounds, weights and categories are listed, and how a base score becomes a margin.
@@ -14,10 +14,10 @@ mod binary;
 mod booster;
 mod categories;
 mod learner;
-mod nodes;
 mod objective;
 mod parameters;
 mod tree;
+mod tree_nodes;
 
 pub(super) use crate::format::xgboost::binary::read as read_binary;
 pub use crate::format::xgboost::objective::objectives;
@@ -30,8 +30,8 @@ use crate::format::reader::{Reader, ValueKind, array, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::format::xgboost::booster::derive_rounds;
 use crate::format::xgboost::learner::Learner;
-use crate::format::xgboost::nodes::RawTree;
 use crate::format::xgboost::objective::{Link, base_margins, base_scores};
+use crate::format::xgboost::tree_nodes::RawTree;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 pub(super) struct File {
