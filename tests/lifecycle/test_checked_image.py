@@ -93,7 +93,9 @@ def test_a_record_of_another_run_of_the_server_does_not_count(
     assert record(folder).read_bytes() == run + b" " + rest
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 64, os.urandom(64)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 64, os.urandom(64)], ids=["empty", "zeros", "random"]
+)
 def test_a_damaged_record_is_made_again(
     cluster: Cluster, connect: Connect, folder: Path, content: bytes
 ) -> None:
