@@ -51,7 +51,7 @@ def python(host: Host, program: str) -> list[str]:
 
 def wait_for(log: Path, text: str) -> None:
     deadline = time.monotonic() + 20
-    while text not in log.read_text() and time.monotonic() < deadline:
+    while text not in log.read_text(errors="replace") and time.monotonic() < deadline:
         time.sleep(0.02)
 
 

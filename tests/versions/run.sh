@@ -26,7 +26,7 @@ on_wheel() {
     PG_CONFIG=$("$root/toolchain/postgres.sh" "$1")
     export PG_CONFIG CARGO_TARGET_DIR=$root/.build/postgres/target-$1
     "$root/toolchain/install.sh"
-    (cd "$root" && .venv/bin/pytest "${tests[@]}")
+    (cd "$root" && .venv/bin/pytest -n 2 --dist loadfile "${tests[@]}")
 }
 
 # on_debian SUITE MAJOR
