@@ -68,7 +68,7 @@ def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources
     text = (ROOT / pages.PAGES / "README.md").read_text()
     named = committed.local.rival(Asked())
     assert f"reads its features from Redis, {named.label}," in text
-    assert f"with Redis, {named.label}, and" in (ROOT / "README.md").read_text()
+    assert f"of these runs, {named.label}," in (ROOT / "README.md").read_text()
 
 
 def test_every_measured_cell_is_in_the_data_of_the_index(committed: Sources) -> None:
