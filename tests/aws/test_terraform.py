@@ -86,7 +86,10 @@ def directory(simulation: str, tmp_path_factory: pytest.TempPathFactory) -> Path
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(made / "key")], check=True
     )
-    assert terraform(made, "init", "-input=false").returncode == 0
+    done = terraform(made, "init", "-input=false")
+    if done.returncode and "registry" in done.stdout + done.stderr:
+        pytest.skip("needs Terraform's registry")
+    assert done.returncode == 0
     return made
 
 
