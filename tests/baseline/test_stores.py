@@ -38,7 +38,10 @@ def answers(client: Client) -> list[float]:
     return given
 
 
-@pytest.mark.parametrize("serializer", SERIALIZERS)
+# The service reads lists, as published; what stores strings is read by others.
+@pytest.mark.parametrize(
+    "serializer", [name for name, one in SERIALIZERS.items() if one.command == b"RPUSH"]
+)
 def test_every_serializer_gives_the_same(
     start_service: StartService, redis_server: Address, reference: list[float], serializer: str
 ) -> None:
