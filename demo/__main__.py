@@ -1,12 +1,15 @@
 """`make demo`: a million flights, a model, and the same predictions in SQL and in Python.
 
-Ends with an error if a single prediction differs. May be run again: what is done
-already is skipped. `make demo-stop` stops the cluster.
+Prints one line per result, or with `--verbose` each step and what it found. Ends with
+an error if a single prediction differs. May be run again: what is done already is skipped. `make demo-stop` stops the cluster.
 """
 
 import argparse
+import io
 import sys
 import time
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 
 import psycopg
@@ -29,8 +32,8 @@ SQL_MODEL = "flights_sql"
 TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds => %s)"
 
 
-def train_in_sql(teller: Teller, cluster: Cluster) -> int:
-    """Trains in SQL, and compares pgboost's margins with libxgboost's; how many differ."""
+def train_in_sql(teller: Teller, cluster: Cluster) -> tuple[int, int]:
+    """Trains in SQL, and compares pgboost's margins with libxgboost's: how many, and how many differ."""
     rounds = ROUNDS_OF_TRAINING
     title = f"SELECT * FROM train_model('{SQL_MODEL}', 'flights', '{TARGET}', rounds => {rounds})"
     with teller.step(title), cluster.connect(DATABASE) as connection:
@@ -44,8 +47,7 @@ def train_in_sql(teller: Teller, cluster: Cluster) -> int:
             "SELECT * FROM verify_model(%s, %s)", (SQL_MODEL, query)
         ).fetchone()
         say(f"{rows:,} margins of pgboost and libxgboost compared: {different} differ")
-    teller.result(f"train_model in SQL: {rows:,} margins, {different:,} differ from libxgboost's")
-    return different
+    return rows, different
 
 
 def show(teller: Teller, connection: psycopg.Connection) -> None:
@@ -72,14 +74,11 @@ def _scan(connection: psycopg.Connection, expression: str) -> float:
     return time.perf_counter() - began
 
 
-def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> None:
-    """Rows per second of the full scan, beside the scan with the cheapest function."""
+def time_scans(
+    teller: Teller, connection: psycopg.Connection, rows: int, expressions: dict[str, str]
+) -> list[str]:
+    """Rows per second of full scans, the first with the cheapest function."""
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
-        expressions = {
-            "array_length(ARRAY[...], 1)": CONTROL,
-            **{f"predict, {form}": predict(form) for form in FORMS},
-            "to_jsonb(f) without predict": JSONB_CONTROL,
-        }
         connection.execute("SET max_parallel_workers_per_gather = 0")
         scans = {name: partial(_scan, connection, one) for name, one in expressions.items()}
         best = {name: min(took) for name, took in in_turn(scans, SCANS).items()}
@@ -87,32 +86,55 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
         control = next(iter(best.values()))
         lines = [(name, f"{rows / b:,.0f}", f"{b / control:.2f}") for name, b in best.items()]
         table((f"best of {SCANS}", "rows per second", "time, array_length = 1"), lines)
-    (_, cheapest, _), (_, predicted, _), *_ = lines
-    teller.result(
-        f"SELECT sum(predict(...)): {predicted} rows per second in one process;"
-        f" with array_length(ARRAY[...], 1) instead: {cheapest}"
-    )
+    return [per_second for _, per_second, _ in lines]
 
 
-def run(rows: int, verbose: bool) -> int:
-    """The demo; returns how many predictions differ."""
-    teller = Teller(STEPS, brief=not verbose)
+def results() -> Callable[[str], None]:
+    """Prints a result, and the seconds since the one before, whatever becomes of the other lines."""
+    terminal, began = sys.stdout, time.monotonic()
+
+    def result(text: str) -> None:
+        nonlocal began
+        print(f"{text} ({time.monotonic() - began:.0f} s)", file=terminal, flush=True)
+        began = time.monotonic()
+
+    return result
+
+
+def run(rows: int, result: Callable[[str], None], verbose: bool) -> tuple[Cluster, int]:
+    """The demo: its cluster, and how many predictions differ."""
+    teller = Teller(STEPS)
     cluster = preparation.start_cluster(teller)
     with preparation.create_extension(teller, cluster) as connection:
         preparation.load_flights(teller, connection, Request(rows))
-        teller.result(f"{rows:,} flights in a separate PostgreSQL cluster, with pgboost")
+        result(f"{rows:,} flights in a separate PostgreSQL cluster, with pgboost")
         model = preparation.train(teller, Recipe(rows, ROUNDS_OF_TRAINING))
         preparation.load_model(teller, connection, model)
-        teller.result(
+        result(
             f"{ROUNDS_OF_TRAINING} trees of XGBoost, loaded: minutes of delay with a root mean square"
             f" error of {model.rmse:.2f} ({model.rmse_of_mean:.2f} without a model)"
         )
         different = compare(teller, connection, model.path, rows)
-        different += train_in_sql(teller, cluster)
-        show(teller, connection)
-        time_scans(teller, connection, rows)
-    print(f"Look around, until `make demo-stop`: psql '{cluster.conninfo(DATABASE)}'")
-    return different
+        result(
+            f"predict by columns, array, row and jsonb: {len(FORMS) * rows:,} predictions,"
+            f" {different:,} differ from XGBoost's"
+        )
+        margins, differing = train_in_sql(teller, cluster)
+        result(f"train_model in SQL: {margins:,} margins, {differing:,} differ from libxgboost's")
+        expressions = {
+            "array_length(ARRAY[...], 1)": CONTROL,
+            "predict, columns": predict("columns"),
+        }
+        if verbose:
+            show(teller, connection)
+            expressions |= {f"predict, {form}": predict(form) for form in FORMS}
+            expressions["to_jsonb(f) without predict"] = JSONB_CONTROL
+        cheapest, predicted, *_ = time_scans(teller, connection, rows, expressions)
+        result(
+            f"SELECT sum(predict(...)): {predicted} rows per second in one process;"
+            f" with array_length(ARRAY[...], 1) instead: {cheapest}"
+        )
+    return cluster, different + differing
 
 
 def main() -> None:
@@ -121,10 +143,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="default: %(default)s")
     parser.add_argument("--verbose", action="store_true", help="say each step and what it found")
     arguments = parser.parse_args()
+    verbose = arguments.verbose
+    result = (lambda _: None) if verbose else results()
     try:
-        different = run(arguments.rows, arguments.verbose)
+        with nullcontext() if verbose else redirect_stdout(io.StringIO()):
+            cluster, different = run(arguments.rows, result, verbose)
     except (ClusterError, psycopg.OperationalError) as error:
         sys.exit(f"error: {error}")
+    print(f"Look around, until `make demo-stop`: psql '{cluster.conninfo(DATABASE)}'")
     if different:
         sys.exit(f"error: {different:,} predictions differ from XGBoost's")
 

@@ -41,9 +41,4 @@ def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: in
             for index in wrong[:3]:
                 say(f"{form}: row {index} differs: {fetched[index].tolist()}")
         table(("arguments", "call", "rows", "rows that differ"), results)
-    predictions = len(FORMS) * rows
-    teller.result(
-        f"predict by columns, array, row and jsonb: {predictions:,} predictions, {different:,} differ"
-        " from XGBoost's"
-    )
     return different
