@@ -1,7 +1,8 @@
 """`make demo`: a million flights, a model, and the same predictions in SQL and in Python.
 
 Prints one line per result, or with `--verbose` each step and what it found. Ends with
-an error if a single prediction differs. May be run again: what is done already is skipped. `make demo-stop` stops the cluster.
+an error if a single prediction differs. May be run again: what is done already is
+skipped. `make demo-stop` stops the cluster.
 """
 
 import argparse
