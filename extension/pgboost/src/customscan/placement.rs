@@ -64,7 +64,7 @@ struct Demand {
     /// The bits of the most rows that are read of it, infinity where that is not known.
     limit: u64,
     may_widen: bool,
-    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).
+    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`read_ahead`).
     all: bool,
 }
 
