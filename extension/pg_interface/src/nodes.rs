@@ -3,6 +3,7 @@
 //! An [`Expr`] is a node that the planner is working on: `'p` is the life of the planning that passed it.
 //! Whether a node may be evaluated early is judged elsewhere, by its tag.
 
+use std::ffi::CStr;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -180,6 +181,33 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// The keys and the values, if this is an object that `jsonb_build_object` builds of constant keys, no two
+    /// of which are equal.
+    pub fn as_object(self) -> Option<Vec<(String, Expr<'p>)>> {
+        let (function, arguments) = self.as_call()?;
+        // SAFETY: the node is a call.
+        let is_spread = unsafe { (*self.node.cast::<pg_sys::FuncExpr>()).funcvariadic };
+        let (pairs, []) = arguments.as_chunks() else { return None };
+        if function.to_u32() != pg_sys::F_JSONB_BUILD_OBJECT_ANY || is_spread {
+            return None;
+        }
+        let mut object: Vec<(String, Expr<'p>)> = Vec::new();
+        for [key, value] in pairs {
+            let key = key.constant_text()?;
+            if object.iter().any(|(known, _)| *known == key) {
+                return None;
+            }
+            object.push((key, *value));
+        }
+        Some(object)
+    }
+
+    /// The type of its value.
+    pub fn type_oid(self) -> Oid {
+        // SAFETY: the node is an expression.
+        unsafe { pg_sys::exprType(self.node) }
+    }
+
     /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list of
     /// them, as a catalog stores it, queries in it included.
     pub fn calls(self, found: &mut Vec<(Oid, Vec<Expr<'p>>)>) {
@@ -229,18 +257,23 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The value of a text constant that is not NULL.
+    /// The value of a text constant that is not NULL, or of a literal whose type is not known.
     pub fn constant_text(self) -> Option<String> {
         if self.tag() != NodeTag::T_Const {
             return None;
         }
-        // SAFETY: the node is a constant; one of type text is a text.
+        // SAFETY: the node is a constant; one of type text is a text, one of unknown type a C string.
         unsafe {
             let constant = self.node.cast::<pg_sys::Const>();
-            if (*constant).constisnull || (*constant).consttype != pg_sys::TEXTOID {
-                return None;
+            let value = (*constant).constvalue;
+            match (*constant).consttype {
+                _ if (*constant).constisnull => None,
+                pg_sys::TEXTOID => Some(varlena::text(value).into_owned()),
+                pg_sys::UNKNOWNOID => {
+                    Some(CStr::from_ptr(value.cast_mut_ptr()).to_string_lossy().into_owned())
+                }
+                _ => None,
             }
-            Some(varlena::text((*constant).constvalue).into_owned())
         }
     }
 }
@@ -259,9 +292,7 @@ pub enum StoredText {
 /// A function's name, with its arguments' types, as a message has it.
 pub fn function_name(function: Oid) -> String {
     // SAFETY: takes any OID; returns a string that ends in a NUL, in this statement's memory.
-    unsafe {
-        std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned()
-    }
+    unsafe { CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned() }
 }
 
 /// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.

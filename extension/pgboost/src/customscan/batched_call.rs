@@ -5,6 +5,7 @@ use pg_interface::call::Arguments;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
 use pg_interface::tuple::{ColumnPositions, VirtualValues};
+use pg_interface::virtual_object::ObjectType;
 use pg_interface::{Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
@@ -127,14 +128,18 @@ impl Call {
     /// Notes at which place among the kept columns each argument is.
     pub(crate) fn find_columns(&mut self, sources: &[ArgumentSource], rows: &Rows) {
         let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
-        let place = |source: &ArgumentSource| match source {
+        let place = |(source, argument): (&ArgumentSource, Expr<'_>)| match source {
             ArgumentSource::Constant => Place::Frame,
             ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
             ArgumentSource::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
                 numbers.iter().filter_map(kept).collect(),
+                ObjectType::of(argument),
             )),
         };
-        self.places = sources.iter().map(place).collect();
+        // SAFETY: the expression is a call.
+        let call = unsafe { Expr::new(self.expression.cast()) }.as_call();
+        let arguments = call.map(|(_, arguments)| arguments).unwrap_or_default();
+        self.places = sources.iter().zip(arguments).map(place).collect();
         let mut features = self.places.iter().skip(1).map(Place::column);
         let first = features.next().flatten();
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
