@@ -90,6 +90,73 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// The conditions and the results of CASE WHEN, one after another, and then what ELSE gives; none of
+    /// another node, nor of CASE with a value that is compared.
+    pub fn as_searched_case(self) -> Vec<Expr<'p>> {
+        // SAFETY: the node is read by its tag.
+        let is_searched = self.tag() == NodeTag::T_CaseExpr
+            && unsafe { (*self.node.cast::<pg_sys::CaseExpr>()).arg.is_null() };
+        if is_searched { self.children() } else { Vec::new() }
+    }
+
+    /// The operands of AND, OR and COALESCE; none of another node.
+    pub fn operands(self) -> Vec<Expr<'p>> {
+        // SAFETY: the node is read by its tag; operands are expressions.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_BoolExpr => Expr::all((*self.node.cast::<pg_sys::BoolExpr>()).args),
+                NodeTag::T_CoalesceExpr => {
+                    Expr::all((*self.node.cast::<pg_sys::CoalesceExpr>()).args)
+                }
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    /// Whether it is an OR.
+    pub fn is_or(self) -> bool {
+        // SAFETY: the node is read by its tag.
+        self.tag() == NodeTag::T_BoolExpr
+            && unsafe { (*self.node.cast::<pg_sys::BoolExpr>()).boolop }
+                == pg_sys::BoolExprType::OR_EXPR
+    }
+
+    /// `self IS NOT TRUE`, `self IS NOT FALSE`, and so on.
+    pub fn is(self, test: pg_sys::BoolTestType::Type) -> Expr<'p> {
+        // SAFETY: a node of zeros but for its tag is what makeNode returns.
+        unsafe {
+            let node: *mut pg_sys::BooleanTest =
+                pg_sys::palloc0(size_of::<pg_sys::BooleanTest>()).cast();
+            (*node).xpr.type_ = NodeTag::T_BooleanTest;
+            (*node).arg = self.node.cast();
+            (*node).booltesttype = test;
+            (*node).location = -1;
+            Expr::new(node.cast())
+        }
+    }
+
+    /// `self IS NULL`, of a row as a whole.
+    pub fn is_null(self) -> Expr<'p> {
+        // SAFETY: as above.
+        unsafe {
+            let node: *mut pg_sys::NullTest = pg_sys::palloc0(size_of::<pg_sys::NullTest>()).cast();
+            (*node).xpr.type_ = NodeTag::T_NullTest;
+            (*node).arg = self.node.cast();
+            (*node).nulltesttype = pg_sys::NullTestType::IS_NULL;
+            (*node).location = -1;
+            Expr::new(node.cast())
+        }
+    }
+
+    /// `self OR other`
+    pub fn or(self, other: Expr<'p>) -> Expr<'p> {
+        // SAFETY: makes a list and a node of expressions.
+        unsafe {
+            let operands = list_of([self.node, other.node]);
+            Expr::new(pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, operands, -1).cast())
+        }
+    }
+
     /// Whether it takes elements or parts out of a value.
     pub fn is_fetch(self) -> bool {
         // SAFETY: the node is valid and is read by its tag.
