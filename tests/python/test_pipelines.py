@@ -8,6 +8,8 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline
+from imblearn.under_sampling import RandomUnderSampler
 from scipy.sparse import issparse
 from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
@@ -18,6 +20,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 import catboost
 import lightgbm
 import pgboost
+from tests.python.models import assert_same
 
 ROWS = 800
 NUMBERS, TEXTS = ["age", "fare", "size"], ["sex", "port", "deck"]
@@ -166,13 +169,6 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 }
 
 
-def assert_same(connection: psycopg.Connection, model: Any, frame: pd.DataFrame) -> None:
-    """The same predictions of drawn rows, next to the thresholds, and of the frame."""
-    pgboost.push(connection, "model", model)
-    found = pgboost.verify(connection, "model", model, frame)
-    assert found and found.classes_differing == 0, found
-
-
 @pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES.keys())
 def test_pipelines(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
     frame = passengers()
@@ -301,11 +297,10 @@ def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connectio
 
 
 def test_samplers_are_passed_by(connection: psycopg.Connection) -> None:
-    imblearn = pytest.importorskip("imblearn")
     frame = passengers()
     columns = make_column_transformer((ONE_HOT(handle_unknown="ignore"), TEXTS))
-    sampler = imblearn.under_sampling.RandomUnderSampler(random_state=1)
-    model = imblearn.pipeline.make_pipeline(columns, sampler, forest())
+    sampler = RandomUnderSampler(random_state=1)
+    model = make_sampling_pipeline(columns, sampler, forest())
     assert_same(connection, model.fit(frame, survived(frame)), frame)
 
 
