@@ -37,7 +37,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     sent.others["attributes"] = {"steps": shown(model)}
     read_names = None if columns is None else [columns[column] for column in read]
     content = sent.file(type(last).__name__, len(read), read_names)
-    return described(ensemble, content, model, source.module(last).functions(model, last))
+    return described(ensemble, content, model, functions(model, model))
 
 
 def ensemble_of(model: Any) -> Ensemble:
