@@ -100,6 +100,13 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         make_column_transformer((pre.FunctionTransformer(np.log1p), ["fare"]), ("drop", ["size"])),
         forest(),
     ),
+    "logarithms of one column": lambda: make_pipeline(
+        make_column_transformer(
+            (pre.FunctionTransformer(np.log), ["fare"]),
+            (pre.FunctionTransformer(np.log1p), ["fare", "size"]),
+        ),
+        forest(),
+    ),
     "bins": lambda: make_pipeline(
         make_column_transformer((pre.KBinsDiscretizer(4, encode="ordinal"), ["fare", "size"])),
         forest(),

@@ -61,11 +61,11 @@ def _over_columns(model: Any) -> tuple[Ensemble, list[Feature]]:
         warnings.simplefilter("ignore")
         for _, step in model.steps[:-1]:
             features, sparse = after(step, features), is_sparse(step, sparse)
-        lowest = {
-            feature.column: number
-            for feature in features
-            if (number := feature.lowest()) is not None
-        }
+        lowest: dict[int, float] = {}
+        for feature in features:
+            number = feature.lowest()
+            if number is not None:
+                lowest[feature.column] = max(number, lowest.get(feature.column, number))
         ensemble = replace(source.ensemble_of(model.steps[-1][1]), lowest=lowest)
         if sparse and ensemble.absent_is_missing:
             # A sparse matrix has no zeros.
