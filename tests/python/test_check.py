@@ -52,8 +52,8 @@ def test_what_differs_is_not_stored(
         # Rows without a missing value are predicted as they are here.
         assert pgboost.push(connection, name, model, check=frame[frame["single"].notna()]) == 2
         assert pgboost.push(connection, name, model, check=False) == 3
-        temporary = connection.execute("SELECT to_regclass('pg_temp.pgboost_verify')").fetchone()
-        assert temporary == (None,)
+        temporary = "SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()"
+        assert connection.execute(temporary).fetchone() == (0,)
 
 
 def test_drawn_rows_are_around_thresholds() -> None:
