@@ -122,6 +122,12 @@ def _values(categories: list[Any] | None) -> list[Any] | None:
     return [int(value) if isinstance(value, bool) else value for value in categories]
 
 
+def codes_of(words: Any) -> list[int]:
+    """The codes in a set that is written as the bits of words of 32 bits."""
+    bits = np.unpackbits(np.asarray(words, "<u4").view(np.uint8), bitorder="little")
+    return [int(code) for code in np.flatnonzero(bits)]
+
+
 def require_no_rounds(rounds: int | None) -> None:
     """Refuses a number of rounds, which no estimator of scikit-learn can be asked for."""
     if rounds is not None:
