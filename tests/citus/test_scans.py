@@ -82,7 +82,8 @@ QUERIES = {
     "SELECT area, predict('price', area, count(*), max(age)) FROM {t} GROUP BY area": 1,
     "SELECT predict('price', a, n, m) FROM (SELECT area AS a, count(*) AS n, max(age) AS m FROM {t}"
     " GROUP BY area OFFSET 0) AS s": 1,
-    "SELECT id, predict('price', avg(area::numeric) OVER (ORDER BY id), rooms, age) FROM {t} WHERE id < 900": 1,
+    "SELECT id, predict('price', avg(area::numeric) OVER (ORDER BY id), rooms, age) FROM {t}"
+    " WHERE id < 900": 1,
     "WITH s AS MATERIALIZED (SELECT * FROM {t}) SELECT sum(predict('price', area, rooms, age)::numeric)"
     " FROM s": 1,
     "SELECT sum(predict('price', area, rooms, age)::numeric) FROM (SELECT * FROM {t} ORDER BY id LIMIT 1000)"
