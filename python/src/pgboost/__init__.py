@@ -32,6 +32,7 @@ from .registry import (
     rename,
     set_alias,
 )
+from .training import train
 from .verification import verify
 
 __all__ = [
@@ -61,5 +62,6 @@ __all__ = [
     "rename",
     "set_alias",
     "set_baseline",
+    "train",
     "verify",
 ]
