@@ -12,7 +12,6 @@ import shap
 import xgboost
 
 import pgboost
-import pgboost.plots
 from tests.python import models
 
 mpl.use("Agg")

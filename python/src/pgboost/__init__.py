@@ -9,6 +9,7 @@
 `pgboost.plots` draws explanations, and `pgboost.estimators` has estimators of scikit-learn.
 """
 
+from . import plots
 from .comparison import Difference, Verification
 from .errors import (
     ExtensionMissingError,
@@ -54,6 +55,7 @@ __all__ = [
     "evaluate",
     "explain",
     "models",
+    "plots",
     "predict",
     "predict_class",
     "predict_proba",
