@@ -24,7 +24,7 @@ use bytemuck::CheckedBitPattern;
 use bytemuck::checked::try_cast;
 
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::categories::{CategoryView, TextList};
+use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
 use crate::compiled::cuts::CutKind;
 use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
@@ -138,7 +138,7 @@ impl<B: StableBytes> CompiledModel<B> {
             has_categories: false,
             num_ctrs: 0,
         };
-        // Where many compiled models are called in turn, nothing is found in a cache where the sections have it.
+        // Where many compiled models are called in turn, what the sections have is in no cache.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         compiled.num_ctrs = compiled.sections().num_ctrs();
         let spans = compiled.sections().get(CUT_SPANS);
@@ -182,7 +182,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Whether the file has the covers that explanations need.
+    /// Whether the file has the covers that explanations need, and no target statistics, which have none.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
         sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()
@@ -243,7 +243,7 @@ impl<B: StableBytes> CompiledModel<B> {
     pub fn narrow(&self, feature: usize, value: f64) -> f32 {
         let sections = self.sections();
         match sections.get(CUT_SPANS) {
-            [] if self.takes_hash(feature) => f32::from_bits(value.hash()),
+            [] if self.takes_hash(feature) => f32::of_hash(value.hash()),
             [] => value as f32,
             spans => spans[feature].narrow(sections.get(CUTS), value),
         }
@@ -312,8 +312,8 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Whether rows have the bits of a category's hash for a feature, and not its code. No hash is a missing
     /// value.
     pub fn takes_hash(&self, feature: usize) -> bool {
-        self.has_ctrs()
-            && self.categories(feature).is_some_and(|categories| categories.takes_hash())
+        let record = || self.sections().get(DICTIONARIES).get(feature);
+        self.has_ctrs() && record().is_some_and(|record| record.kind & TAKES_HASH != 0)
     }
 
     /// The values that a feature's codes stand for, if the model has them.

@@ -217,7 +217,8 @@ sections! {
     CTR_TABLES: u32,
     /// Features of whose categories rows have hashes, and splits test codes.
     CTR_CODES: u32,
-    /// One per tree, or none if the model has no covers: only explanations read them and what follows.
+    /// One per tree, or none if the model has no covers or has target statistics: only explanations read them and
+    /// what follows.
     TREE_SUMMARIES: TreeSummary,
     /// The features of the splits of each tree.
     SPLIT_FEATURES: u32,

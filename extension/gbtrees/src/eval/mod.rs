@@ -31,7 +31,7 @@ use crate::compiled::sections::{
     WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
-use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task, Transform};
+use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
 use crate::prefetch::prefetch_all;
@@ -369,8 +369,10 @@ impl<B: StableBytes> CompiledModel<B> {
     /// the margins if they decide.
     pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
         let (class_by, threshold) = self.class_rule();
-        let one = margins.len() == 1 || self.transform() == Transform::MeanLogistic;
-        if !matches!((self.task(), one), (Task::Multiclass, _) | (Task::Binary, true)) {
+        if !matches!(
+            (self.task(), self.num_values() == 1),
+            (Task::Multiclass, _) | (Task::Binary, true)
+        ) {
             return None;
         }
         if class_by == ClassBy::Value {
@@ -390,12 +392,14 @@ impl<B: StableBytes> CompiledModel<B> {
             Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
-            (Task::Binary, MeanLogistic) => true,
-            (Task::Binary, _) if self.num_outputs() != 1 => false,
+            (Task::Binary, _) if self.num_values() != 1 => false,
             (Task::Binary, Identity) => self.class_rule().1 == 0.5,
             (Task::Multiclass, Identity) => true,
             (Task::Binary | Task::Multiclass, transform) => {
-                matches!(transform, Logistic | LogisticMirrored | Softmax | SoftmaxSingle)
+                matches!(
+                    transform,
+                    Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
+                )
             }
             (Task::Regression | Task::Ranking, _) => false,
         }

@@ -9,7 +9,7 @@
 //! What a tree says becomes the arrays that a JSON file has, so `tree_nodes` and `build` check both alike.
 
 use crate::ensemble::{check_limit, in_tree, out_of_memory};
-use crate::format::sniff::SNAPSHOT;
+use crate::format::sniff::{SNAPSHOT, without_classes};
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
 use crate::format::xgboost::objective::Link;
@@ -36,6 +36,7 @@ const PARAMETER: &str = "SAVED_PARAM_";
 
 pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
     let mut bytes = Bytes { all: bytes, position: 0 };
+    bytes.take(bytes.all.len() - without_classes(bytes.all).len())?;
     if bytes.all.starts_with(SNAPSHOT) {
         bytes.take(SNAPSHOT.len() + size_of::<u64>())?;
     }
