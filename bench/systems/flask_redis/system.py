@@ -7,7 +7,7 @@ from bench.site import Site
 from bench.systems.http import Http, Started
 from python_baseline import modes
 
-PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "psycopg", "redis", "xgboost-cpu")
+PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "redis", "xgboost-cpu")
 
 
 class FlaskRedis(Http):
