@@ -67,8 +67,6 @@ for _name, _one in _RETIRED.items():
     _group = GROUPS[_one["side"]][_one.pop("group")]
     _KNOWN[(*_name.split("/"),)] = Entry(*_name.split("/"), **_one, group=_group)
 ALL = (*_KNOWN.values(),)
-# The entries that the comparison is about.
-MAIN = tuple(one for one in ALL if one.system in described() and described()[one.system].main)
 
 
 def entry(system: str, variant: str) -> Entry:
