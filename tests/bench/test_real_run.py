@@ -26,7 +26,7 @@ KEYS = 200
 SYSTEMS = described()
 SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
 ONE_OF_EACH_KIND = ("postgres_direct", "asgi")
-FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum")
+FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum", "axum_redis")
 PREDICTIONS = ("hot", "random", "batch", "given", "three", "three_calls")
 RATE = 100
 WORKLOAD = replace(
