@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_cells_are_listed() -> None:
     listed = run("--workload", "quick", "--list").stdout.splitlines()
     assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
-    assert "python_tuned/http/hot/25t/20c/2000r" in listed
+    assert "asgi/http/hot/25t/20c/2000r" in listed
     last = listed.pop()
     assert last.startswith(f"# {len(listed)} cells, at most ")
     assert int(last.split()[-2]) < 6
