@@ -220,6 +220,7 @@ def test_the_table_has_a_line_for_each_cell(
 ) -> None:
     table.show(result)
     shown = capsys.readouterr().out
+    assert all(title in shown for title, *_ in table.FIGURES)
     asked = [[str(cell.trees), str(cell.clients)] for cell in result.cells]
     lines = [line.split()[2:4] for line in shown.splitlines()]
     assert sorted(line for line in lines if line in asked) == sorted(asked)
