@@ -36,8 +36,6 @@ class Http(Running):
     client = "http_client"
     # What its processes are called in results.
     part = "service"
-    # Kinds of requests that it does not know.
-    unknown: Sequence[str] = ()
 
     def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
         if store not in stores.NAMES:
@@ -116,10 +114,12 @@ class Http(Running):
             self.service = None
 
     def lacks(self, cell: Cell) -> str | None:
-        """What SQL alone can be asked for, and what the service does not know."""
-        if not REQUESTS[cell.request].paths:
-            return f"{cell.request} can be asked for in SQL alone"
-        return f"{cell.system} has no {cell.request}" if cell.request in self.unknown else None
+        """What SQL alone can be asked for."""
+        return (
+            None
+            if REQUESTS[cell.request].paths
+            else f"{cell.request} can be asked for in SQL alone"
+        )
 
     @property
     def where(self) -> str:
@@ -136,7 +136,7 @@ class Http(Running):
         one = self.answered([f"{self.where}/"], self._site.keys_alone(self._asked.trees))
         batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
         both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
-        return both | super().check(asked - {*self.unknown})
+        return both | super().check(asked)
 
     def parts(self) -> Parts:
         if not self.service:

@@ -35,7 +35,7 @@ def test_cells_are_listed() -> None:
         (("--only", "nothing"), "error: no cell has such a name: see --list"),
         (
             ("--seconds", "0"),
-            "--seconds, --repetitions, --rows, --workers and --threads must be at least 1",
+            "--seconds, --repetitions and --rows must be at least 1",
         ),
     ],
 )
@@ -47,7 +47,7 @@ def test_what_cannot_be_run_is_said(arguments: tuple[str, ...], message: str) ->
 
 def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000", "--workers", "2",
+        sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000",
         "--only", "python_tuned/http/hot", "--output", str(tmp_path),
     ]  # fmt: skip
     with subprocess.Popen(
