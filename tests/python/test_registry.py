@@ -12,6 +12,8 @@ import lightgbm
 import pgboost
 from tests.python import models
 
+TEMPORARY = "SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()"
+
 
 def booster(rounds: int = 3) -> xgboost.Booster:
     frame = models.frame()
@@ -72,7 +74,7 @@ def test_nothing_is_left_or_committed(connect: Callable[..., psycopg.Connection]
     with connect(autocommit=False) as writer:
         pgboost.push(writer, "uncommitted", model)
         assert pgboost.verify(writer, "uncommitted", model, frame)
-        assert writer.execute("SELECT to_regclass('pg_temp.pgboost_verify')").fetchone() == (None,)
+        assert writer.execute(TEMPORARY).fetchone() == (0,)
         assert pgboost.verify(writer, "uncommitted", model, frame)
         writer.rollback()
         assert "uncommitted" not in {version.name for version in pgboost.models(writer)}
