@@ -99,6 +99,16 @@ def test_wrapper_that_stopped_early_uses_its_best_iteration(connection: psycopg.
     assert to_the_bit(verified(connection, model, frame))
 
 
+def test_linear_wrapper_that_stopped_early_uses_all_rounds(connection: psycopg.Connection) -> None:
+    """XGBoost's linear booster has the coefficients of its last round alone."""
+    frame = models.frame()
+    noise = np.random.default_rng(3).normal(size=len(frame))
+    model = xgboost.XGBRegressor(booster="gblinear", n_estimators=50, early_stopping_rounds=3)
+    model.fit(frame[:300], noise[:300], eval_set=[(frame[300:], noise[300:])], verbose=False)
+    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+    assert to_the_bit(verified(connection, model, frame))
+
+
 def test_categories_are_the_texts_of_the_frame(connection: psycopg.Connection) -> None:
     frame = models.frame()
     frame["city"] = pd.Categorical(

@@ -330,10 +330,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] if the model is a linear one.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
-        if self.is_linear() {
-            let message = "a linear model has no leaves";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
+        self.has_leaves()?;
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);

@@ -89,6 +89,9 @@ def _file(booster: xgboost.Booster, content: Content, **functions: Any) -> Model
 
 
 def _rounds(model: Any) -> int | None:
+    """The rounds that a wrapper predicts with, unless it is all or, of a linear model, the last."""
+    if model.booster == "gblinear":
+        return None
     try:
         return int(model.best_iteration) + 1
     except AttributeError:
