@@ -132,11 +132,13 @@ def _objective(content: dict[str, Any]) -> str:
 
 def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
     model, width = _model(content), booster.num_features()
-    splits = [_splits(tree) for tree in model["trees"]]
+    # A linear model has none.
+    trees = model.get("trees", [])
+    splits = [_splits(tree) for tree in trees] or [(np.zeros(0), np.zeros(0))]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
     named = _categories(model)
     categories = {
-        column: (named and named[column]) or list(range(_codes(model["trees"], column)))
+        column: (named and named[column]) or list(range(_codes(trees, column)))
         for column, kind in enumerate(booster.feature_types or ())
         if kind == _CATEGORICAL
     }
