@@ -12,8 +12,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
 use crate::array::{ArrayValue, ElementType};
+use crate::jsonb::ObjectType;
 use crate::value::{ScalarType, Value, output_text};
-use crate::virtual_object::ObjectType;
 use crate::{catalog, invalidation};
 
 /// A row type, kept from row to row.

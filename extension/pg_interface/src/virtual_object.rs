@@ -9,10 +9,9 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Datum};
 
-use crate::jsonb::Item;
-use crate::nodes::Expr;
+use crate::jsonb::{Item, ObjectType};
 use crate::tuple::VirtualValues;
-use crate::value::{Number, NumberType, ScalarType, TextType, Value};
+use crate::value::{Number, NumberType, Value};
 
 /// Whole numbers below are written with all their digits, by any setting that lets floats be read.
 const MAX_WHOLE_DOUBLE: f64 = 9_007_199_254_740_992.0;
@@ -20,36 +19,6 @@ const MAX_WHOLE_DOUBLE: f64 = 9_007_199_254_740_992.0;
 const MAX_REAL: f32 = 16_777_216.0;
 /// Below, reals are subnormal.
 const MIN_NORMAL: f64 = f32::MIN_POSITIVE as f64;
-
-/// The keys of an object, different from each other, and the types of its values.
-#[derive(Debug)]
-pub struct ObjectType {
-    keys: Vec<String>,
-    types: Vec<ScalarType>,
-}
-
-impl ObjectType {
-    /// Of an expression that builds an object with constant keys, if values of all its types can be read.
-    pub fn of(expression: Expr<'_>) -> Option<ObjectType> {
-        let (keys, values): (Vec<_>, Vec<_>) = expression.as_object()?.into_iter().unzip();
-        let types = values.into_iter().map(|value| item_type(value.type_oid()));
-        Some(ObjectType { keys, types: types.collect::<Option<_>>()? })
-    }
-
-    /// For each of these keys the position of its value.
-    pub fn positions(&self, keys: &[Box<str>]) -> Vec<Option<usize>> {
-        let position = |key: &str| self.keys.iter().position(|known| known == key);
-        keys.iter().map(|key| position(key)).collect()
-    }
-}
-
-/// How to read values of a type, if jsonb keeps them as numbers, booleans or strings of the same text.
-fn item_type(type_oid: pg_sys::Oid) -> Option<ScalarType> {
-    ScalarType::of(type_oid).filter(|scalar_type| match scalar_type {
-        ScalarType::Number(number) => !matches!(number, NumberType::Date | NumberType::Timestamp),
-        ScalarType::Text(text) => *text == TextType::Text,
-    })
-}
 
 /// An object that was not built.
 #[derive(Clone, Copy)]
@@ -77,7 +46,7 @@ impl<'a> VirtualObject<'a> {
     #[inline]
     pub fn item(self, position: usize, double: bool) -> Option<Item<'a>> {
         let Some(datum) = self.values.get(position) else { return Some(Item::Null) };
-        let scalar_type = *self.object_type.types.get(position)?;
+        let scalar_type = self.object_type.value_type(position)?;
         // SAFETY: `new` was given the types.
         match unsafe { Value::new(datum, scalar_type) } {
             Value::Text(text) => Some(Item::Text(text.text().into_owned())),

@@ -2,10 +2,10 @@
 
 use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
+use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
 use pg_interface::tuple::{ColumnPositions, VirtualValues};
-use pg_interface::virtual_object::ObjectType;
 use pg_interface::{Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};

@@ -16,9 +16,9 @@ use std::rc::Rc;
 use gbtrees::internals::Narrowing;
 use pg_interface::array::ArrayValue;
 use pg_interface::catalog::FLOAT4OID;
-use pg_interface::jsonb::{Item, KeyPositions, Object};
+use pg_interface::jsonb::{Item, KeyPositions, Object, ObjectType};
 use pg_interface::tuple::{RowColumn, RowType, RowValue, RowValues, VirtualRow};
-use pg_interface::virtual_object::{ObjectType, VirtualObject};
+use pg_interface::virtual_object::VirtualObject;
 use pg_interface::{Number, Oid, ScalarType, Value};
 use row_source::{PlacedColumn, Row, names};
 
