@@ -99,14 +99,20 @@ def test_wrapper_that_stopped_early_uses_its_best_iteration(connection: psycopg.
     assert to_the_bit(verified(connection, model, frame))
 
 
-def test_linear_wrapper_that_stopped_early_uses_all_rounds(connection: psycopg.Connection) -> None:
-    """XGBoost's linear booster has the coefficients of its last round alone."""
-    frame = models.frame()
-    noise = np.random.default_rng(3).normal(size=len(frame))
-    model = xgboost.XGBRegressor(booster="gblinear", n_estimators=50, early_stopping_rounds=3)
-    model.fit(frame[:300], noise[:300], eval_set=[(frame[300:], noise[300:])], verbose=False)
-    assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+@pytest.mark.parametrize("stopping", [None, 2])
+@pytest.mark.parametrize("kind", [xgboost.XGBRegressor, xgboost.XGBClassifier])
+def test_linear_boosters(
+    connection: psycopg.Connection, kind: type[xgboost.XGBModel], stopping: int | None
+) -> None:
+    """They have no trees and no rounds, so nothing is left out where they stopped early."""
+    frame = models.frame().astype(np.float32)
+    is_classifier = kind is xgboost.XGBClassifier
+    y = models.classes(frame, [0, 1, 2]) if is_classifier else models.target(frame)
+    model = kind(booster="gblinear", n_estimators=40, early_stopping_rounds=stopping)
+    model.fit(frame, y, eval_set=[(frame[:50], y[:50])], verbose=False)
     assert to_the_bit(verified(connection, model, frame))
+    booster = model.get_booster()
+    assert to_the_bit(verified(connection, booster, frame))
 
 
 def test_categories_are_the_texts_of_the_frame(connection: psycopg.Connection) -> None:

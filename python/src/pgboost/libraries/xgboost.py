@@ -89,7 +89,6 @@ def _file(booster: xgboost.Booster, content: Content, **functions: Any) -> Model
 
 
 def _rounds(model: Any) -> int | None:
-    """The rounds that a wrapper predicts with, unless it is all or, of a linear model, the last."""
     if model.booster == "gblinear":
         return None
     try:
@@ -132,13 +131,12 @@ def _objective(content: dict[str, Any]) -> str:
 
 def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
     model, width = _model(content), booster.num_features()
-    # A linear model has none.
-    trees = model.get("trees", [])
-    splits = [_splits(tree) for tree in trees] or [(np.zeros(0), np.zeros(0))]
+    # A linear booster has no trees.
+    splits = [(np.empty(0, int), np.empty(0, np.float32)), *map(_splits, model.get("trees", ()))]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
     named = _categories(model)
     categories = {
-        column: (named and named[column]) or list(range(_codes(trees, column)))
+        column: (named and named[column]) or list(range(_codes(model["trees"], column)))
         for column, kind in enumerate(booster.feature_types or ())
         if kind == _CATEGORICAL
     }
