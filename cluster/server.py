@@ -88,8 +88,10 @@ class Cluster:
             "PGHOST": self.host, "PGPORT": str(self.port), "PGDATABASE": dbname, "PGUSER": user,
         }  # fmt: skip
 
-    def create_database(self, name: str, replace: bool = False) -> bool:
-        """Creates a database; returns whether it was not there yet."""
+    def create_database(
+        self, name: str, replace: bool = False, template: str = "template0"
+    ) -> bool:
+        """Creates a database, a copy of the template; returns whether it was not there yet."""
         with self.connect() as connection:
             if replace:
                 drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
@@ -97,8 +99,8 @@ class Cluster:
             query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)"
             if connection.execute(query, (name,)).fetchone() == (True,):
                 return False
-            create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'")
-            connection.execute(create.format(sql.Identifier(name)))
+            create = sql.SQL("CREATE DATABASE {} TEMPLATE {} ENCODING 'UTF8'")
+            connection.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
             return True
 
 
@@ -141,7 +143,7 @@ def launch(place: Place, added: Mapping[str, str]) -> None:
         "-o", _options(place, added), "-w", "-t", str(START_SECONDS), check=False,
     )  # fmt: skip
     if started.returncode != 0:
-        lines = place.log.read_text().splitlines() if place.log.exists() else []
+        lines = place.log.read_text(errors="replace").splitlines() if place.log.exists() else []
         raise ClusterError("the server did not start:\n" + "\n".join(lines[-10:]))
 
 

@@ -1,6 +1,5 @@
 """What a newcomer copies works as it stands: sql/quickstart.sql, pgbench's queries, the README's Python."""
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from bench.generators import Load, pgbench
 from cluster import Cluster
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
+from tests.pages.blocks import blocks
 from workbench.training import Recipe, trained
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,7 +75,8 @@ def test_the_one_row_query_predicts(flights: Cluster, model_folder: Path) -> Non
 
 def test_the_readmes_python_runs(flights: Cluster) -> None:
     """With a model of these names, and the database in place of the README's."""
-    (program,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    readme = blocks((ROOT / "README.md").read_text())
+    (program,) = [block.text for block in readme if block.language == "py"]
     psql(flights, ROOT, "CREATE EXTENSION pgboost")
     X = np.arange(200.0).reshape(100, 2)
     model = xgboost.XGBClassifier(n_estimators=3).fit(X, X[:, 0] > 60)

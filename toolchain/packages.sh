@@ -4,7 +4,7 @@
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
 # PgBouncer, wrk and Chromium, and with "long" what the long tests run: PgBouncer,
 # SQLsmith, libfaketime, Valgrind and QEMU. The services that
-# come with them are never started. With a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
+# come with them are never started.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
 # the thing by other means is left alone. Only Debian 12's packages are installed; on another
@@ -95,7 +95,6 @@ mapfile -t packages < <(
     case "${1:-}" in
     bench) lacking_for_bench ;;
     long) lacking_for_long ;;
-    llvm-*) echo "$1" ;;
     esac
 )
 [ ${#packages[@]} -gt 0 ] || exit 0

@@ -13,6 +13,7 @@ CALLS = (
     "predict('price', {k}, {b}, {c})",
     "predict('price', ARRAY[{a}, {b}, {c}]::real[])",
     "predict('price', h)",
+    "predict('price', jsonb_build_object('area', {a}, 'rooms', {b}, 'age', {c}))",
     "predict('price_doubled', {a}, {k}, {c})",
     "predict('tickets', day, 10, {a})",
     "predict('tickets', day, zone, hours)",
@@ -26,7 +27,7 @@ CALLS = (
     "predict_leaf('price', {a}, {b}, {c})",
 )
 # Calls whose value is a number, and that fail for no row but by their features.
-SAFE = slice(0, 4)
+SAFE = slice(0, 5)
 # Features that SQL computes, most of which can fail, and some do.
 COMPUTED = (
     "{a} * 1.5", "{a} / nullif({b}, 0)", "1000 / ({a} - {n})", "ln({a} + 1)", "ln(100 - {a})", "{a}::int",
@@ -148,6 +149,9 @@ class Generator:
                     f"{safe} + id",
                     f"CASE WHEN {{a}} > {{n}} THEN {self._call()} END",
                     f"coalesce({safe}, area)",
+                    f"coalesce({{a}}, {self._call()})",
+                    f"CASE WHEN {{a}} > {{n}} THEN 0 ELSE {self._call()} END",
+                    f"{{a}} > {{n}} OR {self._call(CALLS[SAFE])} < {{n}}",
                     f"1 / ({safe} - {{n}})",
                     f"{safe} > {{n}} AND {safe} < {{n}}",
                     f"CASE WHEN {self._call(CALLS[SAFE])} > {{n}} THEN {self._call()} END",
@@ -167,7 +171,9 @@ class Generator:
         return self.random.choice(
             (
                 f"avg({call})", f"max({call})", "count(*)", f"count({self._call()})",
-                f"sum({call}) FILTER (WHERE id > 5)",
+                f"sum({call}) FILTER (WHERE id > 5)", f"count({self._call()}) FILTER (WHERE rooms > 2)",
+                f"sum(CASE WHEN rooms > 2 THEN {call} ELSE 0 END)", f"max({call}) FILTER (WHERE rooms < 4)",
+                "max(predict('tickets', day, zone, hours)) FILTER (WHERE day <> 'doomsday')",
                 f"sum(1 / (id - 300)) FILTER (WHERE {call} > 50)", f"count(DISTINCT {call})",
                 f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
                 f"(array_agg(h.id ORDER BY {call}, h.id))[1]",

@@ -7,7 +7,6 @@ with the drivers of the lock files here, and are skipped where the language's to
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,10 +18,11 @@ import psycopg
 import pytest
 
 from cluster import Cluster
+from tests.pages.blocks import page, sections
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGE = (ROOT / "docs" / "clients.md").read_text()
+PAGE = "docs/clients.md"
 BUILT = ROOT / ".build" / "clients"
 # The page's table has as many calls, and every block makes them all.
 CALLS = 4
@@ -37,6 +37,9 @@ FROM generate_series(1, 2000) AS i;
 SELECT train_model('churn', 'customers', 'churned', rounds => 20);
 """
 
+# The blocks of each driver's section.
+PROGRAMS = {one.title: one.blocks for one in sections(PAGE) if one.title != "Parameters"}
+
 # What manage.py sets up in an application.
 DJANGO = """
 import os
@@ -44,17 +47,6 @@ from django.conf import settings
 database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
 settings.configure(DATABASES={"default": database})
 """
-
-
-def sections() -> dict[str, list[tuple[str, str]]]:
-    """The blocks of each driver's section, as the language and the text."""
-    parts = re.split(r"^## (.+)$", PAGE, flags=re.M)[1:]
-    read = zip(parts[::2], parts[1::2], strict=True)
-    return {
-        title: re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-        for title, text in read
-        if title != "Parameters"
-    }
 
 
 def python(program: str) -> list[list[str]]:
@@ -128,10 +120,10 @@ def run(command: list[str], environment: dict[str, str]) -> str:
 @pytest.fixture(scope="module")
 def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
     """That of a program: how to reach a database with the page's model and its function."""
-    function = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.M | re.S)
+    function = "".join(block.text for block in page(PAGE).blocks)
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE EXTENSION pgboost_train")
-        connection.execute(TABLE + "".join(function))
+        connection.execute(TABLE + function)
         connection.execute(f"CREATE ROLE client LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     environment = cluster.environment(dbname)
     unix = f"host={cluster.host} port={cluster.port} user=client dbname={dbname}"
@@ -139,17 +131,17 @@ def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
     return environment | {"DATABASE_URL": unix, "JDBC_URL": f"jdbc:postgresql://{tcp}"}
 
 
-@pytest.mark.parametrize("title", sections())
+@pytest.mark.parametrize("title", PROGRAMS)
 def test_every_call_returns_what_predict_returns(
     title: str, environment: dict[str, str], connection: psycopg.Connection
 ) -> None:
-    blocks = sections()[title]
-    (language,) = {language for language, _ in blocks}
+    blocks = PROGRAMS[title]
+    (language,) = {block.language for block in blocks}
     commands, tools = LANGUAGES[language]
     for tool in tools:
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
-    program = commands("".join(text for _, text in blocks))
+    program = commands("".join(block.text for block in blocks))
     *_, printed = [run(command, environment) for command in program]
     query = "SELECT predict('churn', 40::float8, 52000::float8, 'north'::text, NULL::float8)"
     (expected,) = connection.execute(query).fetchone()
@@ -157,11 +149,10 @@ def test_every_call_returns_what_predict_returns(
 
 
 def test_the_page_has_a_program_for_every_driver() -> None:
-    assert list(sections()) == [
+    assert list(PROGRAMS) == [
         "psycopg 3", "psycopg 2", "asyncpg", "SQLAlchemy", "Django",
         "node-postgres", "JDBC", "pgx", "tokio-postgres",
     ]  # fmt: skip
-    assert all(sections().values())
 
 
 @pytest.mark.usefixtures("environment")

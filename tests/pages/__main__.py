@@ -9,24 +9,17 @@ import tempfile
 from pathlib import Path
 
 from cluster import Cluster, start, stop
+from tests.conftest import PREFERRED_PORT, SETTINGS
 from tests.pages import databases
 from tests.pages.blocks import ROOT, Section, page, sections
 from tests.pages.running import printed
-from tests.pages.test_recipes import first_run
 from tests.state import STATE
-
-PORT = 54330
 
 
 def outputs(section: Section, cluster: Cluster, dbname: str) -> list[str]:
     """What the blocks of a section print."""
     with tempfile.TemporaryDirectory() as folder:
-        return [
-            printed(one, cluster, dbname, Path(folder), first_run(one.text))
-            if one.language != "py"
-            else ""
-            for one in section.blocks
-        ]
+        return [printed(one, cluster, dbname, Path(folder)) for one in section.blocks]
 
 
 def fill(path: str, found: list[tuple[Section, list[str]]]) -> None:
@@ -48,7 +41,7 @@ def fill(path: str, found: list[tuple[Section, list[str]]]) -> None:
 def main() -> None:
     """Fills the pages that are named."""
     stop(STATE, delete=True)
-    cluster, _ = start(STATE, PORT)
+    cluster, _ = start(STATE, PREFERRED_PORT, SETTINGS)
     try:
         databases.make(cluster)
         for path in sys.argv[1:]:

@@ -25,12 +25,10 @@ def make(cluster: Cluster) -> None:
     with TemporaryDirectory() as folder:
         for section in made:
             for one in section.blocks:
-                printed(one, cluster, TABLES, Path(folder), one.text)
+                printed(one, cluster, TABLES, Path(folder))
 
 
 def copy(cluster: Cluster, dbname: str, path: str) -> None:
     """Makes the database in which a page, or a section of it, runs."""
     template = "template0" if path in EMPTY else TABLES
-    with cluster.connect("postgres") as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {dbname} WITH (FORCE)")
-        connection.execute(f"CREATE DATABASE {dbname} TEMPLATE {template}")
+    cluster.create_database(dbname, replace=True, template=template)

@@ -1,7 +1,9 @@
 """Runs the blocks of a page, and compares what they print with what the page shows.
 
 psql runs `sql`, the shell `sh` and Python `python` and `py`, each as a superuser of the page's database, with
-one thread for training, so that figures are the same everywhere.
+one thread for training, so that figures are the same everywhere. The query of a dbt model, a block `jinja`,
+runs as dbt writes it for a first run. A block `py` is part of an application of Django or SQLAlchemy, and
+runs in one that has the model `Customer`.
 """
 
 import re
@@ -21,13 +23,80 @@ MESSAGE = re.compile(r"^(DEBUG|NOTICE|WARNING|ERROR): ", re.M)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 # Figures of other processors and releases may differ in their last digits.
 TOLERANCE = 1e-3
+# What comes before a block and behind it, by the library that it imports.
+APPLICATIONS = {
+    "django": (
+        """
+import os
+import django
+from django.conf import settings
+from django.db import models
+database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
+settings.configure(DATABASES={"default": database | {"OPTIONS": {"server_side_binding": True}}})
+django.setup()
+class Customer(models.Model):
+    age = models.IntegerField()
+    income = models.FloatField()
+    region = models.TextField()
+    visits = models.IntegerField()
+    class Meta:
+        app_label = "customers"
+        db_table = "customers"
+""",
+        """
+for query in (risky, risky_at_70):
+    print(len(query), sum(customer.pk for customer in query))
+""",
+    ),
+    "sqlalchemy": (
+        """
+from sqlalchemy import create_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+class Base(DeclarativeBase):
+    pass
+class Customer(Base):
+    __tablename__ = "customers"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    age: Mapped[int]
+    income: Mapped[float]
+    region: Mapped[str]
+    visits: Mapped[int]
+""",
+        """
+with Session(create_engine("postgresql+psycopg://")) as session:
+    for query in (risky, risky_at_70):
+        found = session.execute(query).all()
+        print(len(found), sum(id for id, score in found))
+""",
+    ),
+}
 
 
-def printed(block: Block, cluster: Cluster, dbname: str, folder: Path, program: str) -> str:
+def program(block: Block) -> str:
+    """What runs for a block."""
+    return in_application(block.text) if block.language == "py" else first_run(block.text)
+
+
+def first_run(text: str) -> str:
+    """The text; of a dbt model the query, without what only later runs need."""
+    if "{{" not in text:
+        return text
+    without_later = re.sub(r"\{% if is_incremental\(\) %\}.*?\{% endif %\}", "", text, flags=re.S)
+    without_config = re.sub(r"\{\{ config\(.*?\) \}\}", "", without_later)
+    return re.sub(r"\{\{ ref\('(\w+)'\) \}\}", r"\1", without_config) + ";"
+
+
+def in_application(text: str) -> str:
+    """The block, in an application of the library that it imports."""
+    (before, behind) = APPLICATIONS[re.search(r"^from (\w+)", text, re.M)[1]]
+    return before + text + behind
+
+
+def printed(block: Block, cluster: Cluster, dbname: str, folder: Path) -> str:
     """What a block prints, messages too where the page shows some; fails with what it said."""
     environment = cluster.environment(dbname) | ONE_THREAD
     done = subprocess.run(
-        COMMANDS[block.language], input=program, cwd=folder, env=environment,
+        COMMANDS[block.language], input=program(block), cwd=folder, env=environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     shows_error = "ERROR: " in (block.shown or "")

@@ -1,8 +1,7 @@
 """Every section of docs/recipes.md runs by itself, on the tables of the quick start.
 
-The query of a dbt model, a block `jinja`, runs as dbt writes it for a first run. A block `py` is part of an
-application of Django or SQLAlchemy. It runs in one that has the model `Customer`, and its queries must find
-the rows that SQL finds. The queries for metrics must say what scikit-learn says.
+The queries of a block `py` must find the rows that SQL finds, and the queries for metrics must say what
+scikit-learn says.
 """
 
 import re
@@ -16,7 +15,7 @@ from sklearn.calibration import calibration_curve
 from cluster import Cluster
 from cluster.server import installed
 from tests.pages import databases
-from tests.pages.blocks import Block, Section, sections
+from tests.pages.blocks import Section, sections
 from tests.pages.running import compared, printed
 
 PAGE = "docs/recipes.md"
@@ -24,69 +23,7 @@ DATABASE = "recipe"
 METRICS = "Confusion, calibration, lift and ROC curve"
 RECIPES = sections(PAGE)
 
-# What comes before a block and behind it, by the library that it imports.
-APPLICATIONS = {
-    "django": (
-        """
-import os
-import django
-from django.conf import settings
-from django.db import models
-database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
-settings.configure(DATABASES={"default": database | {"OPTIONS": {"server_side_binding": True}}})
-django.setup()
-class Customer(models.Model):
-    age = models.IntegerField()
-    income = models.FloatField()
-    region = models.TextField()
-    visits = models.IntegerField()
-    class Meta:
-        app_label = "customers"
-        db_table = "customers"
-""",
-        """
-for query in (risky, risky_at_70):
-    print(len(query), sum(customer.pk for customer in query))
-""",
-    ),
-    "sqlalchemy": (
-        """
-from sqlalchemy import create_engine
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
-class Base(DeclarativeBase):
-    pass
-class Customer(Base):
-    __tablename__ = "customers"
-    id: Mapped[int] = mapped_column(primary_key=True)
-    age: Mapped[int]
-    income: Mapped[float]
-    region: Mapped[str]
-    visits: Mapped[int]
-""",
-        """
-with Session(create_engine("postgresql+psycopg://")) as session:
-    for query in (risky, risky_at_70):
-        found = session.execute(query).all()
-        print(len(found), sum(id for id, score in found))
-""",
-    ),
-}
 RISKY = "SELECT count(*), sum(id) FROM customers WHERE predict('churn', {}, income, region, visits) > 0.8"
-
-
-def first_run(text: str) -> str:
-    """The text; of a dbt model the query, without what only later runs need."""
-    if "{{" not in text:
-        return text
-    without_later = re.sub(r"\{% if is_incremental\(\) %\}.*?\{% endif %\}", "", text, flags=re.S)
-    without_config = re.sub(r"\{\{ config\(.*?\) \}\}", "", without_later)
-    return re.sub(r"\{\{ ref\('(\w+)'\) \}\}", r"\1", without_config) + ";"
-
-
-def in_application(text: str) -> str:
-    """The block, in an application of the library that it imports."""
-    (before, behind) = APPLICATIONS[re.search(r"^from (\w+)", text, re.M)[1]]
-    return before + text + behind
 
 
 def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
@@ -97,15 +34,10 @@ def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
     return [f"{count} {keys}" for count, keys in found]
 
 
-def program(block: Block) -> str:
-    """What runs for a block."""
-    return in_application(block.text) if block.language == "py" else first_run(block.text)
-
-
 def run(recipe: Section, cluster: Cluster, folder: Path) -> None:
     """Runs the blocks of a recipe one after another."""
     for block in recipe.blocks:
-        output = printed(block, cluster, DATABASE, folder, program(block))
+        output = printed(block, cluster, DATABASE, folder)
         compared(block, output)
         if block.language == "py":
             assert output.splitlines() == risky_customers(cluster, DATABASE)

@@ -1,9 +1,12 @@
-"""Models of each library that the package sends, trained on small data of their own."""
+"""Small data that models of each library are trained on, and what a model that is sent must predict."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psycopg
+
+import pgboost
 
 ROWS = 400
 SEED = 20261122
@@ -40,3 +43,10 @@ def classes(of: pd.DataFrame, labels: list[Any]) -> np.ndarray:
     """Labels by the size of the target."""
     codes = pd.qcut(target(of), len(labels), labels=False)
     return np.asarray(labels)[codes]
+
+
+def assert_same(connection: psycopg.Connection, model: Any, rows: Any) -> None:
+    """What SQL predicts is what Python predicts, for the rows and for drawn ones next to the thresholds."""
+    pgboost.push(connection, "model", model)
+    found = pgboost.verify(connection, "model", model, rows)
+    assert found and found.classes_differing == 0, found

@@ -1,9 +1,9 @@
 """The command `pgboost` sends what is in a pickle."""
 
-import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +12,37 @@ import numpy as np
 import pandas as pd
 import psycopg
 import pytest
+import skops.io
 import xgboost
 from sklearn import ensemble, preprocessing
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 
 import pgboost
+from cluster import Cluster
 from tests.python import models
 
 SOURCE = Path(pgboost.__file__).parents[1]
 
 
-def run(connection: psycopg.Connection, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    connection.commit()
-    info = connection.info
-    environment = os.environ | {
-        "PYTHONPATH": str(SOURCE),
-        "PGHOST": info.host,
-        "PGPORT": str(info.port),
-        "PGDATABASE": info.dbname,
-        "PGUSER": info.user,
-    }
-    command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_a_pickle_of_a_pipeline(connection: psycopg.Connection, tmp_path: Path) -> None:
+@pytest.fixture
+def run(cluster: Cluster, dbname: str) -> Command:
+    """Runs the command on the module's database."""
+    environment = cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
+
+    def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return done
+
+
+def test_a_pickle_of_a_pipeline(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
     frame = models.numbers().assign(city=np.array(["Graz", "Linz", "Wien"])[np.arange(400) % 3])
     columns = make_column_transformer(
         (preprocessing.OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough"
@@ -46,28 +51,31 @@ def test_a_pickle_of_a_pipeline(connection: psycopg.Connection, tmp_path: Path) 
     model.fit(frame, models.target(models.numbers()) + 9 * (frame["city"] == "Linz") > 0)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
     joblib.dump(model, tmp_path / "model.joblib", compress=3)
+    skops.io.dump(model, tmp_path / "model.skops")
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    for version, file in enumerate(("model.pkl", "model.joblib"), 1):
-        found = run(connection, "push", tmp_path / file, "--name", "churn")
+    for version, file in enumerate(("model.pkl", "model.joblib", "model.skops"), 1):
+        found = run("push", tmp_path / file, "--name", "churn")
         assert (found.returncode, found.stdout) == (0, f"churn@{version}\n"), found.stderr
         assert "which runs what is in it" in found.stderr
     assert pgboost.verify(connection, "churn", model, frame)
     rows = ("--rows", tmp_path / "rows.csv")
-    found = run(connection, "verify", tmp_path / "model.pkl", "--name", "churn", *rows)
+    found = run("verify", tmp_path / "model.pkl", "--name", "churn", *rows)
     assert (found.returncode, found.stdout) == (0, "400 rows: all the same\n"), found.stderr
-    listed = run(connection, "list").stdout
+    listed = run("list").stdout
     assert "churn@1 XGBClassifier" in listed
-    assert "churn@2 deployed XGBClassifier" in listed
+    assert "churn@3 deployed XGBClassifier" in listed
 
 
-def test_a_model_among_others_with_labels(connection: psycopg.Connection, tmp_path: Path) -> None:
+def test_a_model_among_others_with_labels(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
     frame = models.numbers()
     encoder = preprocessing.LabelEncoder()
     codes = encoder.fit_transform(models.classes(frame, ["high", "low", "middle"]))
     model = xgboost.XGBClassifier(n_estimators=5).fit(frame, codes)
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps({"model": model, "target": encoder, "threshold": 0.4}))
-    found = run(connection, "push", path, "--name", "price")
+    found = run("push", path, "--name", "price")
     assert found.returncode == 0, found.stderr
     assert "not sent: threshold (float)" in found.stderr
     row = connection.execute("SELECT model_info('price')->'labels'").fetchone()
@@ -84,20 +92,18 @@ def test_a_model_among_others_with_labels(connection: psycopg.Connection, tmp_pa
         (pd.DataFrame({"a": [1]}), "no model of XGBoost"),
     ],
 )
-def test_other_pickles_are_refused(
-    connection: psycopg.Connection, tmp_path: Path, content: Any, reason: str
-) -> None:
+def test_other_pickles_are_refused(run: Command, tmp_path: Path, content: Any, reason: str) -> None:
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps(content))
-    found = run(connection, "push", path, "--name", "m")
+    found = run("push", path, "--name", "m")
     assert found.returncode == 1
     assert reason in found.stderr
     assert "Traceback" not in found.stderr
 
 
-def test_the_database_names_the_command(connection: psycopg.Connection, tmp_path: Path) -> None:
+def test_the_database_names_the_command(run: Command, tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(pickle.dumps({}))
-    found = run(connection, "push", path, "--name", "m", "--no-check")
+    found = run("push", path, "--name", "m", "--no-check")
     assert found.returncode == 1
     assert "pgboost push model.pkl --name" in found.stderr

@@ -8,6 +8,8 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from imblearn.pipeline import make_pipeline as make_sampling_pipeline
+from imblearn.under_sampling import RandomUnderSampler
 from scipy.sparse import issparse
 from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
@@ -18,6 +20,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 import catboost
 import lightgbm
 import pgboost
+from tests.python.models import assert_same
 
 ROWS = 800
 NUMBERS, TEXTS = ["age", "fare", "size"], ["sex", "port", "deck"]
@@ -97,6 +100,13 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         make_column_transformer((pre.FunctionTransformer(np.log1p), ["fare"]), ("drop", ["size"])),
         forest(),
     ),
+    "logarithms of one column": lambda: make_pipeline(
+        make_column_transformer(
+            (pre.FunctionTransformer(np.log), ["fare"]),
+            (pre.FunctionTransformer(np.log1p), ["fare", "size"]),
+        ),
+        forest(),
+    ),
     "bins": lambda: make_pipeline(
         make_column_transformer((pre.KBinsDiscretizer(4, encode="ordinal"), ["fare", "size"])),
         forest(),
@@ -164,13 +174,6 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         ensemble.IsolationForest(n_estimators=9, random_state=1),
     ),
 }
-
-
-def assert_same(connection: psycopg.Connection, model: Any, frame: pd.DataFrame) -> None:
-    """The same predictions of drawn rows, next to the thresholds, and of the frame."""
-    pgboost.push(connection, "model", model)
-    found = pgboost.verify(connection, "model", model, frame)
-    assert found and found.classes_differing == 0, found
 
 
 @pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES.keys())
@@ -301,11 +304,10 @@ def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connectio
 
 
 def test_samplers_are_passed_by(connection: psycopg.Connection) -> None:
-    imblearn = pytest.importorskip("imblearn")
     frame = passengers()
     columns = make_column_transformer((ONE_HOT(handle_unknown="ignore"), TEXTS))
-    sampler = imblearn.under_sampling.RandomUnderSampler(random_state=1)
-    model = imblearn.pipeline.make_pipeline(columns, sampler, forest())
+    sampler = RandomUnderSampler(random_state=1)
+    model = make_sampling_pipeline(columns, sampler, forest())
     assert_same(connection, model.fit(frame, survived(frame)), frame)
 
 

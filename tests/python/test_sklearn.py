@@ -23,6 +23,7 @@ import catboost
 import lightgbm
 import pgboost
 from tests.python import models
+from tests.python.models import assert_same
 
 SMALL = {"max_depth": 5, "random_state": 1}
 FOREST = {"n_estimators": 12, **SMALL}
@@ -53,14 +54,6 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 def with_missing(frame: Any) -> Any:
     """A fifth of the values is missing, by a rule that the trees can learn from."""
     return frame.mask(np.random.default_rng(7).random(frame.shape) < 0.2)
-
-
-def assert_same(connection: psycopg.Connection, model: Any, frame: Any) -> None:
-    """What SQL predicts is what Python predicts, for the rows of the frame and for drawn ones."""
-    pgboost.push(connection, "model", model)
-    found = pgboost.verify(connection, "model", model, frame)
-    assert found, found
-    assert found.classes_differing == 0
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])

@@ -17,8 +17,9 @@ targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address"
-# Of each format and each kind of tree some golden models are as short; longer inputs take longer and show no more.
-LONGEST=7500
+# Of each format and each kind of tree some golden models are as short, and one with target statistics; longer inputs
+# take longer and show no more.
+LONGEST=10000
 LONGEST_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.
 # libFuzzer itself is not what is looked at.

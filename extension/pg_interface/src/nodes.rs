@@ -3,6 +3,7 @@
 //! An [`Expr`] is a node that the planner is working on: `'p` is the life of the planning that passed it.
 //! Whether a node may be evaluated early is judged elsewhere, by its tag.
 
+use std::ffi::CStr;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -86,6 +87,73 @@ impl<'p> Expr<'p> {
             };
             let filter = filter.cast::<pg_sys::Node>();
             (Expr::all(arguments), (!filter.is_null()).then(|| Expr::new(filter)))
+        }
+    }
+
+    /// The conditions and the results of CASE WHEN, one after another, and then what ELSE gives; none of
+    /// another node, nor of CASE with a value that is compared.
+    pub fn as_searched_case(self) -> Vec<Expr<'p>> {
+        // SAFETY: the node is read by its tag.
+        let is_searched = self.tag() == NodeTag::T_CaseExpr
+            && unsafe { (*self.node.cast::<pg_sys::CaseExpr>()).arg.is_null() };
+        if is_searched { self.children() } else { Vec::new() }
+    }
+
+    /// The operands of AND, OR and COALESCE; none of another node.
+    pub fn operands(self) -> Vec<Expr<'p>> {
+        // SAFETY: the node is read by its tag; operands are expressions.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_BoolExpr => Expr::all((*self.node.cast::<pg_sys::BoolExpr>()).args),
+                NodeTag::T_CoalesceExpr => {
+                    Expr::all((*self.node.cast::<pg_sys::CoalesceExpr>()).args)
+                }
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    /// Whether it is an OR.
+    pub fn is_or(self) -> bool {
+        // SAFETY: the node is read by its tag.
+        self.tag() == NodeTag::T_BoolExpr
+            && unsafe { (*self.node.cast::<pg_sys::BoolExpr>()).boolop }
+                == pg_sys::BoolExprType::OR_EXPR
+    }
+
+    /// `self IS NOT TRUE`, `self IS NOT FALSE`, and so on.
+    pub fn is(self, test: pg_sys::BoolTestType::Type) -> Expr<'p> {
+        // SAFETY: a node of zeros but for its tag is what makeNode returns.
+        unsafe {
+            let node: *mut pg_sys::BooleanTest =
+                pg_sys::palloc0(size_of::<pg_sys::BooleanTest>()).cast();
+            (*node).xpr.type_ = NodeTag::T_BooleanTest;
+            (*node).arg = self.node.cast();
+            (*node).booltesttype = test;
+            (*node).location = -1;
+            Expr::new(node.cast())
+        }
+    }
+
+    /// `self IS NULL`, of a row as a whole.
+    pub fn is_null(self) -> Expr<'p> {
+        // SAFETY: as above.
+        unsafe {
+            let node: *mut pg_sys::NullTest = pg_sys::palloc0(size_of::<pg_sys::NullTest>()).cast();
+            (*node).xpr.type_ = NodeTag::T_NullTest;
+            (*node).arg = self.node.cast();
+            (*node).nulltesttype = pg_sys::NullTestType::IS_NULL;
+            (*node).location = -1;
+            Expr::new(node.cast())
+        }
+    }
+
+    /// `self OR other`
+    pub fn or(self, other: Expr<'p>) -> Expr<'p> {
+        // SAFETY: makes a list and a node of expressions.
+        unsafe {
+            let operands = list_of([self.node, other.node]);
+            Expr::new(pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, operands, -1).cast())
         }
     }
 
@@ -180,6 +248,33 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// The keys and the values, if this is an object that `jsonb_build_object` builds of constant keys, no two
+    /// of which are equal.
+    pub fn as_object(self) -> Option<Vec<(String, Expr<'p>)>> {
+        let (function, arguments) = self.as_call()?;
+        // SAFETY: the node is a call.
+        let is_spread = unsafe { (*self.node.cast::<pg_sys::FuncExpr>()).funcvariadic };
+        let (pairs, []) = arguments.as_chunks() else { return None };
+        if function.to_u32() != pg_sys::F_JSONB_BUILD_OBJECT_ANY || is_spread {
+            return None;
+        }
+        let mut object: Vec<(String, Expr<'p>)> = Vec::new();
+        for [key, value] in pairs {
+            let key = key.constant_text()?;
+            if object.iter().any(|(known, _)| *known == key) {
+                return None;
+            }
+            object.push((key, *value));
+        }
+        Some(object)
+    }
+
+    /// The type of its value.
+    pub fn type_oid(self) -> Oid {
+        // SAFETY: the node is an expression.
+        unsafe { pg_sys::exprType(self.node) }
+    }
+
     /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list of
     /// them, as a catalog stores it, queries in it included.
     pub fn calls(self, found: &mut Vec<(Oid, Vec<Expr<'p>>)>) {
@@ -229,18 +324,23 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The value of a text constant that is not NULL.
+    /// The value of a text constant that is not NULL, or of a literal whose type is not known.
     pub fn constant_text(self) -> Option<String> {
         if self.tag() != NodeTag::T_Const {
             return None;
         }
-        // SAFETY: the node is a constant; one of type text is a text.
+        // SAFETY: the node is a constant; one of type text is a text, one of unknown type a C string.
         unsafe {
             let constant = self.node.cast::<pg_sys::Const>();
-            if (*constant).constisnull || (*constant).consttype != pg_sys::TEXTOID {
-                return None;
+            let value = (*constant).constvalue;
+            match (*constant).consttype {
+                _ if (*constant).constisnull => None,
+                pg_sys::TEXTOID => Some(varlena::text(value).into_owned()),
+                pg_sys::UNKNOWNOID => {
+                    Some(CStr::from_ptr(value.cast_mut_ptr()).to_string_lossy().into_owned())
+                }
+                _ => None,
             }
-            Some(varlena::text((*constant).constvalue).into_owned())
         }
     }
 }
@@ -259,9 +359,7 @@ pub enum StoredText {
 /// A function's name, with its arguments' types, as a message has it.
 pub fn function_name(function: Oid) -> String {
     // SAFETY: takes any OID; returns a string that ends in a NUL, in this statement's memory.
-    unsafe {
-        std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned()
-    }
+    unsafe { CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned() }
 }
 
 /// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.

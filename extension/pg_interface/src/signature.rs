@@ -11,6 +11,7 @@ use crate::catalog;
 use crate::jsonb::Object;
 use crate::tuple::{RowValue, VirtualArray, VirtualRow, VirtualValues};
 use crate::value::{NumberType, ScalarType, Value, output_text};
+use crate::virtual_object::VirtualObject;
 
 /// The position of the first argument that counts; the model's name comes before it.
 const FIRST: usize = 1;
@@ -59,6 +60,8 @@ pub enum Composite<'a> {
     VirtualRow(VirtualRow<'a>),
     /// A jsonb value: an object, or nothing for another.
     Jsonb(Option<Object<'a>>),
+    /// A jsonb object that was not built.
+    VirtualObject(VirtualObject<'a>),
 }
 
 /// The types of the arguments of a call behind the first.
@@ -108,7 +111,7 @@ pub trait ArgSource: Copy {
     /// An argument, or nothing if it is NULL. The model's name is the first.
     fn get(self, index: usize) -> Option<Datum>;
 
-    /// The values of an argument that is an array or a row, if it was not formed.
+    /// The values of an argument that is an array, a row or an object, if it was not formed.
     #[inline]
     fn virtual_values(&self, _index: usize) -> Option<VirtualValues<'_>> {
         None
@@ -166,6 +169,10 @@ impl<S: ArgSource> TypedArguments<'_, S> {
                     (oid, ArgumentType::Row) => {
                         Some(Composite::VirtualRow(VirtualRow::new(values, oid)))
                     }
+                    (_, ArgumentType::Jsonb) => Some(Composite::VirtualObject(VirtualObject::new(
+                        values,
+                        values.object_type()?,
+                    ))),
                     _ => None,
                 }
             };

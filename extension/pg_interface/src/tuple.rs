@@ -6,11 +6,13 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::mem;
+use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
 use crate::array::{ArrayValue, ElementType};
+use crate::jsonb::ObjectType;
 use crate::value::{ScalarType, Value, output_text};
 use crate::{catalog, invalidation};
 
@@ -327,20 +329,22 @@ pub struct VirtualValues<'a> {
     positions: &'a [usize],
     /// The first position, if the others follow it.
     run: Option<usize>,
+    object_type: Option<&'a Rc<ObjectType>>,
 }
 
 /// Where the values of such a composite are in each row.
 pub struct ColumnPositions {
     positions: Vec<usize>,
     run: Option<usize>,
+    object_type: Option<Rc<ObjectType>>,
 }
 
 impl ColumnPositions {
-    /// Values at these positions of a row.
-    pub fn new(positions: Vec<usize>) -> ColumnPositions {
+    /// Values at these positions of a row, which may be an object's.
+    pub fn new(positions: Vec<usize>, object_type: Option<ObjectType>) -> ColumnPositions {
         let follows = |pair: &[usize]| matches!(pair, [left, right] if left + 1 == *right);
         let run = positions.first().copied().filter(|_| positions.windows(2).all(follows));
-        ColumnPositions { positions, run }
+        ColumnPositions { positions, run, object_type: object_type.map(Rc::new) }
     }
 
     /// All positions.
@@ -351,7 +355,8 @@ impl ColumnPositions {
     /// The values in a row.
     #[inline]
     pub fn of<'a>(&'a self, row: Row<'a>) -> VirtualValues<'a> {
-        VirtualValues { row, positions: &self.positions, run: self.run }
+        let ColumnPositions { positions, run, object_type } = self;
+        VirtualValues { row, positions, run: *run, object_type: object_type.as_ref() }
     }
 }
 
@@ -360,6 +365,17 @@ impl<'a> VirtualValues<'a> {
     #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(self) -> usize {
         self.positions.len()
+    }
+
+    /// The keys and types, if they are an object's.
+    pub fn object_type(self) -> Option<&'a Rc<ObjectType>> {
+        self.object_type
+    }
+
+    /// A value, or nothing if it is NULL.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<Datum> {
+        self.row.get(*self.positions.get(index)?)
     }
 
     /// All of them, nothing for a NULL.

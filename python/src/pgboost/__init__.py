@@ -1,11 +1,15 @@
-"""Gradient-boosted trees to PostgreSQL's extension pgboost, and back.
+"""Gradient-boosted trees in PostgreSQL, by its extension pgboost.
 
 >>> pgboost.push(connection, "flights", model)        # compared, stored and deployed
 >>> pgboost.verify(connection, "flights", model, X)   # the same predictions in SQL, row by row
->>> pgboost.models(connection)
+>>> pgboost.predict(connection, "flights", X)
+>>> pgboost.evaluate(connection, "flights", "SELECT * FROM flights WHERE month = 12", "delay")
 >>> pgboost.pull(connection, "flights")
+
+`pgboost.plots` draws explanations, and `pgboost.estimators` has estimators of scikit-learn.
 """
 
+from . import plots
 from .comparison import Difference, Verification
 from .errors import (
     ExtensionMissingError,
@@ -16,7 +20,20 @@ from .errors import (
     PredictionsDifferError,
     UnsupportedModelError,
 )
-from .registry import Version, models, pull, push
+from .evaluation import compare, drift, evaluate, set_baseline
+from .prediction import explain, predict, predict_class, predict_proba
+from .registry import (
+    Version,
+    deploy,
+    drop,
+    drop_alias,
+    models,
+    pull,
+    push,
+    rename,
+    set_alias,
+)
+from .training import train
 from .verification import verify
 
 __all__ = [
@@ -30,8 +47,23 @@ __all__ = [
     "UnsupportedModelError",
     "Verification",
     "Version",
+    "compare",
+    "deploy",
+    "drift",
+    "drop",
+    "drop_alias",
+    "evaluate",
+    "explain",
     "models",
+    "plots",
+    "predict",
+    "predict_class",
+    "predict_proba",
     "pull",
     "push",
+    "rename",
+    "set_alias",
+    "set_baseline",
+    "train",
     "verify",
 ]

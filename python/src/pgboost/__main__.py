@@ -57,8 +57,8 @@ def _with_model(command: argparse.ArgumentParser) -> None:
 
 def _push(given: argparse.Namespace) -> int:
     model, labels = _model(given.model)
-    options = {"check": not given.no_check, "deploy": not given.no_deploy, "labels": labels}
-    version = push(given.database, given.name, model, **options)
+    options: dict[str, Any] = {"check": not given.no_check, "deploy": not given.no_deploy}
+    version = push(given.database, given.name, model, labels=labels, **options)
     print(f"{given.name}@{version}")
     return 0
 

@@ -1,26 +1,122 @@
-"""What may be given as `connection`: a connection of psycopg 3, or a string to connect with."""
+"""What may be given as `connection`, and what the package does with it.
+
+That is a connection of psycopg 3 or psycopg 2; an engine, a connection or a session of SQLAlchemy that has
+one of these; or a string to connect with. Without an event loop: asynchronous ones are refused.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from typing import Any, TypeAlias
 
 import psycopg
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+# psycopg.Connection, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
+Connection: TypeAlias = Any
+
+
+class Database:
+    """A connection of psycopg 3."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    @property
+    def dbname(self) -> str:
+        """The name of the database."""
+        return str(self.connection.info.dbname)
+
+    def fetched(
+        self, query: sql.Composable, parameters: Any = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The names of a query's columns and its rows, whatever rows the connection makes otherwise."""
+        with self._cursor() as cursor:
+            cursor.execute(query.as_string(None), parameters)
+            names = [column[0] for column in cursor.description or ()]
+            return names, cursor.fetchall() if names else []
+
+    def transaction(self, force_rollback: bool = False) -> AbstractContextManager[Any]:
+        """A savepoint, or a transaction where none is open."""
+        block: AbstractContextManager[Any] = self.connection.transaction(
+            force_rollback=force_rollback
+        )
+        return block
+
+    def another(self) -> psycopg.Connection[Any]:
+        """A second connection as the same user, which commits each statement."""
+        given = {**self._parameters(), "password": self.connection.info.password or None}
+        return psycopg.connect(**given, autocommit=True)
+
+    def _cursor(self) -> Any:
+        return self.connection.cursor(row_factory=tuple_row)
+
+    def _parameters(self) -> dict[str, Any]:
+        return dict(self.connection.info.get_parameters())
+
+
+class _OfPsycopg2(Database):
+    """A connection of psycopg 2."""
+
+    @contextmanager
+    def transaction(self, force_rollback: bool = False) -> Iterator[None]:
+        begin, end = "SAVEPOINT pgboost", "RELEASE SAVEPOINT pgboost"
+        back = f"ROLLBACK TO SAVEPOINT pgboost; {end}"
+        if self.connection.autocommit and not self.connection.info.transaction_status:
+            begin, end, back = "BEGIN", "COMMIT", "ROLLBACK"
+        self.fetched(sql.SQL(begin))
+        try:
+            yield
+        except BaseException:
+            self.fetched(sql.SQL(back))
+            raise
+        self.fetched(sql.SQL(back if force_rollback else end))
+
+    def _cursor(self) -> Any:
+        return self.connection.cursor(cursor_factory=import_module("psycopg2.extensions").cursor)
+
+    def _parameters(self) -> dict[str, Any]:
+        return dict(self.connection.info.dsn_parameters)
 
 
 @contextmanager
-def connected(connection: Any) -> Iterator[psycopg.Connection[Any]]:
-    """The connection itself; for a string, a new one, which is committed and closed at the end."""
-    if isinstance(connection, psycopg.Connection):
-        yield connection
-    elif isinstance(connection, str):
+def connected(connection: Connection) -> Iterator[Database]:
+    """The connection; for a string or an engine a new one, which is committed and closed at the end."""
+    if isinstance(connection, str):
         with psycopg.connect(connection) as opened:
-            yield opened
+            yield Database(opened)
+    elif _is(connection, "sqlalchemy", "Engine"):
+        with connection.begin() as opened:
+            yield _driven(opened.connection.driver_connection)
+    elif _is(connection, "sqlalchemy", "Connection"):
+        # A commit of SQLAlchemy's does nothing unless SQLAlchemy knows of a transaction.
+        if not connection.in_transaction():
+            connection.begin()
+        yield _driven(connection.connection.driver_connection)
+    elif _is(connection, "sqlalchemy.orm", "Session"):
+        yield _driven(connection.connection().connection.driver_connection)
     else:
-        kind = type(connection)
-        raise TypeError(
-            f"connection is a {kind.__module__}.{kind.__qualname__}: pass a psycopg.Connection"
-            " (psycopg 3, not async), or a connection string such as 'dbname=flights' or"
-            " 'postgresql://host/flights'"
-        )
+        yield _driven(connection)
+
+
+def _is(given: Any, module: str, name: str) -> bool:
+    """Whether it is an object of a class of a module; it is not if nobody has imported that."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(given, kind)
+
+
+def _driven(connection: Any) -> Database:
+    if isinstance(connection, psycopg.Connection):
+        return Database(connection)
+    if _is(connection, "psycopg2.extensions", "connection"):
+        return _OfPsycopg2(connection)
+    kind = type(connection)
+    raise TypeError(
+        f"connection is a {kind.__module__}.{kind.__qualname__}: pass a connection of psycopg 3 or psycopg 2"
+        " that is not async, an Engine, Connection or Session of SQLAlchemy with one of these, or a string"
+        " such as 'dbname=flights' or 'postgresql://host/flights'"
+    )

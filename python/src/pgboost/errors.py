@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import psycopg
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 
 class PgboostError(Exception):
@@ -50,15 +51,25 @@ _BY_SQLSTATE: dict[str, type[PgboostError]] = {
 }
 
 
+def needed(module: str, extra: str) -> ModuleType:
+    """A module that an extra of the package installs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{error}: pip install 'pgboost[{extra}]'") from error
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Raises this package's error for what the server refuses; others pass as they are."""
     try:
         yield
-    except psycopg.Error as error:
-        state = error.sqlstate or ""
+    except Exception as error:
+        # psycopg 3 and psycopg 2 call it differently.
+        state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
         kind = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2])
         if kind is None:
             raise
-        lines = [error.diag.message_primary, error.diag.message_detail, error.diag.message_hint]
+        diag: Any = getattr(error, "diag", None)
+        lines = [diag.message_primary, diag.message_detail, diag.message_hint]
         raise kind("\n".join(line for line in lines if line)) from error

@@ -1,30 +1,35 @@
-"""Where the extension is in a database: its functions may be in any schema."""
+"""Where an extension is in a database: its functions may be in any schema."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from psycopg import Connection, sql
-from psycopg.rows import tuple_row
+from psycopg import sql
 
+from .connecting import Database
 from .errors import ExtensionMissingError
+
+if TYPE_CHECKING:
+    import pandas
 
 _SCHEMA = """
     SELECT n.nspname
       FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
-     WHERE e.extname = 'pgboost'
+     WHERE e.extname = %s
 """
 
 
 class Extension:
-    """The extension in a connection's database."""
+    """An extension in a database."""
 
-    def __init__(self, connection: Connection[Any]) -> None:
-        self._connection = connection
-        found = self.rows(sql.SQL(_SCHEMA))
+    def __init__(self, database: Database, name: str = "pgboost") -> None:
+        self.database = database
+        found = self.rows(sql.SQL(_SCHEMA), [name])
         if not found:
-            dbname = connection.info.dbname
-            message = f"database {dbname!r} has no extension pgboost: CREATE EXTENSION pgboost"
+            message = (
+                f"database {database.dbname!r} has no extension {name}: CREATE EXTENSION {name}"
+            )
             raise ExtensionMissingError(message)
         self._schema = found[0][0]
 
@@ -33,10 +38,32 @@ class Extension:
         return sql.Identifier(self._schema, name)
 
     def rows(self, query: sql.Composable, parameters: Any = None) -> list[tuple[Any, ...]]:
-        """All rows of a query, whatever rows the connection makes otherwise."""
-        with self._connection.cursor(row_factory=tuple_row) as cursor:
-            return cursor.execute(query, parameters).fetchall()
+        """All rows of a query."""
+        return self.database.fetched(query, parameters)[1]
 
-    def value(self, query: sql.Composable, parameters: Any = None) -> Any:
-        """The one value of a query of one row."""
-        return self.rows(query, parameters)[0][0]
+    def call(self, function: str, arguments: Mapping[str, Any]) -> Any:
+        """What a function returns: one value. An argument that is None has its default."""
+        _, rows = self._called("SELECT {}({})", function, arguments)
+        return rows[0][0]
+
+    def table(self, function: str, arguments: Mapping[str, Any]) -> pandas.DataFrame:
+        """The table that a function returns."""
+        import pandas
+
+        names, rows = self._called("SELECT * FROM {}({})", function, arguments)
+        return pandas.DataFrame(rows, columns=names)
+
+    def info(self, model: str) -> dict[str, Any]:
+        """The metadata of a model, with `reference`, the version that the name means now."""
+        found = dict(self.call("model_info", {"model": model}))
+        return {**found, "reference": f"{found['name']}@{found['version']}"}
+
+    def _called(
+        self, query: str, function: str, arguments: Mapping[str, Any]
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        given = {name: value for name, value in arguments.items() if value is not None}
+        listed = sql.SQL(", ").join(
+            sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
+            for name in given
+        )
+        return self.database.fetched(sql.SQL(query).format(self.name(function), listed), given)

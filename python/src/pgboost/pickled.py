@@ -41,7 +41,7 @@ def opened(path: Path) -> Pickled:
         )
         raise UnsupportedModelError(f"{path} has a {kind} with {what}: push the model from Python")
     model = parts.pop(models[0])
-    classes = getattr(unwrapped(model), "classes_", None)
+    classes: Any = getattr(unwrapped(model), "classes_", None)
     for name, part in parts.items():
         is_of_target = type(part).__name__ == "LabelEncoder" and classes is not None
         if is_of_target and list(classes) == list(range(len(part.classes_))):

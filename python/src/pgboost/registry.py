@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -10,10 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from psycopg import Connection, sql
-from psycopg.types.json import Jsonb
+from psycopg import sql
 
-from .connecting import connected
+from .connecting import Connection, connected
 from .errors import PredictionsDifferError, UnsupportedModelError, translated
 from .extension import Extension
 from .inputs import drawn
@@ -40,7 +40,7 @@ class Version:
 
 
 def push(  # noqa: PLR0913 (all but three are options)
-    connection: Connection[Any] | str,
+    connection: Connection,
     name: str,
     model: Any,
     *,
@@ -77,40 +77,30 @@ def push(  # noqa: PLR0913 (all but three are options)
         "deploy": None if deploy else False,
     }
     arguments = {key: _argument(value) for key, value in given.items() if value is not None}
-    with connected(connection) as opened, translated():
-        extension = Extension(opened)
-        call = sql.SQL("SELECT {}(%(name)s, %(model)s{})").format(
-            extension.name("load_model"),
-            sql.Composed(
-                sql.SQL(", {} => {}").format(sql.Identifier(key), sql.Placeholder(key))
-                for key in arguments
-            ),
-        )
+    with connected(connection) as database, translated():
+        extension = Extension(database)
         # A savepoint, since the extension's schema was read in the transaction.
-        with opened.transaction():
-            version = int(extension.value(call, {"name": name, "model": file.content, **arguments}))
+        with database.transaction():
+            arguments |= {"model": name, "file": file.content}
+            version = int(extension.call("load_model", arguments))
             if check is not False:
-                _require_same(extension, opened, f"{name}@{version}", file, check, given)
+                _require_same(extension, f"{name}@{version}", file, check, given)
         return version
 
 
-def _require_same(  # noqa: PLR0913, PLR0917 (what push has)
-    extension: Extension,
-    connection: Connection[Any],
-    reference: str,
-    file: ModelFile,
-    check: Any,
-    given: Mapping[str, Any],
+def _require_same(
+    extension: Extension, reference: str, file: ModelFile, check: Any, given: Mapping[str, Any]
 ) -> None:
     """Raises if the database predicts something else for the rows of `check`, or for drawn ones."""
-    info = _info(extension, reference)
+    info = extension.info(reference)
     if file.values is None:
         file = _with_object(info["format"], file, given["rounds"])
-    drawing = check is True and file.inputs is not None
-    frame = drawn(file.inputs(), info["feature_names"], given["categories"]) if drawing else check
-    found = compare(extension, connection, reference, file, frame)
+    frame, rows = check, "rows of check"
+    if check is True and file.inputs is not None:
+        frame = drawn(file.inputs(), info["feature_names"], given["categories"])
+        rows = "rows drawn around the model's thresholds"
+    found = compare(extension, reference, file, frame)
     if not found:
-        rows = "rows drawn around the model's thresholds" if drawing else "rows of check"
         raise PredictionsDifferError(
             f"the database does not predict what the model predicts, first in {found.first}"
             f"\nNothing was stored. Of the {rows}: {found}."
@@ -133,7 +123,7 @@ def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> Model
 
 def _argument(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return Jsonb({key: _plain(item) for key, item in value.items()})
+        return json.dumps({key: _plain(item) for key, item in value.items()})
     return value if isinstance(value, int) else list(value)
 
 
@@ -146,34 +136,28 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def models(connection: Connection[Any] | str) -> list[Version]:
+def models(connection: Connection) -> list[Version]:
     """All versions of all models that the user may predict with, by name and number."""
     columns = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields(Version))
     query = sql.SQL("SELECT {} FROM {} ORDER BY name, version")
-    with connected(connection) as opened:
-        extension = Extension(opened)
+    with connected(connection) as database:
+        extension = Extension(database)
         rows = extension.rows(query.format(columns, extension.name("pgboost_models")))
     return [Version(*row) for row in rows]
 
 
-def pull(connection: Connection[Any] | str, model: str) -> Any:
+def pull(connection: Connection, model: str) -> Any:
     """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`; the bytes
     of a tree ensemble.
 
     `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
     model can have its bytes.
     """
-    with connected(connection) as opened, translated():
-        extension = Extension(opened)
-        info = _info(extension, model)
-        query = sql.SQL("SELECT {}(%s)").format(extension.name("export_model"))
-        content = bytes(extension.value(query, [model]))
+    with connected(connection) as database, translated():
+        extension = Extension(database)
+        info = extension.info(model)
+        content = bytes(extension.call("export_model", {"model": model}))
     return _object(info["format"], content)
-
-
-def _info(extension: Extension, reference: str) -> dict[str, Any]:
-    query = sql.SQL("SELECT {}(%s)").format(extension.name("model_info"))
-    return dict(extension.value(query, [reference]))
 
 
 def _object(file_format: str, content: bytes) -> Any:
@@ -195,3 +179,33 @@ def _object(file_format: str, content: bytes) -> Any:
     if library == "onnx":
         return import_module("onnx").load_from_string(content)
     raise UnsupportedModelError(f"no Python library is known for the format {file_format!r}")
+
+
+def deploy(connection: Connection, model: str) -> None:
+    """Deploys a version: from the commit on, the name alone means it. `model` is `m@2` or `m@alias`."""
+    _change(connection, "deploy_model", model=model)
+
+
+def set_alias(connection: Connection, model: str, alias: str) -> None:
+    """Gives a version, such as `m@3`, another name, or moves the name: `m@alias`."""
+    _change(connection, "set_alias", model=model, alias=alias)
+
+
+def drop_alias(connection: Connection, model: str) -> None:
+    """Drops an alias, given as `m@alias`."""
+    _change(connection, "drop_alias", model=model)
+
+
+def drop(connection: Connection, model: str) -> None:
+    """Drops a version, or all versions of a model that is given by its name alone."""
+    _change(connection, "drop_model", model=model)
+
+
+def rename(connection: Connection, model: str, new_name: str) -> None:
+    """Renames a model."""
+    _change(connection, "rename_model", model=model, new_name=new_name)
+
+
+def _change(connection: Connection, function: str, **arguments: str) -> None:
+    with connected(connection) as database, translated():
+        Extension(database).call(function, arguments)

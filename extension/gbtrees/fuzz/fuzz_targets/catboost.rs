@@ -12,7 +12,6 @@ fuzz_target!(|bytes: &[u8]| {
     };
     // What follows the core is tables of target statistics.
     let stated = bytes[4..8].try_into().map_or(0, u32::from_le_bytes) as usize;
-    let length = if stated <= core.len() { stated } else { core.len() };
-    let length = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
+    let length = u32::try_from(stated.min(core.len())).unwrap_or(u32::MAX).to_le_bytes();
     scored::check(&[b"CBM1", &length[..], core].concat());
 });

@@ -2,17 +2,19 @@
 
 use gbtrees::internals::{Ensemble, Node, Split, SplitCondition};
 
-/// For each feature, and each target statistic behind them, its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
+/// For each feature its thresholds, as they are and in 32 bits, with their neighbours.
 pub(crate) fn near(model: &Ensemble) -> Vec<Vec<f64>> {
-    let mut near = vec![Vec::new(); model.num_split_features()];
+    let mut near = vec![Vec::new(); model.num_features()];
     for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
         if let Node::Split(Split { feature, condition, .. }) = node
             && let SplitCondition::Compare { threshold, .. } = condition
+            // Target statistics are numbered behind the features.
+            && let Some(near) = near.get_mut(*feature as usize)
         {
             let single = *threshold as f32;
             let wide = [*threshold, threshold.next_up(), threshold.next_down()];
             let narrow = [single, single.next_up(), single.next_down()].map(f64::from);
-            near[*feature as usize].extend(wide.into_iter().chain(narrow));
+            near.extend(wide.into_iter().chain(narrow));
         }
     }
     for (feature, near) in (0..).zip(&mut near) {

@@ -219,8 +219,7 @@ impl Model {
     /// knows no such category.
     pub fn category<T: Number>(&self, feature: usize, category: &str) -> Option<T> {
         let categories = self.compiled.categories(feature)?;
-        let code = categories.code_of_text(category)?;
-        Some(if categories.takes_hash() { T::of_hash(code) } else { T::of(code.into()) })
+        Some(categories.row_value(categories.code_of_text(category)?))
     }
 
     /// Importance of each feature, as XGBoost's `get_score` measures it; nothing if the file does not say it.

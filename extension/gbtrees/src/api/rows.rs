@@ -8,6 +8,7 @@
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::{CompiledModel, Narrowing};
+use crate::ensemble::RowNumber;
 use crate::eval::Margin;
 use crate::{Error, ErrorKind, Result};
 
@@ -18,13 +19,9 @@ mod sealed {
 }
 
 /// A number of a row, or of a result: f32 or f64.
-pub trait Number: Margin + Copy + sealed::Sealed {
+pub trait Number: Margin + RowNumber + sealed::Sealed {
     /// What stands for a missing value.
     const MISSING: Self;
-
-    /// The number by which rows have the hash of a category.
-    #[doc(hidden)]
-    fn of_hash(hash: u32) -> Self;
 
     /// The f32 that splits of a feature decide as the model decides this number.
     #[doc(hidden)]
@@ -39,10 +36,6 @@ pub trait Number: Margin + Copy + sealed::Sealed {
 
 impl Number for f32 {
     const MISSING: f32 = f32::NAN;
-
-    fn of_hash(hash: u32) -> f32 {
-        f32::from_bits(hash)
-    }
 
     #[inline]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32 {
@@ -62,10 +55,6 @@ impl Number for f32 {
 
 impl Number for f64 {
     const MISSING: f64 = f64::NAN;
-
-    fn of_hash(hash: u32) -> f64 {
-        hash.into()
-    }
 
     #[inline]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32 {

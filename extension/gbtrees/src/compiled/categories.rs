@@ -13,7 +13,7 @@ use bytemuck::{CheckedBitPattern, cast_slice};
 
 use crate::Result;
 use crate::compiled::records::Dictionary;
-use crate::ensemble::city_hash;
+use crate::ensemble::{RowNumber, city_hash};
 use crate::limits::to_u32;
 use crate::verified::sure;
 
@@ -83,15 +83,10 @@ impl<'a> CategoryView<'a> {
         self.kind
     }
 
-    /// Whether rows have the hash of a value, not its code: a category that target statistics are taken of.
-    pub fn takes_hash(&self) -> bool {
-        self.takes_hash
-    }
-
-    /// A code, or a hash where that is taken, as rows of f32 have it.
+    /// A code, or a hash where that is taken, as rows have it.
     #[inline]
-    pub fn row_value(&self, code: u32) -> f32 {
-        if self.takes_hash { f32::from_bits(code) } else { code as f32 }
+    pub fn row_value<T: RowNumber>(&self, code: u32) -> T {
+        if self.takes_hash { T::of_hash(code) } else { T::of_code(code) }
     }
 
     /// The values as text, in the order of their codes; of hashes their numbers.
@@ -108,7 +103,8 @@ impl<'a> CategoryView<'a> {
         self.numbers[index]
     }
 
-    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have a code.
+    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have a
+    /// code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         self.known_text(text).or(self.unknown())
     }
@@ -135,7 +131,8 @@ impl<'a> CategoryView<'a> {
         code.unwrap_or(self.sorted.len() as u32)
     }
 
-    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown values have a code.
+    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown values
+    /// have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
         self.known_integer(number).or(self.unknown())
     }

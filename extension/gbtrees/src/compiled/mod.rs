@@ -24,11 +24,11 @@ use bytemuck::CheckedBitPattern;
 use bytemuck::checked::try_cast;
 
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::categories::{CategoryView, TextList};
+use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
 use crate::compiled::cuts::CutKind;
 use crate::compiled::sections::{
-    BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
-    ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
+    BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS,
+    NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
 };
 use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
@@ -36,7 +36,7 @@ use crate::{Cancel, Result};
 /// The version of the compiled model's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 11;
+pub const COMPILED_MODEL_VERSION: u32 = 12;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -138,7 +138,7 @@ impl<B: StableBytes> CompiledModel<B> {
             has_categories: false,
             num_ctrs: 0,
         };
-        // Where many compiled models are called in turn, nothing is found in a cache where the sections have it.
+        // Where many compiled models are called in turn, what the sections have is in no cache.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         compiled.num_ctrs = compiled.sections().num_ctrs();
         let spans = compiled.sections().get(CUT_SPANS);
@@ -164,6 +164,11 @@ impl<B: StableBytes> CompiledModel<B> {
         self.num_ctrs > 0
     }
 
+    /// Whether the model is a linear one, without trees.
+    pub fn is_linear(&self) -> bool {
+        !self.sections().get(COEFFICIENTS).is_empty()
+    }
+
     /// Number of margins of a row.
     pub fn num_outputs(&self) -> usize {
         self.header.num_outputs as usize
@@ -182,7 +187,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Whether the file has the covers that explanations need.
+    /// Whether the file has the covers that explanations need, and no target statistics, which have none.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
         sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()
@@ -243,7 +248,7 @@ impl<B: StableBytes> CompiledModel<B> {
     pub fn narrow(&self, feature: usize, value: f64) -> f32 {
         let sections = self.sections();
         match sections.get(CUT_SPANS) {
-            [] if self.takes_hash(feature) => f32::from_bits(value.hash()),
+            [] if self.takes_hash(feature) => f32::of_hash(value.hash()),
             [] => value as f32,
             spans => spans[feature].narrow(sections.get(CUTS), value),
         }
@@ -312,8 +317,8 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Whether rows have the bits of a category's hash for a feature, and not its code. No hash is a missing
     /// value.
     pub fn takes_hash(&self, feature: usize) -> bool {
-        self.has_ctrs()
-            && self.categories(feature).is_some_and(|categories| categories.takes_hash())
+        let record = || self.sections().get(DICTIONARIES).get(feature);
+        self.has_ctrs() && record().is_some_and(|record| record.kind & TAKES_HASH != 0)
     }
 
     /// The values that a feature's codes stand for, if the model has them.

@@ -279,7 +279,8 @@ pub(crate) fn words_of<'a>(spans: &[SetSpan], words: &'a [u32], set: u32) -> &'a
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Dictionary {
-    /// 0 for none, else a [`crate::compiled::categories::CategoryKind`].
+    /// 0 for none, else a [`crate::compiled::categories::CategoryKind`], with the flags `UNKNOWN_CODE` and
+    /// `TAKES_HASH` of that module.
     pub(crate) kind: u32,
     pub(crate) count: u32,
     /// Index of the first value among the numbers or the words.

@@ -130,6 +130,8 @@ sections! {
     OUTPUTS: u32,
     /// One per output: what its sum begins with.
     BASE_MARGINS: f32,
+    /// Of a linear model: by feature a coefficient per output, then each output's intercept.
+    COEFFICIENTS: f32,
     CONDITION_COLUMNS: ConditionColumn,
     /// The thresholds of ranked columns, each column's as a search tree in the Eytzinger layout.
     SEARCH_TREES: f32,
@@ -217,7 +219,8 @@ sections! {
     CTR_TABLES: u32,
     /// Features of whose categories rows have hashes, and splits test codes.
     CTR_CODES: u32,
-    /// One per tree, or none if the model has no covers: only explanations read them and what follows.
+    /// One per tree, or none if the model has no covers or has target statistics: only explanations read them and
+    /// what follows.
     TREE_SUMMARIES: TreeSummary,
     /// The features of the splits of each tree.
     SPLIT_FEATURES: u32,

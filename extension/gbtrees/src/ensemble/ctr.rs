@@ -65,11 +65,25 @@ pub(crate) struct Ctrs {
 pub trait RowNumber: Copy + Into<f64> {
     /// The hash of a category that statistics are taken of.
     fn hash(self) -> u32;
+
+    /// The number by which rows have the hash of a category.
+    fn of_hash(hash: u32) -> Self;
+
+    /// The number by which rows have the code of a category.
+    fn of_code(code: u32) -> Self;
 }
 
 impl RowNumber for f32 {
     fn hash(self) -> u32 {
         self.to_bits()
+    }
+
+    fn of_hash(hash: u32) -> f32 {
+        f32::from_bits(hash)
+    }
+
+    fn of_code(code: u32) -> f32 {
+        code as f32
     }
 }
 
@@ -77,6 +91,14 @@ impl RowNumber for f64 {
     fn hash(self) -> u32 {
         // A number that is no u32 becomes one, as no hash is missing.
         self as u32
+    }
+
+    fn of_hash(hash: u32) -> f64 {
+        hash.into()
+    }
+
+    fn of_code(code: u32) -> f64 {
+        code.into()
     }
 }
 

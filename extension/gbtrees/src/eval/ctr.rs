@@ -55,16 +55,15 @@ impl<'a> Table<'a> {
         let mut place = self.projection.first_slot(key);
         loop {
             let slot = &self.words[place * slot_words..][..slot_words];
-            let own = key_of(slot);
-            // CatBoost does not find the key of empty slots either.
-            if own == key && key != EMPTY {
-                return cast_slice(&slot[2..]);
+            match key_of(slot) {
+                // CatBoost does not find the key of empty slots either.
+                EMPTY => {
+                    let first = slot_words << bits;
+                    return cast_slice(&self.words[first..first + width]);
+                }
+                own if own == key => return cast_slice(&slot[2..]),
+                _ => place = (place + 1) & ((1 << bits) - 1),
             }
-            if own == EMPTY {
-                let first = slot_words << bits;
-                return cast_slice(&self.words[first..first + width]);
-            }
-            place = (place + 1) & ((1 << bits) - 1);
         }
     }
 }

@@ -12,6 +12,7 @@ mod block;
 pub(crate) mod ctr;
 pub(crate) mod interleaved;
 mod kernel;
+mod linear;
 pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
@@ -31,7 +32,7 @@ use crate::compiled::sections::{
     WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
-use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task, Transform};
+use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
 use crate::prefetch::prefetch_all;
@@ -182,6 +183,7 @@ impl<B: StableBytes> CompiledModel<B> {
         unsafe {
             if let Some(out) = M::singles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
+                self.add_linear(features, out);
                 self.scale_sums(ScalingAt::Margins, out);
             } else if let Some(out) = M::doubles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
@@ -325,9 +327,13 @@ impl<B: StableBytes> CompiledModel<B> {
     /// `out.len() == num_trees`.
     ///
     /// # Errors
-    /// As for [`CompiledModel::margins`].
+    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] if the model is a linear one.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
+        if self.is_linear() {
+            let message = "a linear model has no leaves";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);
@@ -369,8 +375,10 @@ impl<B: StableBytes> CompiledModel<B> {
     /// the margins if they decide.
     pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
         let (class_by, threshold) = self.class_rule();
-        let one = margins.len() == 1 || self.transform() == Transform::MeanLogistic;
-        if !matches!((self.task(), one), (Task::Multiclass, _) | (Task::Binary, true)) {
+        if !matches!(
+            (self.task(), self.num_values() == 1),
+            (Task::Multiclass, _) | (Task::Binary, true)
+        ) {
             return None;
         }
         if class_by == ClassBy::Value {
@@ -390,12 +398,14 @@ impl<B: StableBytes> CompiledModel<B> {
             Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
-            (Task::Binary, MeanLogistic) => true,
-            (Task::Binary, _) if self.num_outputs() != 1 => false,
+            (Task::Binary, _) if self.num_values() != 1 => false,
             (Task::Binary, Identity) => self.class_rule().1 == 0.5,
             (Task::Multiclass, Identity) => true,
             (Task::Binary | Task::Multiclass, transform) => {
-                matches!(transform, Logistic | LogisticMirrored | Softmax | SoftmaxSingle)
+                matches!(
+                    transform,
+                    Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
+                )
             }
             (Task::Regression | Task::Ranking, _) => false,
         }

@@ -41,7 +41,6 @@ use crate::{Cancel, Limits, Result};
 /// The kind says what is wrong, the place where. No input makes this panic.
 pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     limits.check_bytes(bytes.len())?;
-    let bytes = sniff::without_classes(bytes);
     match sniff::format_of(bytes, cancel)? {
         #[cfg(feature = "catboost")]
         Format::CatboostJson => {

@@ -26,7 +26,8 @@ pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
     if bytes.starts_with(b"CBM1") {
         return Ok(Format::CatboostCbm);
     }
-    if bytes.starts_with(b"binf") || bytes.starts_with(SNAPSHOT) || is_binary(bytes) {
+    let model = without_classes(bytes);
+    if bytes.starts_with(SNAPSHOT) || model.starts_with(b"binf") || is_binary(model) {
         return Ok(Format::XgboostBinary);
     }
     if is_onnx(bytes) {

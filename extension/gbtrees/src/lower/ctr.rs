@@ -2,12 +2,10 @@
 
 use crate::compiled::aligned::PIECE;
 use crate::compiled::ctr::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
+use crate::ensemble::NODES_PER_CHECK;
 use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
 use crate::limits::{reserve, to_u32};
 use crate::{Cancel, Result};
-
-/// Keys that are placed between two looks for a cancel.
-const KEYS_PER_CHECK: usize = 1 << 14;
 
 #[derive(Default)]
 pub(crate) struct CtrSections {
@@ -50,7 +48,7 @@ impl CtrSections {
         let (slot_words, last) = (record.slot_words(), (1 << bits) - 1);
         let mut lines = lines.chunks_exact(*width);
         for (index, (key, line)) in keys.iter().zip(&mut lines).enumerate() {
-            if index.is_multiple_of(KEYS_PER_CHECK) {
+            if index.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;
             }
             let mut place = record.first_slot(*key);

@@ -2,7 +2,7 @@
 //!
 //! A split comes before those below it, the left ones first, and knows the split above it on the same
 //! feature. They lie at the end of a compiled model, away from what predictions read; where the model's file
-//! has no covers, a compiled model has none.
+//! has no covers, or the model target statistics, a compiled model has none.
 
 use crate::compiled::records::{
     CATEGORICAL, GroupKind, Leaves, SplitRecord, TreeSummary, WideNode,

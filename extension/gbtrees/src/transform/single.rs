@@ -11,7 +11,7 @@ use crate::transform::first_largest;
 const EXPECTILE_GAP: f32 = 1e-6;
 
 /// Turns the margins of a row into its values, in place; returns the number of values, which is 1
-/// for [`Transform::ArgMax`] and else the number of margins. `slope` is
+/// if [`Transform::gives_one_value`] and else the number of margins. `slope` is
 /// [`crate::ensemble::Objective::slope`].
 pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
     match transform {

@@ -1,11 +1,13 @@
 //! Where the arguments of a batched call come from: columns of the scan tuple.
 //!
-//! An array that is written as its elements is not formed: the elements are columns, and so are those of a
-//! table's whole row where the scan hands on all of them. The plan notes all of this as numbers, in a form
+//! An array that is written as its elements is not formed: the elements are columns. So are the values of a
+//! jsonb object that is written as its keys and values, and the columns of a table's whole row where the scan
+//! hands on all of them. The plan notes all of this as numbers, in a form
 //! that survives being copied into the plan cache and sent to a parallel worker: for each argument its
 //! column, 0 standing for a constant, or as a negative number of how many parts it is, and then their
 //! columns.
 
+use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 
@@ -13,13 +15,15 @@ use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 pub(crate) enum ArgumentSource {
     Constant,
     Column(i32),
-    /// An array's elements, or a row's columns in their order.
+    /// An array's elements, an object's values, or a row's columns, in their order.
     Parts(Vec<i32>),
 }
 
-/// The elements of an array that is written as such; else the argument itself.
+/// The elements of an array that is written as such, or the values of an object; else the argument itself.
 pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
-    let elements = argument.as_array().unwrap_or_default();
+    let values = || ObjectType::of(argument).and(argument.as_object());
+    let values = || Some(values()?.into_iter().map(|(_, value)| value).collect());
+    let elements: Vec<_> = argument.as_array().or_else(values).unwrap_or_default();
     let constant = elements.iter().any(|element| element.tag() == NodeTag::T_Const);
     if elements.is_empty() || constant { vec![argument] } else { elements }
 }
@@ -118,9 +122,11 @@ impl ArgumentSource {
                 }
                 ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
                     let elements = (*node.cast::<pg_sys::ArrayExpr>()).elements;
-                    for (cell, column) in nodes::list_cells(elements).zip(columns) {
-                        (*cell).ptr_value = reference(*column, tuple).cast();
-                    }
+                    refer_all(nodes::list_cells(elements), columns, tuple);
+                }
+                ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_FuncExpr => {
+                    let pairs = nodes::list_cells((*node.cast::<pg_sys::FuncExpr>()).args);
+                    refer_all(pairs.skip(1).step_by(2), columns, tuple);
                 }
                 ArgumentSource::Parts(columns) => {
                     let columns = columns.iter().map(|column| reference(*column, tuple));
@@ -135,6 +141,21 @@ impl ArgumentSource {
                 }
             }
         }
+    }
+}
+
+/// Puts a reference into each cell.
+///
+/// # Safety
+/// The cells are the caller's own; the tuple is a target list.
+unsafe fn refer_all(
+    cells: impl Iterator<Item = *mut pg_sys::ListCell>,
+    columns: &[i32],
+    tuple: *mut List,
+) {
+    for (cell, column) in cells.zip(columns) {
+        // SAFETY: the caller says so.
+        unsafe { (*cell).ptr_value = reference(*column, tuple).cast() };
     }
 }
 

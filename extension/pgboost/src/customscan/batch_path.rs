@@ -3,7 +3,7 @@
 use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
 
-use super::calls::varying_arguments;
+use super::calls::{ConditionalCall, varying_arguments};
 use super::exec_init::Methods;
 use super::level::QueryLevel;
 use super::paths::{NAME, Path};
@@ -13,6 +13,8 @@ pub(crate) struct Batch<'a, 'p> {
     pub(crate) level: &'a QueryLevel<'p>,
     pub(crate) below: Path<'p>,
     pub(crate) calls: &'a [Expr<'p>],
+    /// Those whose values are wanted on a condition alone, where the node's output does not say so.
+    pub(crate) conditional: &'a [ConditionalCall<'p>],
     /// The most rows that are read of it, if that is known.
     pub(crate) limit: Option<f64>,
     /// Whether it may read only rows that are asked for, since reading one can fail.
@@ -99,7 +101,13 @@ impl<'p> Batch<'_, 'p> {
             let numbers = pg_sys::lappend_int(numbers, tests.into());
             let numbers = pg_sys::lappend_int(numbers, self.only_needed.into());
             let calls = self.calls.iter().map(|call| call.node());
-            (*path).custom_private = nodes::list_of(std::iter::once(numbers.cast()).chain(calls));
+            let conditions = self.calls.iter().map(|call| {
+                let mut found = self.conditional.iter().filter(|it| it.call.is_same_as(*call));
+                let condition = found.next().map(|it| it.condition.node());
+                condition.unwrap_or_else(|| pg_sys::makeBoolConst(true, false))
+            });
+            let first = [numbers.cast(), nodes::list_of(conditions).cast()];
+            (*path).custom_private = nodes::list_of(first.into_iter().chain(calls));
             (*path).methods = &raw const METHODS.0;
             Path::new(path.cast())
         }

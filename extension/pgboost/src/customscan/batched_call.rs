@@ -2,6 +2,7 @@
 
 use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
+use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
 use pg_interface::tuple::{ColumnPositions, VirtualValues};
@@ -64,6 +65,8 @@ pub(crate) struct Call {
     pub(crate) predictor: CallPredictor,
     /// The call as an expression over the node's scan tuple.
     pub(crate) expression: *mut pg_sys::FuncExpr,
+    /// The same, or NULL for a row that does not fulfil the condition on which it is wanted.
+    pub(crate) if_wanted: *mut pg_sys::Node,
     /// The result of each row of the batch, or nothing where the function itself is to be called.
     pub(crate) results: Vec<Option<Datum>>,
     /// What the function would be called with. It holds the arguments that are constants.
@@ -79,15 +82,16 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, whose arguments are given so. Nothing if the function is
-    /// not there any more.
+    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition. Nothing
+    /// if the function is not there any more.
     ///
     /// # Safety
-    /// The entry is such a one; the current memory context lives as long as the statement.
+    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long as the statement.
     pub(crate) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
         sources: &[ArgumentSource],
         tuple: *mut pg_sys::List,
+        condition: *mut pg_sys::Node,
     ) -> Option<Call> {
         // SAFETY: the entry is a call of a function; everything is made in the current context.
         unsafe {
@@ -105,6 +109,7 @@ impl Call {
             Some(Call {
                 predictor,
                 expression,
+                if_wanted: if_wanted(expression.cast(), condition),
                 results: Vec::new(),
                 frame: frame(expression, &arguments),
                 places: Vec::new(),
@@ -127,14 +132,18 @@ impl Call {
     /// Notes at which place among the kept columns each argument is.
     pub(crate) fn find_columns(&mut self, sources: &[ArgumentSource], rows: &Rows) {
         let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
-        let place = |source: &ArgumentSource| match source {
+        let place = |(source, argument): (&ArgumentSource, Expr<'_>)| match source {
             ArgumentSource::Constant => Place::Frame,
             ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
             ArgumentSource::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
                 numbers.iter().filter_map(kept).collect(),
+                ObjectType::of(argument),
             )),
         };
-        self.places = sources.iter().map(place).collect();
+        // SAFETY: the expression is a call.
+        let call = unsafe { Expr::new(self.expression.cast()) }.as_call();
+        let arguments = call.map(|(_, arguments)| arguments).unwrap_or_default();
+        self.places = sources.iter().zip(arguments).map(place).collect();
         let mut features = self.places.iter().skip(1).map(Place::column);
         let first = features.next().flatten();
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
@@ -312,6 +321,31 @@ impl ArgSource for RealCells<'_> {
     #[inline]
     fn reals(&self) -> Option<&[f32]> {
         Some(self.reals)
+    }
+}
+
+/// `CASE WHEN condition THEN call END`, or the call if the condition is TRUE.
+///
+/// # Safety
+/// Both are valid; PostgreSQL's memory may be allocated.
+unsafe fn if_wanted(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: a node of zeros but for its tag is what makeNode returns.
+    unsafe {
+        if (*condition).type_ == NodeTag::T_Const {
+            return call;
+        }
+        let (type_oid, collation) = (pg_sys::exprType(call), pg_sys::exprCollation(call));
+        let when: *mut pg_sys::CaseWhen = pg_sys::palloc0(size_of::<pg_sys::CaseWhen>()).cast();
+        (*when).xpr.type_ = NodeTag::T_CaseWhen;
+        (*when).expr = condition.cast();
+        (*when).result = call.cast();
+        let case: *mut pg_sys::CaseExpr = pg_sys::palloc0(size_of::<pg_sys::CaseExpr>()).cast();
+        (*case).xpr.type_ = NodeTag::T_CaseExpr;
+        (*case).casetype = type_oid;
+        (*case).casecollid = collation;
+        (*case).args = nodes::list_of([when]);
+        (*case).defresult = pg_sys::makeNullConst(type_oid, -1, collation).cast();
+        case.cast()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Which predictions an expression holds, and which of them can be computed in batches.
 //!
-//! A call counts where PostgreSQL evaluates it whatever the row: not in a branch of CASE, nor behind
-//! the first operand of COALESCE, AND or OR, nor in an aggregate's arguments behind FILTER. In other
-//! places it would be computed for rows that do not need it.
+//! A call counts where PostgreSQL evaluates it whatever the row, or whenever one condition is true: in the
+//! first branches of CASE, behind the first operand of COALESCE, AND or OR, or in the arguments of an
+//! aggregate with FILTER. In other places it would be computed for rows that do not need it.
 
 use pg_interface::nodes::Expr;
-use pgrx::pg_sys::NodeTag;
+use pgrx::pg_sys::{BoolTestType, NodeTag};
 
+use super::arguments::spread;
 use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
 use crate::functions::entry;
 use crate::predictor::batch::BatchFunction;
@@ -25,6 +26,48 @@ pub(crate) fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr
         let parts = parts_always_evaluated(expression).into_iter();
         parts.for_each(|part| unconditional_calls(part, calls));
     }
+}
+
+/// A call that is evaluated for the rows of which that condition is true.
+#[derive(Clone, Copy)]
+pub(crate) struct ConditionalCall<'p> {
+    pub(crate) call: Expr<'p>,
+    pub(crate) condition: Expr<'p>,
+}
+
+/// Collects the calls that an expression evaluates on one condition alone.
+pub(crate) fn conditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<ConditionalCall<'p>>) {
+    for (condition, part) in parts_on_condition(expression) {
+        add_conditional(part, condition, calls);
+    }
+    let parts = parts_always_evaluated(expression).into_iter();
+    parts.for_each(|part| conditional_calls(part, calls));
+}
+
+fn add_conditional<'p>(part: Expr<'p>, condition: Expr<'p>, calls: &mut Vec<ConditionalCall<'p>>) {
+    let mut found = Vec::new();
+    unconditional_calls(part, &mut found);
+    calls.extend(found.into_iter().map(|call| ConditionalCall { call, condition }));
+}
+
+/// The parts that are evaluated if a condition is true, with the condition: what CASE gives first and, if it
+/// has one condition, otherwise; and the second operand of AND, OR and COALESCE.
+fn parts_on_condition(expression: Expr<'_>) -> Vec<(Expr<'_>, Expr<'_>)> {
+    match expression.as_searched_case()[..] {
+        [condition, result, default] => {
+            let otherwise = condition.is(BoolTestType::IS_NOT_TRUE);
+            return vec![(condition, result), (otherwise, default)];
+        }
+        [condition, result, ..] => return vec![(condition, result)],
+        _ => {}
+    }
+    let [first, second, ..] = expression.operands()[..] else { return Vec::new() };
+    let condition = match expression.tag() {
+        NodeTag::T_CoalesceExpr => first.is_null(),
+        _ if expression.is_or() => first.is(BoolTestType::IS_NOT_TRUE),
+        _ => first.is(BoolTestType::IS_NOT_FALSE),
+    };
+    vec![(condition, second)]
 }
 
 /// The parts that are evaluated whenever the expression is, for the same row.
@@ -66,6 +109,34 @@ pub(crate) fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p
         (arguments, None) => arguments,
     };
     evaluated.into_iter().for_each(|part| unconditional_calls(part, calls));
+}
+
+/// Collects the calls that aggregates and window functions evaluate on one condition alone: that of FILTER, or
+/// one in their arguments.
+pub(crate) fn aggregated_conditional_calls<'p>(
+    expression: Expr<'p>,
+    calls: &mut Vec<ConditionalCall<'p>>,
+) {
+    if kind(expression) != ExprKind::Aggregate {
+        let parts = expression.children().into_iter();
+        parts.for_each(|part| aggregated_conditional_calls(part, calls));
+        return;
+    }
+    let (arguments, filter) = expression.as_aggregate();
+    for argument in arguments {
+        match filter {
+            Some(filter) => add_conditional(argument, filter, calls),
+            None => conditional_calls(argument, calls),
+        }
+    }
+}
+
+/// How often an expression has a call in it.
+pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
+    if expression.is_same_as(call) {
+        return 1;
+    }
+    expression.children().into_iter().map(|part| occurrences(part, call)).sum()
 }
 
 /// Collects the calls that an output evaluates for every row from which it makes a set, or a value.
@@ -155,7 +226,8 @@ pub(crate) fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
 
 /// Whether the arguments of these calls can be had of every row.
 pub(crate) fn arguments_never_error(calls: &[Expr<'_>]) -> bool {
-    calls.iter().flat_map(|call| varying_arguments(*call)).all(never_errors)
+    let arguments = calls.iter().flat_map(|call| varying_arguments(*call));
+    arguments.flat_map(spread).all(never_errors)
 }
 
 /// A call's arguments that differ from row to row: features, and the model's name.

@@ -170,6 +170,7 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
         | PathKind::RowsScan
         | PathKind::Window
         | PathKind::Sets
+        | PathKind::GroupingSets
         | PathKind::Opaque
         | PathKind::Other => false,
     }

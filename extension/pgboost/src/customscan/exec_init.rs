@@ -62,12 +62,14 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
             .skip(inputs)
             .zip(&sources)
-            .map(|(entry, sources)| Call::new(entry, sources, tuple))
+            .zip(nodes::list_pointers((*plan).custom_exprs))
+            .map(|((entry, sources), condition)| Call::new(entry, sources, tuple, condition))
             .collect();
         // PostgreSQL plans again when a function is gone.
         let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
         let mut wanted = references((*plan).scan.plan.targetlist);
         wanted.extend(references((*plan).scan.plan.qual));
+        wanted.extend(references((*plan).custom_exprs));
         wanted.retain(|column| *column as usize <= inputs);
         let only_features = wanted.is_empty();
         wanted.extend(sources.iter().flatten().flat_map(ArgumentSource::columns));
@@ -228,7 +230,7 @@ unsafe extern "C-unwind" fn with_calls(
         match reference(node).and_then(|number| usize::try_from(number).ok()) {
             Some(number) if number > calls.inputs => {
                 let call = calls.calls.get(number - calls.inputs - 1);
-                call.map_or(node, |call| call.expression.cast())
+                call.map_or(node, |call| call.if_wanted)
             }
             _ => mutated(node, context),
         }

@@ -31,6 +31,8 @@ pub(crate) enum PathKind {
     Projection,
     /// Aggregates rows, in the first or only of its stages.
     Aggregation,
+    /// Aggregates rows by several sets of groups.
+    GroupingSets,
     /// Reads a table, by itself or by an index, and tests conditions.
     Scan,
     /// Reads a foreign table, row by row, and tests conditions there or here.
@@ -110,6 +112,7 @@ impl<'p> Path<'p> {
                 | NodeTag::T_AppendPath
                 | NodeTag::T_MergeAppendPath
                 | NodeTag::T_LimitPath => PathKind::Transparent,
+                NodeTag::T_GroupingSetsPath => PathKind::GroupingSets,
                 NodeTag::T_WindowAggPath => PathKind::Window,
                 NodeTag::T_ProjectSetPath => PathKind::Sets,
                 NodeTag::T_GroupPath | T_UniquePath | NodeTag::T_ModifyTablePath => {
@@ -164,6 +167,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_ProjectSetPath => only!(ProjectSetPath),
                 NodeTag::T_AggPath => only!(AggPath),
                 NodeTag::T_GroupPath => only!(GroupPath),
+                NodeTag::T_GroupingSetsPath => only!(GroupingSetsPath),
                 NodeTag::T_SortPath | NodeTag::T_IncrementalSortPath => only!(SortPath),
                 T_UniquePath => vec![&raw mut (*self.path.cast::<UniquePath>()).subpath],
                 NodeTag::T_WindowAggPath => only!(WindowAggPath),
@@ -202,6 +206,9 @@ impl<'p> Path<'p> {
             match self.kind() {
                 PathKind::Join => clauses((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo),
                 PathKind::Aggregation => Expr::all((*self.path.cast::<pg_sys::AggPath>()).qual),
+                PathKind::GroupingSets => {
+                    Expr::all((*self.path.cast::<pg_sys::GroupingSetsPath>()).qual)
+                }
                 PathKind::Scan
                 | PathKind::ForeignScan
                 | PathKind::FunctionScan

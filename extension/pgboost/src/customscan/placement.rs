@@ -18,15 +18,20 @@ use pg_interface::report;
 
 use super::batch_path::Batch;
 use super::calls::{
-    aggregated_calls, arguments_never_error, calls_for_sets, can_batch, columns_beside, columns_of,
-    distinct, predicts, predicts_pinned, returned_for, unconditional_calls,
+    ConditionalCall, aggregated_calls, aggregated_conditional_calls, arguments_never_error,
+    calls_for_sets, can_batch, columns_beside, columns_of, conditional_calls, distinct,
+    occurrences, predicts, predicts_pinned, returned_for, unconditional_calls,
 };
-use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_errors};
+use super::error_safety::{
+    ExprKind, has_no_effects, is_made_of, kind, may_read_ahead, never_errors,
+};
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
 use super::reasons;
 use crate::guc;
 
+/// The least part of the rows that need a call for all of them to be predicted.
+const MIN_SHARE: f64 = 0.1;
 /// Fewer rows than this are not worth a separate step in the plan: planning and starting it
 /// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch
 /// gains nothing before its third, of 64 rows.
@@ -64,7 +69,7 @@ struct Demand {
     /// The bits of the most rows that are read of it, infinity where that is not known.
     limit: u64,
     may_widen: bool,
-    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).
+    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`read_ahead`).
     all: bool,
 }
 
@@ -83,9 +88,11 @@ impl Demand {
             PathKind::Aggregation if path.reads_all_first() => {
                 Demand { may_widen: true, ..Demand::ALL }
             }
-            PathKind::Projection | PathKind::Aggregation | PathKind::Window | PathKind::Sets => {
-                Demand { may_widen: true, ..self }
-            }
+            PathKind::Projection
+            | PathKind::Aggregation
+            | PathKind::GroupingSets
+            | PathKind::Window
+            | PathKind::Sets => Demand { may_widen: true, ..self },
             PathKind::Join => Demand { limit: Demand::NO_LIMIT, may_widen: false, ..self },
             _ => Demand { may_widen: false, ..self },
         }
@@ -124,6 +131,7 @@ impl<'p> Placement<'_, 'p> {
             | PathKind::Aggregation
             | PathKind::Window
             | PathKind::Sets
+            | PathKind::GroupingSets
             | PathKind::Sort
             | PathKind::IncrementalSort
             | PathKind::Join
@@ -142,6 +150,10 @@ impl<'p> Placement<'_, 'p> {
                 path.replace_below(|path_below| self.below_sets(path, path_below, below));
                 path
             }
+            PathKind::GroupingSets => {
+                path.replace_below(|path_below| self.below_aggregation(path, path_below, below));
+                path
+            }
             PathKind::Aggregation | PathKind::Window => {
                 path.replace_below(|path_below| self.below_aggregation(path, path_below, below));
                 let batch = self.testing(path, demand).or_else(|| self.computing(path, demand));
@@ -157,8 +169,8 @@ impl<'p> Placement<'_, 'p> {
             return None;
         }
         let outputs = projection.outputs();
-        let calls = calls_to_batch(computed_calls(&outputs)?, &below.outputs())?;
-        Some(self.batch(below, &calls, demand)?.instead_of(projection))
+        let calls = calls_to_batch(self.computed_calls(&outputs)?, &below.outputs())?;
+        Some(self.batch(below, &calls, &[], demand)?.instead_of(projection))
     }
 
     /// A batch that computes what a scan, an aggregation or a step of window functions would compute of what
@@ -168,7 +180,7 @@ impl<'p> Placement<'_, 'p> {
             return None;
         }
         let outputs = path.outputs();
-        let calls = computed_calls(&outputs)?;
+        let calls = self.computed_calls(&outputs)?;
         let columns = columns_for(path, &outputs)?;
         let calls = calls_to_batch(calls, &columns)?;
         let never_fails = || path.is_scan() && path.conditions().into_iter().all(never_errors);
@@ -178,7 +190,8 @@ impl<'p> Placement<'_, 'p> {
         }
         let below = self.level.projected(path, &columns);
         let level = self.level;
-        let batch = Batch { level, below, calls: &calls, limit: demand.limit(), only_needed };
+        let limit = demand.limit();
+        let batch = Batch { level, below, calls: &calls, conditional: &[], limit, only_needed };
         Some(batch.instead_of(path))
     }
 
@@ -201,9 +214,7 @@ impl<'p> Placement<'_, 'p> {
         }
         let outputs = path.outputs();
         let columns = columns_for(path, &[&conditions[..], &outputs].concat())?;
-        let mut calls = Vec::new();
-        unconditional_calls(first, &mut calls);
-        let calls = calls_to_batch(calls, &columns)?;
+        let calls = calls_to_batch(self.calls_of(&[first]), &columns)?;
         // They may be tested after others.
         let can_move = tested.iter().all(|condition| has_no_effects_above(*condition, &columns))
             && outputs.iter().all(|output| has_no_effects_above(*output, &columns));
@@ -229,7 +240,8 @@ impl<'p> Placement<'_, 'p> {
         )?;
         let below = self.level.projected(path, &columns);
         below.set_rows(rows);
-        let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_needed };
+        let (level, limit) = (self.level, None);
+        let batch = Batch { level, below, calls: &calls, conditional: &[], limit, only_needed };
         Some(batch.testing(path, demand.may_widen))
     }
 
@@ -239,7 +251,11 @@ impl<'p> Placement<'_, 'p> {
         evaluated.extend(path.conditions());
         let mut calls = Vec::new();
         evaluated.iter().for_each(|output| aggregated_calls(*output, &mut calls));
-        self.with_calls(below, calls, &evaluated, demand).unwrap_or(below)
+        let mut conditional = Vec::new();
+        let each = evaluated.iter();
+        each.for_each(|output| aggregated_conditional_calls(*output, &mut conditional));
+        let conditional = self.worth_batching(merged(conditional, &calls, &evaluated));
+        self.with_calls(below, calls, conditional, &evaluated, demand).unwrap_or(below)
     }
 
     /// What is below a step that makes several rows of one, or a batch on top of it.
@@ -250,20 +266,23 @@ impl<'p> Placement<'_, 'p> {
         if outputs.iter().any(|output| output.is_volatile()) {
             return below;
         }
-        self.with_calls(below, calls, &outputs, demand).unwrap_or(below)
+        self.with_calls(below, calls, Vec::new(), &outputs, demand).unwrap_or(below)
     }
 
     /// A batch on top of a path, which adds the calls to what is evaluated above it.
     fn with_calls(
         &self,
         below: Path<'p>,
-        calls: Vec<Expr<'p>>,
+        mut calls: Vec<Expr<'p>>,
+        mut conditional: Vec<ConditionalCall<'p>>,
         evaluated: &[Expr<'p>],
         demand: Demand,
     ) -> Option<Path<'p>> {
-        if calls.is_empty() || has_few_rows(below, demand) {
+        if calls.is_empty() && conditional.is_empty() || has_few_rows(below, demand) {
             return None;
         }
+        conditional.retain(|it| is_made_of(it.condition, &below.outputs()));
+        calls.extend(conditional.iter().map(|it| it.call));
         let calls = calls_to_batch(calls, &below.outputs())?;
         let mut columns = Vec::new();
         evaluated.iter().for_each(|output| columns_beside(*output, &calls, &mut columns));
@@ -271,7 +290,7 @@ impl<'p> Placement<'_, 'p> {
             kind(output) != ExprKind::Column
                 || columns.iter().any(|column| column.is_same_as(output))
         };
-        Some(self.batch(below, &calls, demand)?.added(is_needed))
+        Some(self.batch(below, &calls, &conditional, demand)?.added(is_needed))
     }
 
     /// A batch on top of a path, if its rows may be read before they are asked for.
@@ -279,6 +298,7 @@ impl<'p> Placement<'_, 'p> {
         &'a self,
         below: Path<'p>,
         calls: &'a [Expr<'p>],
+        conditional: &'a [ConditionalCall<'p>],
         demand: Demand,
     ) -> Option<Batch<'a, 'p>> {
         // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
@@ -287,7 +307,37 @@ impl<'p> Placement<'_, 'p> {
             return None;
         }
         let only_needed = self.reads_only_needed(demand, calls, || may_read_ahead(below))?;
-        Some(Batch { level: self.level, below, calls, limit: demand.limit(), only_needed })
+        let (level, limit) = (self.level, demand.limit());
+        Some(Batch { level, below, calls, conditional, limit, only_needed })
+    }
+
+    /// The calls in a row's output; nothing if there are none, or not alone.
+    fn computed_calls(&self, outputs: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
+        let calls = self.calls_of(outputs);
+        (!calls.is_empty() && !outputs.iter().any(|output| output.is_volatile())).then_some(calls)
+    }
+
+    /// The calls that expressions evaluate for every row, or for so many that all may be predicted: a row
+    /// whose prediction fails is evaluated with its conditions.
+    fn calls_of(&self, expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
+        let (mut calls, mut conditional) = (Vec::new(), Vec::new());
+        for expression in expressions {
+            unconditional_calls(*expression, &mut calls);
+            conditional_calls(*expression, &mut conditional);
+        }
+        calls.extend(self.worth_batching(conditional).into_iter().map(|it| it.call));
+        calls
+    }
+
+    /// Those calls that may be computed for all rows: many need them, and their arguments never fail.
+    fn worth_batching(&self, mut calls: Vec<ConditionalCall<'p>>) -> Vec<ConditionalCall<'p>> {
+        calls.retain(|ConditionalCall { call, condition }| {
+            arguments_never_error(&[*call])
+                && !predicts(*condition)
+                && !condition.is_volatile()
+                && self.level.selectivity(&[*condition]) >= MIN_SHARE
+        });
+        calls
     }
 
     /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that is
@@ -349,11 +399,27 @@ fn has_few_rows(below: Path<'_>, demand: Demand) -> bool {
     below.rows().min(demand.limit().unwrap_or(f64::INFINITY)) < MIN_ROWS
 }
 
-/// The calls in a row's output; nothing if there are none, or not alone.
-fn computed_calls<'p>(outputs: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
-    let mut calls = Vec::new();
-    outputs.iter().for_each(|output| unconditional_calls(*output, &mut calls));
-    (!calls.is_empty() && !outputs.iter().any(|output| output.is_volatile())).then_some(calls)
+/// The calls that are evaluated on a condition alone, each once with all of its conditions, and nowhere else.
+fn merged<'p>(
+    conditional: Vec<ConditionalCall<'p>>,
+    always: &[Expr<'p>],
+    evaluated: &[Expr<'p>],
+) -> Vec<ConditionalCall<'p>> {
+    let mut merged: Vec<(ConditionalCall<'p>, usize)> = Vec::new();
+    for found in conditional {
+        match merged.iter_mut().find(|(known, _)| known.call.is_same_as(found.call)) {
+            Some((known, count)) => {
+                known.condition = known.condition.or(found.condition);
+                *count += 1;
+            }
+            None => merged.push((found, 1)),
+        }
+    }
+    merged.retain(|(found, count)| {
+        let everywhere = evaluated.iter().map(|it| occurrences(*it, found.call)).sum::<usize>();
+        *count == everywhere && !always.iter().any(|call| call.is_same_as(found.call))
+    });
+    merged.into_iter().map(|(found, _)| found).collect()
 }
 
 fn leads_to_sort(path: Path<'_>) -> bool {

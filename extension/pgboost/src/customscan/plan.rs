@@ -4,7 +4,8 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`arguments`).
+//! so that all are tested in their order. The conditions on which calls are wanted, TRUE where always, are the
+//! node's own expressions (`custom_exprs`). Which columns are a call's features is recorded as numbers (`arguments`).
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -44,6 +45,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
             .map(|numbers| nodes::list_integers(numbers.cast()).collect())
             .unwrap_or_default();
         let [limit, tests, only_needed] = numbers[..] else { return std::ptr::null_mut() };
+        let conditions = private_of_path.next().unwrap_or(std::ptr::null_mut());
         let calls: Vec<*mut Node> = private_of_path.collect();
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
         // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
@@ -60,6 +62,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         if pg_sys::ExecSupportsBackwardScan(below_plan) {
             (*plan).flags |= pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
         }
+        (*plan).custom_exprs = pg_sys::copyObjectImpl(conditions.cast_const().cast()).cast();
         (*plan).custom_plans = below;
         (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
         (*plan).custom_private = private([limit, only_needed], inputs, &calls);

@@ -14,15 +14,16 @@ use pgrx::pg_sys::{
     self, AggStrategy, EState, JoinType, List, NodeTag, Plan, PlannedStmt, QueryDesc, ScanDirection,
 };
 
+/// How many rows of a node may be read before they are wanted, since they will be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReadAhead {
-    /// Perhaps for fewer rows than there are.
+    /// Perhaps not all rows are wanted.
     Fewer,
-    /// For as many as the level's LIMIT says, or all, if the statement's caller wants all rows.
+    /// As many as the level's LIMIT says, or all, if the statement's caller wants all rows.
     Limited,
-    /// For all if the statement's caller wants all rows.
+    /// All, if the statement's caller wants all rows.
     WithCaller,
-    /// For at least as many as the statement's caller wants.
+    /// At least as many as the statement's caller wants.
     AsCaller,
     All,
 }

@@ -11,11 +11,14 @@
 //! numbers for, may be strings as `to_jsonb` writes them.
 
 use std::iter::repeat_n;
+use std::rc::Rc;
 
+use gbtrees::internals::Narrowing;
 use pg_interface::array::ArrayValue;
 use pg_interface::catalog::FLOAT4OID;
-use pg_interface::jsonb::{Item, KeyPositions, Object};
+use pg_interface::jsonb::{Item, KeyPositions, Object, ObjectType};
 use pg_interface::tuple::{RowColumn, RowType, RowValue, RowValues, VirtualRow};
+use pg_interface::virtual_object::VirtualObject;
 use pg_interface::{Number, Oid, ScalarType, Value};
 use row_source::{PlacedColumn, Row, names};
 
@@ -354,6 +357,8 @@ pub(crate) struct ObjectForm {
     names: Vec<Box<str>>,
     /// Where the last object had them.
     places: KeyPositions,
+    /// Where objects of this type would have them that are not built.
+    virtual_places: Option<(Rc<ObjectType>, Vec<Option<usize>>)>,
 }
 
 impl ObjectForm {
@@ -361,7 +366,7 @@ impl ObjectForm {
         require_names(context, OBJECT_FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
         let names = (0..context.image.num_features()).map(name).collect();
-        Ok(ObjectForm { names, places: KeyPositions::default() })
+        Ok(ObjectForm { names, places: KeyPositions::default(), virtual_places: None })
     }
 
     pub(crate) fn read(
@@ -372,13 +377,32 @@ impl ObjectForm {
     ) -> Result<()> {
         let object = object.ok_or(Error::NotAnObject)?;
         let values = self.places.find(&object, &self.names);
-        for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
-            let value = values.get(index).ok_or_else(|| Error::NoSuchFeature {
-                model: context.model.to_owned(),
-                feature: name.to_string(),
-                form: OBJECT_FORM,
-                unnamed: false,
-            })?;
+        for (index, feature) in features.iter_mut().enumerate() {
+            let value = values.get(index).ok_or_else(|| absent(&self.names, index, context))?;
+            *feature = read(context, index, value)?;
+        }
+        Ok(())
+    }
+
+    /// Reads an object that was not built; where only the built one can tell, it gives any error.
+    pub(crate) fn read_virtual(
+        &mut self,
+        object: VirtualObject<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        let object_type = object.object_type();
+        let is_same = |(known, _): &(Rc<ObjectType>, _)| Rc::ptr_eq(known, object_type);
+        if !self.virtual_places.as_ref().is_some_and(is_same) {
+            let places = object_type.positions(&self.names);
+            self.virtual_places = Some((Rc::clone(object_type), places));
+        }
+        let places = self.virtual_places.iter().flat_map(|(_, places)| places);
+        let double = context.image.narrowing() != Narrowing::Rounded;
+        for ((index, feature), place) in features.iter_mut().enumerate().zip(places) {
+            let place = place.ok_or_else(|| absent(&self.names, index, context))?;
+            let is_double = double || context.image.categories(index).is_some();
+            let value = object.item(place, is_double).ok_or(Error::NotAnObject)?;
             *feature = read(context, index, value)?;
         }
         Ok(())
@@ -389,6 +413,13 @@ impl ObjectForm {
         let text = |name: &str| Some(object.as_ref()?.get(name)?.text()?.into_bytes());
         self.names.iter().map(|name| text(name)).collect()
     }
+}
+
+#[cold]
+fn absent(names: &[Box<str>], index: usize, context: FeatureContext<'_>) -> Error {
+    let feature = names.get(index).map(Box::to_string).unwrap_or_default();
+    let (model, form) = (context.model.to_owned(), OBJECT_FORM);
+    Error::NoSuchFeature { model, feature, form, unnamed: false }
 }
 
 #[inline]

@@ -157,6 +157,9 @@ impl FeatureBinding {
             (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => {
                 form.read(object, context, features)
             }
+            (FeatureBinding::Object(form), Some(Composite::VirtualObject(object))) => {
+                form.read_virtual(object, context, features)
+            }
             // In an array, a row or an object that is NULL as a whole, everything is missing.
             _ => {
                 for (index, feature) in features.iter_mut().enumerate() {

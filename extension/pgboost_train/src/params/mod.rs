@@ -7,11 +7,11 @@ pub(crate) mod objectives;
 #[cfg(test)]
 mod tests;
 
-use ValueRule::{Bool, Fractions, Number, Whole, Word};
 use row_source::names::nearest;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use ValueRule::{Bool, Fractions, Number, Whole, Word};
 use objectives::Objective;
 
 /// Parameters that are known and in range.

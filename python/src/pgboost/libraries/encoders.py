@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UnsupportedModelError
 from .feature import Feature
-from .sklearn import category_values, is_missing
+from .sklearn import category_values
 
 
 def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
@@ -25,11 +25,13 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
         values = category_values(step.categories_[index])
         for column in range(start, start + widths[index]):
             numbers = encoded[: len(values), column] if len(values) else np.empty(0)
-            missing, unknown = _other_numbers(step, index, column, column - start)
+            unknown = _unknown(step, index, column - start)
+            missing = np.nan if unknown is None else unknown
             if feature.fill is not None and feature.fill in values:
                 missing = float(numbers[values.index(feature.fill)])
-            elif feature.fill is not None and unknown is not None:
-                missing = unknown
+            elif feature.fill is None and len(values) < len(step.categories_[index]):
+                # What is missing is the last category.
+                missing = float(encoded[len(values), column])
             found.append(Feature(feature.column, None, (), (), values, numbers, missing, unknown))
         start += widths[index]
     return found
@@ -70,26 +72,16 @@ def _rows_of_categories(step: Any) -> Any:
     )
 
 
-def _other_numbers(step: Any, index: int, column: int, place: int) -> tuple[float, float | None]:
-    """What a missing value becomes, and an unknown one; NaN or None where the encoder refuses it."""
-    values = step.categories_[index]
+def _unknown(step: Any, index: int, place: int) -> float | None:
+    """What an unknown value becomes; None where the encoder refuses it."""
     kind = type(step).__name__
-    unknown: float | None
     if kind == "TargetEncoder":
-        unknown = float(np.ravel(step.target_mean_)[place])
-    elif step.handle_unknown == "error":
-        unknown = None
-    elif kind == "OrdinalEncoder":
-        unknown = float(step.unknown_value)
-    else:
-        infrequent = getattr(step, "infrequent_categories_", None)
-        rare = infrequent is not None and infrequent[index] is not None
-        rare = rare and step.handle_unknown in ("infrequent_if_exist", "warn")
-        unknown = float(rare and place == step._n_features_outs[index] - 1)
-    if len(values) and is_missing(values[-1]):
-        first = [column_values[:1] for column_values in step.categories_]
-        first[index] = values[-1:]
-        row = step.transform(_frame(step, first))
-        row = np.asarray(row.todense() if hasattr(row, "todense") else row, np.float64)
-        return float(row[0, column]), unknown
-    return (np.nan if unknown is None else unknown), unknown
+        return float(np.ravel(step.target_mean_)[place])
+    if step.handle_unknown == "error":
+        return None
+    if kind == "OrdinalEncoder":
+        return float(step.unknown_value)
+    infrequent = getattr(step, "infrequent_categories_", None)
+    rare = infrequent is not None and infrequent[index] is not None
+    rare = rare and step.handle_unknown in ("infrequent_if_exist", "warn")
+    return float(rare and place == step._n_features_outs[index] - 1)

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import ubjson
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile
+from . import ubjson
 
 
 @dataclass
@@ -120,6 +120,12 @@ def _values(categories: list[Any] | None) -> list[Any] | None:
     if categories is None:
         return None
     return [int(value) if isinstance(value, bool) else value for value in categories]
+
+
+def codes_of(words: Any) -> list[int]:
+    """The codes in a set that is written as the bits of words of 32 bits."""
+    bits = np.unpackbits(np.asarray(words, "<u4").view(np.uint8), bitorder="little")
+    return [int(code) for code in np.flatnonzero(bits)]
 
 
 def require_no_rounds(rounds: int | None) -> None:

@@ -87,8 +87,7 @@ class Feature:
         first, last = holds(low), holds(high)
         # Invariant: at rank low it is as at the interval's begin, at rank high as at its end.
         while np.any(open_ := (first != last) & (low + 1 < high)):
-            # Half of the sum, which itself may be too large.
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            middle = _between(low, high)
             same = holds(middle) == first
             low = np.where(open_ & same, middle, low)
             high = np.where(open_ & ~same, middle, high)
@@ -105,7 +104,7 @@ class Feature:
         if self.table is not None or np.isfinite(self.seen(_double(low))[0]):
             return None
         while low + 1 < high:
-            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            middle = _between(low, high)
             is_finite = np.isfinite(self.seen(_double(middle))[0])
             low, high = (low, middle) if is_finite else (middle, high)
         return float(_double(high)[0])
@@ -142,6 +141,11 @@ def _rank(values: Any) -> Any:
     """Numbers of i64 in the order of doubles."""
     bits = np.asarray(values, np.float64).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
+
+
+def _between(low: Any, high: Any) -> Any:
+    """Half of the sum of two ranks, which itself may be too large."""
+    return (low >> 1) + (high >> 1) + (low & high & 1)
 
 
 def _double(ranks: Any) -> Any:

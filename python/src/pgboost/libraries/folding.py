@@ -23,12 +23,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     for number in used:
         require_usable(features[number])
     features = _with_categories(ensemble, features)
-    if ensemble.missing is not None:
-        features = [
-            _without(feature, ensemble) if _is_of(ensemble.missing_in, number) else feature
-            for number, feature in enumerate(features)
-        ]
-    features = _agreeing(features, used)
+    features = _agreeing(_without_missing(ensemble, features), used)
     runs: Runs = {}
     for number in used:
         _fold(ensemble, nodes, number, features[number], runs)
@@ -107,17 +102,18 @@ def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Featur
     return found
 
 
-def _is_of(numbers: set[int] | None, number: int) -> bool:
-    return numbers is None or number in numbers
-
-
-def _without(feature: Feature, ensemble: Ensemble) -> Feature:
-    """The feature without the numbers that are missing to the trees."""
-    if ensemble.missing is None or feature.refusal is not None:
-        return feature
-    if ensemble.value_type == "float32":
-        feature = feature.then(lambda x: x.astype(np.float32).astype(np.float64))
-    return feature.without(*ensemble.missing)
+def _without_missing(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:
+    """The features without the numbers that are missing to the trees."""
+    if ensemble.missing is None:
+        return features
+    found = list(features)
+    for number in range(len(features)) if ensemble.missing_in is None else ensemble.missing_in:
+        if found[number].refusal is not None:
+            continue
+        if ensemble.value_type == "float32":
+            found[number] = found[number].then(lambda x: x.astype(np.float32).astype(np.float64))
+        found[number] = found[number].without(*ensemble.missing)
+    return found
 
 
 def _agreeing(features: list[Feature], used: list[int]) -> list[Feature]:

@@ -15,7 +15,7 @@ import lightgbm
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, regressor
-from .ensemble import Ensemble, Tree
+from .ensemble import Ensemble, Tree, codes_of
 
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
@@ -142,7 +142,7 @@ def ensemble_of(model: Any) -> Ensemble:
         task,
         link,
         "float64",
-        {feature: list(range(_codes_of(trees, feature))) for feature in coded},
+        {feature: list(range(_number_of_codes(trees, feature))) for feature in coded},
         others=others,
         labels=[str(label) for label in getattr(model, "classes_", ())] or None,
         missing=(_BELOW_ZERO, _ZERO) if zero else None,
@@ -150,7 +150,7 @@ def ensemble_of(model: Any) -> Ensemble:
     )
 
 
-def _codes_of(trees: list[Tree], feature: int) -> int:
+def _number_of_codes(trees: list[Tree], feature: int) -> int:
     """One more than the largest code in a set of the feature."""
     sets = (
         tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
@@ -179,9 +179,9 @@ def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tup
     for node in np.flatnonzero(decision & _CATEGORICAL):
         place = int(threshold[node])
         start, end = (int(number) for number in fields["cat_boundaries"].split()[place : place + 2])
-        words = np.array(fields["cat_threshold"].split()[start:end], np.uint64).astype("<u4")
-        bits = np.unpackbits(words.view(np.uint8), bitorder="little")
-        sets[int(node)] = [int(code) for code in np.flatnonzero(bits)]
+        sets[int(node)] = codes_of(
+            [int(word) for word in fields["cat_threshold"].split()[start:end]]
+        )
     threshold[list(sets)] = 0.0
     threshold = np.where((threshold >= -_ZERO) & (threshold < 0.0), _BELOW_ZERO, threshold)
     threshold = np.where((threshold >= 0.0) & (threshold < _ZERO), _ZERO, threshold)

@@ -37,7 +37,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     sent.others["attributes"] = {"steps": shown(model)}
     read_names = None if columns is None else [columns[column] for column in read]
     content = sent.file(type(last).__name__, len(read), read_names)
-    return described(ensemble, content, model, source.module(last).functions(model, last))
+    return described(ensemble, content, model, functions(model, model))
 
 
 def ensemble_of(model: Any) -> Ensemble:
@@ -61,11 +61,11 @@ def _over_columns(model: Any) -> tuple[Ensemble, list[Feature]]:
         warnings.simplefilter("ignore")
         for _, step in model.steps[:-1]:
             features, sparse = after(step, features), is_sparse(step, sparse)
-        lowest = {
-            feature.column: number
-            for feature in features
-            if (number := feature.lowest()) is not None
-        }
+        lowest: dict[int, float] = {}
+        for feature in features:
+            number = feature.lowest()
+            if number is not None:
+                lowest[feature.column] = max(number, lowest.get(feature.column, number))
         ensemble = replace(source.ensemble_of(model.steps[-1][1]), lowest=lowest)
         if sparse and ensemble.absent_is_missing:
             # A sparse matrix has no zeros.

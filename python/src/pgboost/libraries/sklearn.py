@@ -27,7 +27,7 @@ from .combined import (
     transformed,
     voting,
 )
-from .ensemble import Ensemble, Tree, described, names, require_no_rounds
+from .ensemble import Ensemble, Tree, codes_of, described, names, require_no_rounds
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
 _TIE = 1e-9
@@ -148,7 +148,7 @@ def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> 
 def _probabilities(tree: Any) -> Any:
     """The classes' shares of each node, as `DecisionTreeClassifier.predict_proba` returns them."""
     shares = tree.tree_.value[:, 0, :]
-    if tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 3):
+    if tuple(int(part) for part in _VERSION.split(".")[:2]) >= (1, 3):
         return shares
     total = shares.sum(axis=1)[:, np.newaxis]
     return shares / np.where(total == 0.0, 1.0, total)
@@ -292,8 +292,7 @@ def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
     sets = {}
     for node in categorical:
         words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]]
-        bits = np.unpackbits(np.asarray(words, "<u4").view(np.uint8), bitorder="little")
-        sets[int(node)] = [int(code) for code in np.flatnonzero(bits)]
+        sets[int(node)] = codes_of(words)
     threshold = np.where(leaf | (nodes["is_categorical"] != 0), 0.0, nodes["num_threshold"])
     gain = np.where(leaf, 0.0, nodes["gain"])
     return Tree(

@@ -123,14 +123,7 @@ def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
     """A SimpleImputer: a fill for each column, and indicators of missing values last."""
-    if not is_missing(step.missing_values):
-        number = step.missing_values
-        if isinstance(number, str):
-            raise UnsupportedModelError(
-                f"the SimpleImputer takes {number!r} for missing, which is not scored: use NULL"
-            )
-        below = np.nextafter(float(number), -np.inf)
-        features = [feature.without(below, number) for feature in features]
+    features = [_without_missing(step, feature) for feature in features]
     found = []
     for feature, fill in zip(features, step.statistics_, strict=True):
         kept = fill
@@ -149,16 +142,20 @@ def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _after_indicator(step: Any, features: list[Feature]) -> list[Feature]:
+    marked = (_without_missing(step, features[index]) for index in step.features_)
+    return [feature.then(lambda x: np.isnan(x).astype(np.float64)) for feature in marked]
+
+
+def _without_missing(step: Any, feature: Feature) -> Feature:
+    """The feature with NaN in the place of what the step takes for missing."""
     number = step.missing_values
+    if is_missing(number):
+        return feature
     if isinstance(number, str):
-        raise UnsupportedModelError(f"the MissingIndicator takes {number!r} for missing")
-    found = []
-    for index in step.features_:
-        feature = features[index]
-        if not is_missing(number):
-            feature = feature.without(np.nextafter(float(number), -np.inf), number)
-        found.append(feature.then(lambda x: np.isnan(x).astype(np.float64)))
-    return found
+        raise UnsupportedModelError(
+            f"the {type(step).__name__} takes {number!r} for missing, which is not scored: use NULL"
+        )
+    return feature.without(np.nextafter(float(number), -np.inf), number)
 
 
 def _after_function(step: Any, features: list[Feature]) -> list[Feature]:

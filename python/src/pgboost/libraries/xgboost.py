@@ -7,7 +7,8 @@ database is told to do as the object does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -27,6 +28,8 @@ _TOLERANCE = Tolerance(rtol=2**-22)
 # A wrapper's predict adds the trees of DART otherwise than `Booster.predict`, which the database equals.
 _OF_DART = Tolerance(rtol=2**-20)
 _CATEGORICAL = "c"
+# What is read of a booster once it is needed.
+Content = Callable[[], dict[str, Any]]
 # How margins become values, by objective, in the words of tree ensembles.
 _LINKS = {
     **dict.fromkeys(("binary:logistic", "reg:logistic"), "logistic"),
@@ -45,12 +48,16 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a `Booster`, `XGBModel` or one of its subclasses."""
     options = {} if rounds is None else {"iteration_range": (0, rounds)}
     if isinstance(model, xgboost.Booster):
-        return _file(model, values=lambda frame: model.predict(_matrix(model, frame), **options))
+        content = cache(partial(_content, model))
+        values = lambda frame: model.predict(_matrix(model, content, frame), **options)  # noqa: E731
+        return _file(model, content, values=values)
     if not isinstance(model, xgboost.XGBModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of xgboost")
     if not _is_nan(model.missing):
         return _with_missing(model, options)
-    return _file(model.get_booster(), rounds=_rounds(model), **functions(model, model, **options))
+    booster = model.get_booster()
+    found = functions(model, model, **options)
+    return _file(booster, partial(_content, booster), rounds=_rounds(model), **found)
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
@@ -65,19 +72,20 @@ def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
     if options:
         raise UnsupportedModelError(f"rounds cannot be given where {model.missing} is missing")
     width, columns = model.n_features_in_, names(model)
-    ensemble = folded(ensemble_of(model), [Feature(column) for column in range(width)])
-    content = ensemble.file(_objective(model.get_booster()), width, columns)
-    return described(ensemble, content, model, functions(model, model))
+    content = _content(model.get_booster())
+    ensemble = folded(_ensemble(model, content), [Feature(column) for column in range(width)])
+    file = ensemble.file(_objective(content), width, columns)
+    return described(ensemble, file, model, functions(model, model))
 
 
 def _is_nan(number: Any) -> bool:
     return number is None or bool(np.isnan(number))
 
 
-def _file(booster: xgboost.Booster, **functions: Any) -> ModelFile:
-    content = bytes(booster.save_raw("ubj"))
+def _file(booster: xgboost.Booster, content: Content, **functions: Any) -> ModelFile:
+    file = bytes(booster.save_raw("ubj"))
     functions = {"tolerance": _TOLERANCE, **functions}
-    return ModelFile(content, inputs=lambda: _inputs(booster), **functions)
+    return ModelFile(file, inputs=lambda: _inputs(booster, content()), **functions)
 
 
 def _rounds(model: Any) -> int | None:
@@ -87,10 +95,10 @@ def _rounds(model: Any) -> int | None:
         return None
 
 
-def _matrix(booster: xgboost.Booster, frame: Any) -> xgboost.DMatrix:
+def _matrix(booster: xgboost.Booster, content: Content, frame: Any) -> xgboost.DMatrix:
     """The frame as the booster takes it: of before 3.1, it has codes in the place of categories."""
     types = booster.feature_types or []
-    if _CATEGORICAL not in types or any(_categories(_model(booster))):
+    if _CATEGORICAL not in types or any(_categories(_model(content()))):
         return xgboost.DMatrix(frame, enable_categorical=True)
     if hasattr(frame, "columns"):
         codes = {
@@ -102,15 +110,25 @@ def _matrix(booster: xgboost.Booster, frame: Any) -> xgboost.DMatrix:
     return xgboost.DMatrix(frame, feature_types=types, enable_categorical=True)
 
 
-def _model(booster: xgboost.Booster) -> dict[str, Any]:
-    """The trees, as XGBoost's JSON has them."""
-    learner = json.loads(booster.save_raw("json"))["learner"]
-    boosted = learner["gradient_booster"]
-    return boosted.get("gbtree", boosted)["model"]
+def _content(booster: xgboost.Booster) -> dict[str, Any]:
+    """XGBoost's JSON of a booster."""
+    content: dict[str, Any] = json.loads(booster.save_raw("json"))
+    return content
 
 
-def _inputs(booster: xgboost.Booster) -> Inputs:
-    model, width = _model(booster), booster.num_features()
+def _model(content: dict[str, Any]) -> dict[str, Any]:
+    """The trees, and what is stored with them."""
+    boosted = content["learner"]["gradient_booster"]
+    model: dict[str, Any] = boosted.get("gbtree", boosted)["model"]
+    return model
+
+
+def _objective(content: dict[str, Any]) -> str:
+    return str(content["learner"]["objective"]["name"])
+
+
+def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
+    model, width = _model(content), booster.num_features()
     splits = [_splits(tree) for tree in model["trees"]]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
     named = _categories(model)
@@ -172,19 +190,23 @@ def _values(encoder: dict[str, Any]) -> list[Any]:
 
 def ensemble_of(model: Any) -> Ensemble:
     """The trees that a wrapper predicts with, in the words of tree ensembles."""
-    booster, kind = model.get_booster(), type(model).__qualname__
-    learner = _learner(booster)
-    objective = _objective(booster)
+    return _ensemble(model, _content(model.get_booster()))
+
+
+def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
+    kind, boosted = type(model).__qualname__, content["learner"]["gradient_booster"]
+    objective = _objective(content)
     if objective not in _LINKS:
         raise UnsupportedModelError(
             f"the {kind} has the objective {objective}, which is not scored here"
         )
-    if "gblinear" in str(learner["gradient_booster"].get("name")):
+    if "gblinear" in str(boosted.get("name")):
         raise UnsupportedModelError(f"the {kind} has no trees: its booster is gblinear")
-    found, base = _model(booster), _base_margins(booster)
+    found = _model(content)
+    weights = boosted.get("weight_drop") or [1.0] * len(found["trees"])
+    base = _base_margins(model.get_booster(), content)
     rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
-    weights = learner["gradient_booster"].get("weight_drop") or [1.0] * len(found["trees"])
     parts = zip(found["trees"], found["tree_info"], weights, strict=True)
     trees = [_tree(*part, kind) for part in list(parts)[: rounds[-1]]]
     others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
@@ -207,22 +229,9 @@ def ensemble_of(model: Any) -> Ensemble:
     )
 
 
-def _learner(booster: xgboost.Booster) -> dict[str, Any]:
-    learner: dict[str, Any] = json.loads(booster.save_raw("json"))["learner"]
-    return learner
-
-
-def _objective(booster: xgboost.Booster) -> str:
-    return str(_learner(booster)["objective"]["name"])
-
-
-def _base_margins(booster: xgboost.Booster) -> list[float]:
+def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[float]:
     """What sums start from, which is what a tree of one leaf of 0 predicts."""
-    content = json.loads(booster.save_raw("json"))
-    boosted = content["learner"]["gradient_booster"]
-    if "weight_drop" in boosted:
-        boosted["weight_drop"] = [1.0]
-    model = boosted.get("gbtree", boosted)["model"]
+    model, boosted = _model(content), content["learner"]["gradient_booster"]
     tree = {
         key: part[:1] if isinstance(part, list) else part for key, part in model["trees"][0].items()
     }
@@ -234,10 +243,15 @@ def _base_margins(booster: xgboost.Booster) -> list[float]:
     }
     tree |= {key: [] for key in tree if key.startswith("categories")}
     tree["tree_param"] = {**tree["tree_param"], "num_nodes": "1", "num_deleted": "0"}
-    model |= {"trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
-    model["gbtree_model_param"] |= {"num_trees": "1", "num_parallel_tree": "1"}
+    model = {**model, "trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
+    of_one_tree = {"num_trees": "1", "num_parallel_tree": "1"}
+    model["gbtree_model_param"] = {**model["gbtree_model_param"], **of_one_tree}
+    is_dart = "weight_drop" in boosted
+    dart = {"gbtree": {**boosted.get("gbtree", {}), "model": model}, "weight_drop": [1.0]}
+    boosted = {**boosted, **(dart if is_dart else {"model": model})}
+    learner = {**content["learner"], "gradient_booster": boosted}
     without_trees = xgboost.Booster()
-    without_trees.load_model(bytearray(json.dumps(content).encode()))
+    without_trees.load_model(bytearray(json.dumps({**content, "learner": learner}).encode()))
     row = xgboost.DMatrix(
         np.full((1, booster.num_features()), np.nan, np.float32),
         feature_names=booster.feature_names,

@@ -1,6 +1,5 @@
 //! Projections whose parts and tables follow one another, so that every look-up ends at a line.
 
-use crate::compiled::categories::{CategoryView, TextList};
 use crate::compiled::ctr::{CtrProjection, EMPTY, key_of};
 use crate::compiled::sections::*;
 use crate::{Cancel, Result};
@@ -13,7 +12,10 @@ pub(crate) fn verify(
     let parts = compiled.get(CTR_PARTS);
     let right = parts.iter().all(|part| (part.feature as usize) < num_features);
     ensure(right, "has a statistic of no feature")?;
-    let coded = compiled.get(CTR_CODES).iter().all(|feature| has_categories(compiled, *feature));
+    let dictionaries = compiled.get(DICTIONARIES);
+    let has_categories =
+        |feature: &u32| dictionaries.get(*feature as usize).is_some_and(|record| record.kind != 0);
+    let coded = compiled.get(CTR_CODES).iter().all(has_categories);
     ensure(coded, "has codes of a feature without categories")?;
     let (mut taken_parts, mut taken_words) = (0u64, 0u64);
     for projection in compiled.get(CTR_PROJECTIONS) {
@@ -30,14 +32,6 @@ pub(crate) fn verify(
     let all =
         taken_parts == parts.len() as u64 && taken_words == compiled.get(CTR_TABLES).len() as u64;
     ensure(all, "has tables of no statistic")
-}
-
-fn has_categories(compiled: &Sections<'_>, feature: u32) -> bool {
-    let record = compiled.get(DICTIONARIES).get(feature as usize);
-    record.is_some_and(|record| {
-        let (sorted, numbers) = (compiled.get(SORTED), compiled.get(NUMBERS));
-        CategoryView::new(*record, sorted, numbers, TextList::read(&[])).is_some()
-    })
 }
 
 /// Whether a table is there, and has an empty slot, at which a look-up ends.

@@ -44,12 +44,11 @@ pub(crate) fn matches_checksum(header: &Header, bytes: &[u8], cancel: Cancel<'_>
 pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<'_>) -> Result<()> {
     let num_features = header.num_features as usize;
     ctr::verify(compiled, num_features, cancel)?;
-    // What follows is about what splits test.
-    let (row_features, num_features) = (num_features, num_features + compiled.num_ctrs());
+    let num_split_features = num_features + compiled.num_ctrs();
     let num_outputs = header.num_outputs as usize;
     let num_trees = header.num_trees as usize;
     let outputs = compiled.get(OUTPUTS);
-    ensure(row_features > 0 && num_outputs > 0, "has no features or no outputs")?;
+    ensure(num_features > 0 && num_outputs > 0, "has no features or no outputs")?;
     let per_tree = compiled.get(ROOTS).len() == num_trees && outputs.len() == num_trees;
     ensure(per_tree, "does not have one root and one output per tree")?;
     let in_range = outputs.iter().all(|output| *output < header.num_outputs);
@@ -58,36 +57,40 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let margins = compiled.get(BASE_MARGINS).len();
     ensure(margins == num_outputs, "does not have one base margin per output")?;
 
+    let coefficients = compiled.get(COEFFICIENTS).len();
+    let linear = coefficients == (num_features + 1) * num_outputs && num_trees == 0;
+    ensure(coefficients == 0 || linear, "does not have one coefficient per feature and output")?;
+
     let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
     let ids = compiled.get(COMPACT_IDS).len() == compact.len()
         && compiled.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
-    nodes(compact, num_features, leaf_slot(num_features), cancel)?;
-    nodes(wide, num_features, leaf_slot(num_features), cancel)?;
-    outcomes(compiled, num_features, cancel)?;
+    nodes(compact, num_split_features, leaf_slot(num_split_features), cancel)?;
+    nodes(wide, num_split_features, leaf_slot(num_split_features), cancel)?;
+    outcomes(compiled, num_split_features, cancel)?;
     sets(compiled)?;
     cancel.check()?;
-    categorical_splits(wide, compiled.get(SETS), num_features, cancel)?;
+    categorical_splits(wide, compiled.get(SETS), num_split_features, cancel)?;
     groups(compiled)?;
     let sums = try_cast(header.sum_precision);
     let sums = sums.map_err(|_| damaged("has sums of no known width"))?;
-    tiles::verify(compiled, num_features, sums)?;
+    tiles::verify(compiled, num_split_features, sums)?;
     cancel.check()?;
     trees::verify(compiled, sums, cancel)?;
-    trees::verify_splits(compiled, num_features, cancel)?;
+    trees::verify_splits(compiled, num_split_features, cancel)?;
     let biases = compiled.get(BIASES).len();
     ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
     let cuts = compiled.get(CUT_SPANS).len();
-    ensure([0, row_features].contains(&cuts), "does not have the cuts of every feature")?;
+    ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
     let numbers = compiled.get(CUTS).len();
     let within = compiled.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
     ensure(within, "has a feature with cuts out of range")?;
     let types = compiled.get(CATEGORICAL).len();
-    ensure(types == row_features, "does not have one type per feature")?;
+    ensure(types == num_features, "does not have one type per feature")?;
     let rules = compiled.get(ZERO_MISSING).len();
-    ensure([0, num_features].contains(&rules), "does not have one rule per feature")?;
+    ensure([0, num_split_features].contains(&rules), "does not have one rule per feature")?;
     text(compiled, header)?;
-    dictionaries(compiled, row_features)
+    dictionaries(compiled, num_features)
 }
 
 fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {

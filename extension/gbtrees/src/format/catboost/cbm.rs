@@ -6,7 +6,6 @@
 //! catboost/libs/model/cpu/evaluator_impl.cpp).
 
 use crate::ensemble::{check_limit, in_tree, node_of};
-use crate::format::catboost::File;
 use crate::format::catboost::cbm_ctr::{read_ctrs, read_tables};
 use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::{
@@ -16,6 +15,7 @@ use crate::format::catboost::flatbuffer::{Buffer, Table};
 use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
+use crate::format::catboost::{File, KNOWN_RELEASE};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
@@ -32,8 +32,10 @@ pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>)
         Some(VERSION) => {}
         version => {
             let version = shown(version.unwrap_or_default());
-            let hint = "Save the model with a release of CatBoost that this server knows.";
-            return Err(unsupported(&format!("a cbm file of version \"{version}\""), hint));
+            return Err(unsupported(
+                &format!("a cbm file of version \"{version}\""),
+                KNOWN_RELEASE,
+            ));
         }
     }
     let mut info = Info::default();

@@ -6,9 +6,8 @@
 //! (catboost/libs/helpers/dense_hash_view.h), whose layout does not matter here.
 
 use crate::ensemble::check_limit;
-use crate::format::catboost::ctr::{
-    Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey, UNKNOWN_KIND,
-};
+use crate::format::catboost::KNOWN_RELEASE;
+use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey};
 use crate::format::catboost::flatbuffer::{self, Buffer};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
@@ -57,7 +56,7 @@ pub(super) fn read_tables<'a>(
         let name = name?;
         if index > 0 || name != TABLES {
             let what = format!("a model with the part \"{}\"", shown(name));
-            return Err(unsupported(&what, UNKNOWN_KIND));
+            return Err(unsupported(&what, KNOWN_RELEASE));
         }
     }
     let mut checks = CancelChecks::new(cancel);
@@ -111,7 +110,7 @@ fn read_key(base: &flatbuffer::Table<'_, '_>) -> Result<TableKey> {
     }
     let number = base.byte(1, 0)?;
     let kind = Kind::of_number(number).ok_or_else(|| {
-        unsupported(&format!("a target statistic of kind {number}"), UNKNOWN_KIND)
+        unsupported(&format!("a target statistic of kind {number}"), KNOWN_RELEASE)
     })?;
     Ok(TableKey { combination, kind, target: base.integer(2, 0)? })
 }
@@ -119,22 +118,20 @@ fn read_key(base: &flatbuffer::Table<'_, '_>) -> Result<TableKey> {
 fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Table> {
     let root = buffer.root()?;
     let key = read_key(&root.table(0)?.ok_or_else(|| missing("ModelCtrBase"))?)?;
-    let buckets = root.bytes(1)?.as_chunks::<BUCKET>();
-    if !buckets.1.is_empty() {
+    let (buckets, rest) = root.vector::<1>(1)?.as_flattened().as_chunks::<BUCKET>();
+    if !rest.is_empty() {
         let message = "the keys of a table of target statistics do not come out even";
         return Err(Error::new(ErrorKind::Length, message));
     }
     let mut entries = Vec::new();
-    for bucket in buckets.0 {
+    for [a, b, c, d, e, f, g, h, index @ ..] in buckets {
         checks.count()?;
-        let (key, index) = bucket.split_first_chunk().unwrap_or((&[0xff; 8], &[]));
-        let key = u64::from_le_bytes(*key);
-        let index = index.first_chunk().map_or(0, |index| u32::from_le_bytes(*index));
+        let key = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
         if key != NO_KEY {
-            entries.push((key, index));
+            entries.push((key, u32::from_le_bytes(*index)));
         }
     }
-    let words = root.bytes(2)?.as_chunks::<4>().0;
+    let words = root.vector::<1>(2)?.as_flattened().as_chunks::<4>().0;
     let integer = |word: &[u8; 4]| i32::from_le_bytes(*word);
     let counts = match key.kind {
         Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue => {

@@ -47,6 +47,11 @@ impl Kind {
     pub(super) fn of_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
+
+    /// Whether its tables have sums of the target, and not rows.
+    pub(super) fn is_mean(self) -> bool {
+        matches!(self, Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue)
+    }
 }
 
 /// What is combined to a key, in this order; indices are those among features of a kind.
@@ -83,7 +88,7 @@ pub(super) struct Ctr {
 /// The counts of a combination.
 pub(super) struct Table {
     pub(super) key: TableKey,
-    /// Keys of rows, and which counts are theirs; in any order.
+    /// Keys of rows, none of them [`NO_KEY`], and which counts are theirs; in any order.
     pub(super) entries: Vec<(u64, u32)>,
     pub(super) counts: Counts,
     /// Of [`Kind::Counter`] and [`Kind::FeatureFreq`].
@@ -99,10 +104,6 @@ pub(super) enum Counts {
 
 /// Stands for no key in tables, where CatBoost never finds it.
 pub(super) const NO_KEY: u64 = u64::MAX;
-
-/// Where files have more than this reader knows of.
-pub(super) const UNKNOWN_KIND: &str =
-    "Save the model with a release of CatBoost that this server knows.";
 
 impl Ctr {
     /// The number that two counts give.
@@ -144,7 +145,7 @@ impl Ctr {
     fn fits(&self, table: &Table) -> bool {
         let target = usize::try_from(self.target_border);
         match (&table.counts, self.table.kind) {
-            (Counts::Means(_), Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue) => true,
+            (Counts::Means(_), kind) => kind.is_mean(),
             (Counts::Rows { per_entry, .. }, Kind::Counter | Kind::FeatureFreq) => *per_entry == 1,
             (Counts::Rows { per_entry, .. }, Kind::Buckets) => {
                 *per_entry >= 1 && target.is_ok_and(|target| target < *per_entry)
@@ -199,9 +200,8 @@ impl RawCtrs {
     }
 
     /// The categorical features whose hashes are combined, by their indices.
-    pub(super) fn combined_categories(&self) -> HashSet<i64> {
-        let all = self.ctrs.iter().flat_map(|ctr| &ctr.table.combination.categories);
-        all.copied().collect()
+    pub(super) fn combined_categories(&self) -> impl Iterator<Item = i64> {
+        self.ctrs.iter().flat_map(|ctr| ctr.table.combination.categories.iter().copied())
     }
 
     /// The hashes that conditions compare with, with the indices of their features.
@@ -209,17 +209,21 @@ impl RawCtrs {
         self.ctrs.iter().flat_map(|ctr| ctr.table.combination.hashes.iter().copied())
     }
 
-    /// Makes the lines of all combinations, whose keys are made of `key_parts`. `limits` bound how many numbers
-    /// there are.
+    /// Makes the lines of all combinations from the file's tables; their keys are made of `key_parts`. `limits`
+    /// bound how many numbers there are.
     pub(super) fn projections(
         &self,
+        mut tables: Vec<Table>,
         key_parts: impl Fn(&Combination) -> Result<Vec<KeyPart>>,
         limits: &Limits,
         checks: &mut CancelChecks<'_>,
     ) -> Result<Vec<Projection>> {
-        let mut tables: HashMap<&TableKey, SortedTable<'_>> = HashMap::new();
-        for table in &self.tables {
-            if tables.insert(&table.key, SortedTable::of(table, checks)?).is_some() {
+        for table in &mut tables {
+            table.sort(checks)?;
+        }
+        let mut by_key: HashMap<&TableKey, &Table> = HashMap::new();
+        for table in &tables {
+            if by_key.insert(&table.key, table).is_some() {
                 return Err(Error::new(
                     ErrorKind::Parameter,
                     "model has two tables of one statistic",
@@ -233,11 +237,11 @@ impl RawCtrs {
             let mut of_members = Vec::new();
             for ctr in members {
                 checks.count()?;
-                let table = tables.get(&ctr.table).ok_or_else(|| {
+                let table = *by_key.get(&ctr.table).ok_or_else(|| {
                     let message = "model has no table for one of its target statistics";
                     Error::new(ErrorKind::MissingKey, message)
                 })?;
-                if !ctr.fits(table.table) {
+                if !ctr.fits(table) {
                     let message = "a target statistic does not fit the counts of its table";
                     return Err(Error::new(ErrorKind::Parameter, message));
                 }
@@ -254,34 +258,26 @@ impl RawCtrs {
     }
 }
 
-/// A table whose entries ascend.
-struct SortedTable<'a> {
-    table: &'a Table,
-    entries: Vec<(u64, u32)>,
-}
-
-impl<'a> SortedTable<'a> {
-    fn of(table: &'a Table, checks: &mut CancelChecks<'_>) -> Result<Self> {
-        let mut entries = Vec::new();
-        entries.try_reserve_exact(table.entries.len()).map_err(|_| out_of_memory())?;
-        entries.extend(table.entries.iter().filter(|entry| entry.0 != NO_KEY));
-        entries.sort_unstable_by(|a: &(u64, u32), b| {
+impl Table {
+    /// Puts the entries in the order of their keys.
+    fn sort(&mut self, checks: &mut CancelChecks<'_>) -> Result<()> {
+        self.entries.sort_unstable_by(|a, b| {
             checks.note();
             a.cmp(b)
         });
         checks.check()?;
-        if entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
+        if self.entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
             let message = "a table of target statistics has a key twice";
             return Err(Error::new(ErrorKind::DuplicateKey, message));
         }
-        Ok(SortedTable { table, entries })
+        Ok(())
     }
 }
 
 /// The keys of all tables, and for each of them and for all others a line of all statistics.
 fn projection(
     parts: Vec<KeyPart>,
-    members: &[(&Ctr, &SortedTable<'_>)],
+    members: &[(&Ctr, &Table)],
     numbers_left: &mut usize,
     checks: &mut CancelChecks<'_>,
 ) -> Result<Projection> {
@@ -309,7 +305,7 @@ fn projection(
         for (key, line) in keys.zip(lines.chunks_exact_mut(width)) {
             checks.count()?;
             let entry = entries.next_if(|entry| Some(entry.0) == key).map(|entry| entry.1);
-            let number = ctr.number(table.table, entry).ok_or_else(|| {
+            let number = ctr.number(table, entry).ok_or_else(|| {
                 let message = "a table of target statistics has no counts for one of its keys";
                 Error::new(ErrorKind::Length, message)
             })?;

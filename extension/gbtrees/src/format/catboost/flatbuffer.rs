@@ -140,12 +140,6 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(bytes.as_chunks().0)
     }
 
-    /// The bytes of a vector; none if it is absent.
-    pub(super) fn bytes(&self, number: usize) -> Result<&'a [u8]> {
-        let Some(at) = self.field(number) else { return Ok(&[]) };
-        self.buffer.vector(self.buffer.target(at)?, 1)
-    }
-
     /// The tables of a vector; none if it is absent.
     pub(super) fn tables(
         &self,

@@ -5,7 +5,6 @@
 //! the file; the numbers that they had before are not in it. Empty lists may be written as null.
 
 use crate::ensemble::in_tree;
-use crate::format::catboost::File;
 use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
@@ -14,6 +13,7 @@ use crate::format::catboost::info::Info;
 use crate::format::catboost::json_ctr::{self, hash};
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
+use crate::format::catboost::{File, KNOWN_RELEASE};
 use crate::format::reader::{Reader, ValueKind, array, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Place, Result};
@@ -235,10 +235,7 @@ fn read_split<'a, R: Reader<'a>>(reader: &mut R) -> Result<RawSplit> {
         }),
         // Which feature it is of has been said before, or will be.
         "EstimatedFeature" => Ok(RawSplit::Unscored),
-        other => {
-            let hint = "Save the model with a release of CatBoost that this server knows.";
-            Err(unsupported(&format!("a split of type \"{}\"", shown(other)), hint))
-        }
+        other => Err(unsupported(&format!("a split of type \"{}\"", shown(other)), KNOWN_RELEASE)),
     }
 }
 

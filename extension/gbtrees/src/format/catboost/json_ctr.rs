@@ -5,13 +5,16 @@
 //! table is not said to be of one binarization of the target or another, so that a file of a model with
 //! several does not have all tables, and is refused.
 
-use crate::format::catboost::ctr::{
-    Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey, UNKNOWN_KIND,
-};
+use std::collections::HashMap;
+
+use crate::format::catboost::KNOWN_RELEASE;
+use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey};
 use crate::format::json::Json;
-use crate::format::reader::{Reader, ValueKind, list, object, required};
+use crate::format::reader::{Reader, ValueKind, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
 use crate::{ErrorKind, Limits, Result};
+
+const COUNT_TOO_LARGE: &str = "a count is too large for i32";
 
 /// The statistics of `features_info`.
 pub(super) fn read_ctrs<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<Ctr>> {
@@ -48,7 +51,7 @@ fn read_kind<'a, R: Reader<'a>>(reader: &mut R) -> Result<Kind> {
     let name = reader.string()?;
     Kind::of_name(&name).ok_or_else(|| {
         let what = format!("a target statistic of kind \"{}\"", shown(&name));
-        unsupported(&what, UNKNOWN_KIND)
+        unsupported(&what, KNOWN_RELEASE)
     })
 }
 
@@ -82,7 +85,7 @@ fn read_combination<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Resul
             }
             other => {
                 let what = format!("a target statistic of \"{}\"", shown(other));
-                return Err(unsupported(&what, UNKNOWN_KIND));
+                return Err(unsupported(&what, KNOWN_RELEASE));
             }
         }
         Ok(())
@@ -131,7 +134,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     let mut numbers = Numbers::default();
     object(reader, |reader, name| {
         match name {
-            "counter_denominator" => denominator = integer(reader)?,
+            "counter_denominator" => denominator = int32(reader, COUNT_TOO_LARGE)?,
             "hash_stride" => stride = Some(reader.integer()?),
             // A number takes two bytes of the file at least.
             "hash_map" => numbers.read(reader, limits.bytes)?,
@@ -141,7 +144,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     })?;
     let stride = usize::try_from(required(stride, "hash_stride")?).unwrap_or(0);
     let per_entry = stride.saturating_sub(1);
-    let is_mean = matches!(key.kind, Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue);
+    let is_mean = key.kind.is_mean();
     // A sum comes before each number of targets.
     let is_whole = |count: &f64| count.fract() == 0.0;
     let fits = per_entry > 0
@@ -174,12 +177,6 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     })
 }
 
-fn integer<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
-    let number = reader.integer()?;
-    i32::try_from(number)
-        .map_err(|_| reader.error(ErrorKind::Number, "a count is too large for i32"))
-}
-
 /// What a `hash_map` has, one after another.
 #[derive(Default)]
 struct Numbers {
@@ -199,9 +196,9 @@ impl Numbers {
                 self.keys.push(key);
                 self.places.push(self.counts.len());
             } else {
-                let count = crate::format::reader::double(reader)?;
+                let count = double(reader)?;
                 if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&count) {
-                    return Err(reader.error(ErrorKind::Number, "a count is too large for i32"));
+                    return Err(reader.error(ErrorKind::Number, COUNT_TOO_LARGE));
                 }
                 self.counts.push(count);
             }
@@ -253,10 +250,8 @@ pub(super) fn read_targets<'a, R: Reader<'a>>(
 /// # Errors
 /// [`ErrorKind::Unsupported`].
 pub(super) fn check_targets(targets: &[(String, i64)]) -> Result<()> {
-    let differ = |(kind, borders): &(String, i64)| {
-        targets.iter().any(|(other, count)| kind == other && borders != count)
-    };
-    if targets.iter().any(differ) {
+    let mut first = HashMap::new();
+    if targets.iter().any(|(kind, borders)| *first.entry(kind).or_insert(borders) != borders) {
         let what = "CatBoost's JSON of target statistics with several TargetBorderCount";
         return Err(unsupported(what, "Save the model as cbm, which tells them apart."));
     }
@@ -265,9 +260,12 @@ pub(super) fn check_targets(targets: &[(String, i64)]) -> Result<()> {
 
 /// The hash of a category.
 pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
-    let value = reader.integer()?;
-    i32::try_from(value)
-        .map_err(|_| reader.error(ErrorKind::Number, "the hash of a category is too large for i32"))
+    int32(reader, "the hash of a category is too large for i32")
+}
+
+fn int32<'a, R: Reader<'a>>(reader: &mut R, too_large: &'static str) -> Result<i32> {
+    let number = reader.integer()?;
+    i32::try_from(number).map_err(|_| reader.error(ErrorKind::Number, too_large))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! CatBoost's models, as JSON and as `cbm`, its binary format.
 //!
-//! `json` and `cbm` read a file into the same [`File`]; `build` makes a model of it. `features` says
-//! what a split tests, `tree` makes nodes of trees, `info` reads what the file says about itself,
-//! `objective` and `labels` what its values mean, `hash` how a category becomes a number, and
-//! `flatbuffer` reads the tables of `cbm`.
+//! `json` and `cbm` read a file into the same [`File`]; `build` makes a model of it. `features` are the
+//! columns of a row, `splits` says what a split tests, `tree` makes nodes of trees, `info` reads what the file
+//! says about itself, `objective` what its values mean, and `flatbuffer` reads the tables of `cbm`. `ctr` makes
+//! numbers of target statistics, which `json_ctr` and `cbm_ctr` read.
 //!
 //! What is true of CatBoost's files alone: a split sends a row to bit 1 if its value is above a border,
 //! or if its category has a hash; a symmetric tree has one split per level, and a leaf per combination
@@ -37,6 +37,9 @@ use crate::format::catboost::tree::RawTree;
 use crate::format::reader::CancelChecks;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
+/// What to do with a file that has more than this reader knows of.
+const KNOWN_RELEASE: &str = "Save the model with a release of CatBoost that this server knows.";
+
 /// What a file holds.
 pub(super) struct File {
     info: Info,
@@ -54,7 +57,8 @@ pub(in crate::format) fn build(
     limits: &Limits,
     cancel: Cancel<'_>,
 ) -> Result<Ensemble> {
-    let File { info, features, ctrs, trees, scale, bias } = file;
+    let File { info, features, mut ctrs, trees, scale, bias } = file;
+    let tables = std::mem::take(&mut ctrs.tables);
     let num_features = features.count(limits)?;
     let outputs = outputs(&trees, &bias)?;
     let bins = Bins::of(&features, &ctrs, num_features);
@@ -76,7 +80,7 @@ pub(in crate::format) fn build(
     let dictionaries = Dictionaries::of(tested, num_features, &mut checks);
     let hashed = hashed(&ctrs, &bins, num_features)?;
     let key_parts = |combination: &_| bins.key_parts(combination, &dictionaries, &hashed);
-    let projections = ctrs.projections(key_parts, limits, &mut checks)?;
+    let projections = ctrs.projections(tables, key_parts, limits, &mut checks)?;
     let columns =
         features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;

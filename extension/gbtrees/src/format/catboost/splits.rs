@@ -88,9 +88,7 @@ impl<'a> Bins<'a> {
         let (split, bin) = match raw {
             RawSplit::Bin(bin) => return self.at(bin),
             RawSplit::Border { index, border, bin } => {
-                let place = self.floats.get(&index).copied();
-                let place = place.ok_or_else(|| no_feature("numeric", index))?;
-                (self.features.above(place, border), bin)
+                (self.features.above(self.number(index)?, border), bin)
             }
             RawSplit::Category { index, value, bin } => (self.is(index, value)?, bin),
             RawSplit::Statistic { border, bin } => {
@@ -142,6 +140,11 @@ impl<'a> Bins<'a> {
         Ok(Split::Is { column: self.category(index)?, hash: value.cast_unsigned() })
     }
 
+    /// The place of a numeric feature.
+    fn number(&self, index: i64) -> Result<usize> {
+        self.floats.get(&index).copied().ok_or_else(|| no_feature("numeric", index))
+    }
+
     /// The column of a categorical feature.
     pub(super) fn category(&self, index: i64) -> Result<u32> {
         let column = self.categorical.get(&index).copied();
@@ -160,12 +163,8 @@ impl<'a> Bins<'a> {
             parts.push(KeyPart::Category { feature: self.category(*index)? });
         }
         for (index, border) in &combination.borders {
-            let place = self.floats.get(index).copied();
-            let place = place.ok_or_else(|| no_feature("numeric", *index))?;
-            let split = self.features.above(place, f32::from_bits(*border));
-            if let Split::Above { column: feature, border, missing_too } = split {
-                parts.push(KeyPart::Above { feature, border, missing_too });
-            }
+            let (feature, missing_too) = self.features.column(self.number(*index)?);
+            parts.push(KeyPart::Above { feature, border: f32::from_bits(*border), missing_too });
         }
         for (index, value) in &combination.hashes {
             let (feature, hash) = (self.category(*index)?, value.cast_unsigned());
@@ -191,12 +190,18 @@ fn no_feature(kind: &str, index: i64) -> Error {
 impl Features {
     /// The split at a border of the numeric feature at a place.
     fn above(&self, place: usize, border: f32) -> Split {
+        let (column, missing_too) = self.column(place);
+        Split::Above { column, border, missing_too }
+    }
+
+    /// The column of the numeric feature at a place, and whether a missing value is above all borders.
+    fn column(&self, place: usize) -> (u32, bool) {
         let feature = self.floats.get(place);
         let column = feature.map_or(0, |feature| feature.column.flat_index as u32);
         let missing_too = feature.is_some_and(|feature| {
             feature.has_nans && feature.nan_treatment == NanTreatment::Above
         });
-        Split::Above { column, border, missing_too }
+        (column, missing_too)
     }
 }
 

@@ -1,6 +1,4 @@
-//! Nodes after the trees: those that shift or divide the sum, or choose and name a class; and the tail of an
-//! isolation forest, as skl2onnx writes it: of the mean depth of a row over all trees a score, that score
-//! less the forest's offset, and below 0 the class -1, else 1.
+//! Nodes after the trees: those that shift or divide the sum, or choose and name a class.
 
 use crate::Result;
 use crate::ensemble::{Precision, Task, Transform};

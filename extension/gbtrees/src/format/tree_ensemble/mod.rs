@@ -14,7 +14,7 @@ use crate::ensemble::{
     Builder, Categories, ClassBy, Comparison, Ensemble, EnsembleParts, MissingRule, Node,
     Objective, Precision, Scaling, Task, Transform, TreeOutput, TreeParts, check_limit, in_tree,
 };
-use crate::format::reader::{Reader, ValueKind, array, double, object};
+use crate::format::reader::{Reader, ValueKind, array, double, list, object};
 use crate::format::sniff::shown;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 use tree::{Allowance, Arrays, threshold};
@@ -27,8 +27,8 @@ const VERSION: i64 = 1;
 struct Comparing<'a> {
     comparison: Comparison,
     missing: MissingRule,
-    /// Of each feature with `cuts`, the numbers below which its splits compare.
-    ranks: &'a [Vec<f64>],
+    /// Of each feature, whether it has `cuts`, below which its splits compare.
+    is_cut: &'a [bool],
 }
 
 struct File {
@@ -190,6 +190,7 @@ impl File {
         });
         let ranks: Vec<Vec<f64>> = ranks.collect();
         let base_score: Vec<f32> = bases.iter().map(|base| *base as f32).collect();
+        let is_cut: Vec<bool> = ranks.iter().map(|ranks| !ranks.is_empty()).collect();
         let parts = EnsembleParts {
             format,
             version: self.library_version,
@@ -210,7 +211,7 @@ impl File {
             feature_names: self.feature_names,
             feature_types: Vec::new(),
             categories: self.categories,
-            ranks: ranks.clone(),
+            ranks,
             class_labels: self.class_labels,
             attributes: self.attributes,
         };
@@ -218,7 +219,7 @@ impl File {
         builder.set_unknown_codes(self.unknown_codes)?;
         let mut starts = if single { Vec::new() } else { bases };
         let comparing =
-            Comparing { comparison: self.comparison, missing: self.missing, ranks: &ranks };
+            Comparing { comparison: self.comparison, missing: self.missing, is_cut: &is_cut };
         let count = self.trees.len();
         for (number, arrays) in self.trees.into_iter().enumerate() {
             let tree =
@@ -354,11 +355,7 @@ fn strings<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<
 
 /// The numbers that cut the values of a feature into intervals, or null.
 fn cuts<'a, R: Reader<'a>>(reader: &mut R, allowance: &mut Allowance) -> Result<Vec<f64>> {
-    if reader.kind()? == ValueKind::Null {
-        reader.skip()?;
-        return Ok(Vec::new());
-    }
-    let cuts = array(reader, allowance.values, "cuts", threshold)?;
+    let cuts = list(reader, allowance.values, "cuts", threshold)?;
     allowance.values = allowance.values.saturating_sub(cuts.len());
     if cuts.iter().any(|cut| cut.is_nan() || *cut == f64::INFINITY) {
         return Err(reader.error(ErrorKind::NotFinite, "a cut is NaN or infinite"));

@@ -177,14 +177,14 @@ impl Arrays {
         let threshold = self.threshold.get(id).copied();
         let threshold =
             threshold.ok_or(Error::new(ErrorKind::Length, "a split has no threshold"))?;
-        let Comparing { mut comparison, missing, ranks } = comparing;
-        let mut threshold = threshold;
-        if ranks.get(feature as usize).is_some_and(|ranks| !ranks.is_empty())
-            && comparison == Comparison::LessOrEqual
-            && threshold < f64::INFINITY
-        {
-            (comparison, threshold) = (Comparison::Less, threshold.next_up());
-        }
+        let Comparing { comparison, missing, is_cut } = comparing;
+        let is_cut = is_cut.get(feature as usize) == Some(&true);
+        let (comparison, threshold) = match comparison {
+            Comparison::LessOrEqual if is_cut && threshold < f64::INFINITY => {
+                (Comparison::Less, threshold.next_up())
+            }
+            _ => (comparison, threshold),
+        };
         let condition = SplitCondition::Compare { comparison, threshold, missing };
         Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }

@@ -1,0 +1,76 @@
+"""How good models are, and whether the data is still what they were trained on.
+
+`source` is a table, a view or one query, as in SQL, or a pandas `DataFrame`, which is in a temporary table
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .connecting import Connection, connected
+from .errors import translated
+from .extension import Extension
+from .rows import source as source_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def evaluate(  # noqa: PLR0913 (SQL's arguments)
+    connection: Connection,
+    model: str,
+    source: Any,
+    target: str,
+    *,
+    weight: str | None = None,
+    slice_by: str | None = None,
+    qid: str | None = None,
+    quantile_alpha: Sequence[float] | None = None,
+) -> pandas.DataFrame:
+    """All metrics of a model, as SQL's `evaluate_model` returns them: slice, metric, value, rows.
+
+    `target`, `weight`, `slice_by` and `qid` are columns of the source.
+    """
+    columns = {"target": target, "weight": weight, "slice_by": slice_by, "qid": qid}
+    given = {"model": model, **columns, "quantile_alpha": _list(quantile_alpha)}
+    return _table(connection, "evaluate_model", source, given)
+
+
+def compare(  # noqa: PLR0913 (SQL's arguments)
+    connection: Connection,
+    baseline: str,
+    candidate: str,
+    source: Any,
+    target: str,
+    *,
+    weight: str | None = None,
+    quantile_alpha: Sequence[float] | None = None,
+) -> pandas.DataFrame:
+    """Two models on the same rows, as SQL's `compare_models` returns it: losses and a verdict."""
+    models = {"baseline": baseline, "candidate": candidate}
+    given = {**models, "target": target, "weight": weight, "quantile_alpha": _list(quantile_alpha)}
+    return _table(connection, "compare_models", source, given)
+
+
+def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
+    """The drift of each feature from the model's baseline, as SQL's `feature_drift` returns it."""
+    return _table(connection, "feature_drift", source, {"model": model})
+
+
+def set_baseline(connection: Connection, model: str, source: Any) -> None:
+    """Stores the distribution of each feature in the source, with which `drift` compares."""
+    with connected(connection) as database, translated(), source_of(database, source) as rows:
+        Extension(database).call("set_baseline", {"model": model, "source": rows})
+
+
+def _table(
+    connection: Connection, function: str, source: Any, given: dict[str, Any]
+) -> pandas.DataFrame:
+    with connected(connection) as database, translated(), source_of(database, source) as rows:
+        return Extension(database).table(function, {**given, "source": rows})
+
+
+def _list(numbers: Sequence[float] | None) -> list[float] | None:
+    return None if numbers is None else [float(number) for number in numbers]

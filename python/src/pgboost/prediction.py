@@ -1,0 +1,81 @@
+"""Rows of a frame predicted and explained in SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .connecting import Connection, connected
+from .errors import needed, translated
+from .extension import Extension
+from .rows import Rows, predicted
+
+if TYPE_CHECKING:
+    import numpy as np
+    import shap
+
+
+def predict(connection: Connection, model: str, frame: Any) -> np.ndarray:
+    """The values of a model for each row, as SQL's `predict` and `predict_array` return them.
+
+    `model` is `m`, `m@3` or `m@champion`. `frame` is a pandas `DataFrame`, whose columns are found by the
+    model's feature names, or a NumPy array with the features in the model's order. The result is of
+    `float32` and of the shape `(rows,)`, or `(rows, outputs)` for a model with several outputs.
+    """
+    import numpy as np
+
+    info, _, found = _found(connection, "predict_array", model, frame)
+    values = np.array(found, np.float32).reshape(len(found), info["outputs"])
+    return values[:, 0] if info["outputs"] == 1 else values
+
+
+def predict_class(connection: Connection, model: str, frame: Any) -> np.ndarray:
+    """The label of each row's class, as text, as SQL's `predict_class` returns it."""
+    import numpy as np
+
+    return np.array(_found(connection, "predict_class", model, frame)[2], object)
+
+
+def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
+    """The probabilities of shape `(rows, classes)`, as SQL's `predict_proba` returns them.
+
+    The classes are in the order of `labels` in `model_info`, or of their numbers.
+    """
+    import numpy as np
+
+    info, _, found = _found(connection, "predict_proba", model, frame)
+    classes = info["labels"] or [str(number) for number in range(max(info["outputs"], 2))]
+    rows = [[row[label] for label in classes] for row in found]
+    return np.array(rows, np.float32).reshape(len(found), len(classes))
+
+
+def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
+    """The SHAP values of each row, as SQL's `predict_contribs` returns them. It needs shap.
+
+    `values` has the shape `(rows, features)`, or `(rows, features, outputs)` for a model with several
+    outputs, and with `base_values` adds up to the margin. `data` has the rows, `feature_names` the names,
+    and `output_names` the labels of several classes. `pgboost.plots` draws it, as shap's own plots do.
+    """
+    import numpy as np
+
+    shap = needed("shap", "plots")
+    info, rows, found = _found(connection, "predict_contribs", model, frame)
+    width, outputs = info["features"], info["outputs"]
+    contributions = np.array(found, np.float32).reshape(len(found), outputs, width + 1)
+    values, base = contributions[:, :, :-1].transpose(0, 2, 1), contributions[:, :, -1]
+    if outputs == 1:
+        values, base = values[:, :, 0], base[:, 0]
+    names = info["feature_names"] or [f"f{number}" for number in range(width)]
+    options = {} if outputs == 1 or not info["labels"] else {"output_names": info["labels"]}
+    data = np.asarray(rows.frame)
+    return shap.Explanation(values, base, data, feature_names=names, **options)
+
+
+def _found(
+    connection: Connection, function: str, model: str, frame: Any
+) -> tuple[dict[str, Any], Rows, list[Any]]:
+    """The model's metadata, the rows of its features, and what a function returns for each."""
+    with connected(connection) as database, translated():
+        extension = Extension(database)
+        info = extension.info(model)
+        rows = Rows(frame).of_features(info["feature_names"], by_position=False)
+        return info, rows, predicted(extension, function, info["reference"], rows)

@@ -1,0 +1,194 @@
+"""Frames are predicted and explained in SQL through every kind of connection."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import psycopg2
+import pytest
+import sqlalchemy
+import xgboost
+from sqlalchemy.orm import Session
+
+import pgboost
+from cluster import Cluster
+from tests.python import models
+
+FRAME = models.frame()
+
+
+class Wrong(xgboost.XGBRegressor):
+    """It predicts something else than its file."""
+
+    def predict(self, frame: Any, **options: Any) -> Any:
+        return super().predict(frame, **options) + 1
+
+
+WRONG = Wrong(n_estimators=2).fit(FRAME, models.target(FRAME))
+SENT = """
+    SELECT info -> 'parameters', info -> 'metrics'
+    FROM pgboost_models, model_info(name) AS info WHERE name = 'sent'
+"""
+
+
+@pytest.fixture(scope="module")
+def classifier(cluster: Cluster, dbname: str) -> xgboost.XGBClassifier:
+    """A model of three classes, in the database as `classes`."""
+    labels = models.classes(FRAME, [0, 1, 2])
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(FRAME, labels)
+    with cluster.connect(dbname) as connection:
+        pgboost.push(connection, "classes", model, labels=["low", "middle", "high"])
+    return model
+
+
+@pytest.fixture(scope="module")
+def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
+    """A model of a number, in the database as `number`."""
+    model = xgboost.XGBRegressor(n_estimators=5, max_depth=3).fit(FRAME, models.target(FRAME))
+    with cluster.connect(dbname) as connection:
+        pgboost.push(connection, "number", model)
+    return model
+
+
+@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
+def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each thing that may be a connection."""
+    dsn = f"host={cluster.host} port={cluster.port} user=postgres dbname={dbname}"
+    if request.param == "string":
+        yield dsn
+    elif request.param == "psycopg":
+        with psycopg.connect(dsn) as connection:
+            yield connection
+    elif request.param == "psycopg2":
+        connection = psycopg2.connect(dsn)
+        yield connection
+        connection.close()
+    else:
+        driver = psycopg2 if request.param == "engine2" else psycopg
+        dialect = f"postgresql+{driver.__name__}://"
+        engine = sqlalchemy.create_engine(dialect, creator=lambda: driver.connect(dsn))
+        if request.param.startswith("engine"):
+            yield engine
+        elif request.param == "core":
+            with engine.connect() as opened:
+                yield opened
+        else:
+            with Session(engine) as session:
+                yield session
+        engine.dispose()
+
+
+def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) -> None:
+    found = pgboost.predict(given, "number", FRAME)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, regressor.predict(FRAME))
+    assert pgboost.verify(given, "number", regressor, FRAME)
+
+
+def test_every_connection_commits_as_it_does(
+    given: Any, regressor: xgboost.XGBRegressor, connection: psycopg.Connection
+) -> None:
+    """A string and an engine by themselves, all others once the caller does; a refusal changes nothing."""
+    connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'sent' LIMIT 1")
+    with pytest.raises(pgboost.PredictionsDifferError):
+        pgboost.push(given, "sent", WRONG, check=FRAME)
+    assert pgboost.push(given, "sent", regressor, params={"eta": 0.1}, metrics={"rmse": 1.5}) == 1
+    commits = isinstance(given, (str, sqlalchemy.Engine))
+    if not commits:
+        assert connection.execute(SENT).fetchone() is None
+        given.commit()
+    assert connection.execute(SENT).fetchone() == ({"eta": 0.1}, {"rmse": 1.5})
+    with pytest.raises(LookupError, match='model "none" does not exist'):
+        pgboost.predict(given, "none", FRAME)
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_psycopg2_has_savepoints(
+    cluster: Cluster, dbname: str, regressor: xgboost.XGBRegressor, autocommit: bool
+) -> None:
+    connection = psycopg2.connect(
+        host=cluster.host, port=cluster.port, user="postgres", dbname=dbname
+    )
+    connection.autocommit = autocommit
+    pgboost.predict(connection, "number", FRAME)
+    with pytest.raises(pgboost.PredictionsDifferError):
+        pgboost.push(connection, "savepoint", WRONG, check=FRAME)
+    assert "savepoint" not in {version.name for version in pgboost.models(connection)}
+    connection.close()
+
+
+def test_asynchronous_connections_are_refused(connection: psycopg.Connection) -> None:
+    with pytest.raises(TypeError, match="that is not async"):
+        pgboost.predict(psycopg.AsyncConnection(connection.pgconn), "number", FRAME)
+
+
+def test_classes(connection: psycopg.Connection, classifier: xgboost.XGBClassifier) -> None:
+    expected = classifier.predict_proba(FRAME)
+    for found in (
+        pgboost.predict(connection, "classes", FRAME),
+        pgboost.predict_proba(connection, "classes", FRAME),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    labels = np.array(["low", "middle", "high"])
+    found = pgboost.predict_class(connection, "classes", FRAME)
+    assert list(found) == list(labels[classifier.predict(FRAME)])
+
+
+def test_frames_are_matched_by_names_and_arrays_by_position(
+    connection: psycopg.Connection, regressor: xgboost.XGBRegressor
+) -> None:
+    """Also on a standby, so in a transaction that only reads."""
+    expected = regressor.predict(FRAME)
+    turned = FRAME[FRAME.columns[::-1]].assign(**{"note, in %": "100 %"})
+    with connection.transaction():
+        connection.execute("SET TRANSACTION READ ONLY")
+        np.testing.assert_array_equal(pgboost.predict(connection, "number", turned), expected)
+        numbers = FRAME.to_numpy()
+        np.testing.assert_array_equal(pgboost.predict(connection, "number", numbers), expected)
+    with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}'"):
+        pgboost.predict(connection, "number", FRAME.drop(columns=FRAME.columns[0]))
+    assert pgboost.predict(connection, "number", FRAME[:0]).shape == (0,)
+
+
+def test_text_and_names_of_any_characters(connection: psycopg.Connection) -> None:
+    texts = ['a"b', "c\\d", "{e,f}", "100 %", "NULL", "", "g\nh\t"]
+    city = pd.Series(pd.Categorical(np.resize(texts, 200), texts))
+    frame = pd.DataFrame({'per "cent" %': np.arange(200.0), "city %s": city})
+    frame.loc[5, "city %s"] = None
+    model = xgboost.XGBRegressor(n_estimators=8, enable_categorical=True, max_cat_to_onehot=1)
+    model.fit(frame, np.arange(200) % 7)
+    pgboost.push(connection, "texts", model, feature_names=list(frame.columns))
+    found = pgboost.predict(connection, "texts", frame)
+    np.testing.assert_array_equal(found, model.predict(frame))
+
+
+def test_many_rows_go_in_several_statements(
+    connection: psycopg.Connection,
+    regressor: xgboost.XGBRegressor,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pgboost.rows._VALUES", 150)
+    found = pgboost.predict(connection, "number", FRAME)
+    np.testing.assert_array_equal(found, regressor.predict(FRAME))
+
+
+def test_versions_are_managed(
+    connection: psycopg.Connection, regressor: xgboost.XGBRegressor
+) -> None:
+    for _ in range(2):
+        pgboost.push(connection, "managed", regressor)
+    pgboost.deploy(connection, "managed@1")
+    pgboost.set_alias(connection, "managed@2", "challenger")
+    found = pgboost.predict(connection, "managed@challenger", FRAME)
+    np.testing.assert_array_equal(found, regressor.predict(FRAME))
+    pgboost.drop_alias(connection, "managed@challenger")
+    with pytest.raises(LookupError, match="challenger"):
+        pgboost.predict(connection, "managed@challenger", FRAME)
+    pgboost.drop(connection, "managed@2")
+    pgboost.rename(connection, "managed", "renamed")
+    found = [(v.version, v.deployed) for v in pgboost.models(connection) if v.name == "renamed"]
+    assert found == [(1, True)]
+    pgboost.drop(connection, "renamed")
+    assert "renamed" not in {version.name for version in pgboost.models(connection)}
