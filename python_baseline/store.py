@@ -15,7 +15,6 @@ from redis.retry import Retry
 from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
-from python_baseline.stores import StoreGone, UnknownKey
 
 # A request that waits twice for Redis is still answered within the two seconds that the
 # published Gunicorn gives a worker. One retry, as Redis may have closed an idle connection.
@@ -23,8 +22,19 @@ SECONDS = 0.4
 RETRIES = 1
 
 
-class RedisStore:
-    """The flights of one Redis database."""
+class UnknownKey(LookupError):
+    """No flight has the key."""
+
+    def __init__(self, key: keys.Key) -> None:
+        super().__init__(f"no flight has the key {[*key]}")
+
+
+class StoreGone(ConnectionError):
+    """The features cannot be reached just now."""
+
+
+class SharedStore:
+    """The flights of one Redis database: of several with one key the first, as in PostgreSQL."""
 
     def __init__(self, settings: Settings) -> None:
         self._client = redis.Redis.from_url(
@@ -55,7 +65,7 @@ class RedisStore:
         return pipeline.execute()
 
 
-class ThreadwiseRedisStore(RedisStore):
+class ThreadwiseStore(SharedStore):
     """The same, with a connection for each thread, and no more asked for than is used."""
 
     def __init__(self, settings: Settings) -> None:
@@ -74,9 +84,9 @@ class ThreadwiseRedisStore(RedisStore):
         return client.execute_command("LINDEX", keys.text(key), 0)
 
 
-STORES = {"shared": RedisStore, "own": ThreadwiseRedisStore}
+STORES = {"shared": SharedStore, "own": ThreadwiseStore}
 
 
-def open_store(settings: Settings) -> RedisStore:
+def open_store(settings: Settings) -> SharedStore:
     """Connects at the first request only."""
     return STORES[settings.redis_connections](settings)
