@@ -1,5 +1,5 @@
-"""The dashboard and the exporter's queries: Grafana's own types read the dashboard without losing a field, and
-every query runs as a role that monitors."""
+"""The dashboard and the exporter's queries: Grafana's own types read the dashboard without losing a field,
+and every query runs as a role that monitors."""
 
 import json
 import re
