@@ -2,12 +2,11 @@
 //!
 //! A module is a subject of PostgreSQL's:
 //!
-//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`],
-//!   [`virtual_object`]
-//! - calls: [`call`], [`aggregate`], [`signature`]
+//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`]
+//! - calls: [`call`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
-//! - the session: [`session`], [`transaction`], [`backend`], [`temporary_file`]
+//! - the session: [`session`], [`transaction`], [`temporary_file`]
 //! - errors: [`report`], [`fault`]
 //!
 //! It declares no SQL, defines no setting, and knows nothing of models. A [`Value`] is made only by `unsafe`
@@ -17,9 +16,7 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
-pub mod aggregate;
 pub mod array;
-pub mod backend;
 pub mod call;
 pub mod catalog;
 pub mod dependency;
@@ -39,7 +36,6 @@ pub mod tuple;
 pub mod unguarded;
 pub mod value;
 pub mod varlena;
-pub mod virtual_object;
 
 pub use pgrx::pg_sys::panic::ErrorReport;
 pub use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};

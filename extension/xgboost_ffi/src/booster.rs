@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use crate::error::Result;
+use crate::Result;
 use crate::library::{Handle, Library, c_text, count, pointers, round_number};
 use crate::matrix::{Batch, Feature, Matrix};
 

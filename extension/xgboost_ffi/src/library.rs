@@ -1,5 +1,5 @@
-//! The loaded library, the functions of libxgboost's C interface that are used here, found by their names, and
-//! the check of each call.
+//! The loaded library, the functions of libxgboost's C interface that are used here, found by their names,
+//! and the check of each call.
 //!
 //! The interface is stable: XGBoost adds functions to it and does not change those that are there.
 //! A library without one of these is too old or not XGBoost, and is refused as a whole. The last
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
 
-use crate::error::{self, Error, Result};
+use crate::{Error, Result, means_out_of_memory, user_message};
 
 /// The first release that stores the categories of data in the model.
 const MIN_VERSION: (c_int, c_int) = (3, 1);
@@ -69,10 +69,10 @@ impl Library {
     fn last_error(&self) -> Error {
         // SAFETY: returns a string of the calling thread's own, never null.
         let text = unsafe { CStr::from_ptr((self.symbols.XGBGetLastError)()) }.to_string_lossy();
-        if error::means_out_of_memory(&text) {
+        if means_out_of_memory(&text) {
             return Error::OutOfMemory;
         }
-        Error::Refused(error::user_message(&text))
+        Error::Refused(user_message(&text))
     }
 }
 

@@ -4,7 +4,7 @@
 //! src/objective/, and `Common::Softmax` and `Common::Sign` of include/LightGBM/utils/common.h.
 
 use crate::ensemble::Transform;
-use crate::transform::first_largest;
+use crate::transform::single::first_largest;
 
 /// Turns the margins of a row into its values: see [`crate::transform::single::apply`].
 pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> usize {

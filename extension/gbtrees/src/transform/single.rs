@@ -5,7 +5,6 @@
 //! quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
 use crate::ensemble::Transform;
-use crate::transform::first_largest;
 
 /// XGBoost's `kRtEps` (include/xgboost/base.h), by which one expectile lies at least above another.
 const EXPECTILE_GAP: f32 = 1e-6;
@@ -106,6 +105,18 @@ fn expectiles(margins: &mut [f32]) {
 /// The logarithm of `1 + exp(x)`, without overflow.
 fn softplus(x: f32) -> f32 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// The index of the first of the largest margins, if there are any (XGBoost: `FindMaxIndex` in
+/// src/common/math.h; numpy's `argmax`).
+pub(crate) fn first_largest<M: Copy + PartialOrd>(margins: &[M]) -> Option<u32> {
+    let mut largest = (0, *margins.first()?);
+    for (index, margin) in (0..).zip(margins) {
+        if *margin > largest.1 {
+            largest = (index, *margin);
+        }
+    }
+    Some(largest.0)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! columns.
 
 use pg_interface::nodes::{self, Expr};
-use pg_interface::virtual_object::ObjectType;
+use pg_interface::tuple::ObjectType;
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

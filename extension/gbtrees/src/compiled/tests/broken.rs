@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::ctr::CtrProjection;
+use crate::compiled::records::CtrProjection;
 use crate::compiled::records::{Leaves, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
