@@ -37,8 +37,6 @@ _GIVEN = {
     "seconds": "of a run in a closed loop",
     "repetitions": "of each cell",
     "rows": "flights",
-    "workers": "of the tuned Flask",
-    "threads": "of each worker",
 }
 # A signal has come to end the run.
 _ended = threading.Event()

@@ -35,12 +35,6 @@ def rows(conninfo: str, statements: list[tuple[str, list[Any]]]) -> list[list[li
     return found
 
 
-def console(conninfo: str, statement: str) -> list[Any]:
-    """The first column of what PgBouncer's console says, which knows the simple protocol only."""
-    with _connect(conninfo, simple=True) as connection:
-        return [row[0] for row in connection.execute(statement)]
-
-
 def sql(conninfo: str, statement: str, keys: list[list[int]], prepare: bool) -> list[float]:
     """The answer to a statement with placeholders, for each key: by the simple protocol, or prepared."""
     with _connect(conninfo, simple=not prepare) as connection:

@@ -6,7 +6,7 @@ table and owns the models, and nothing else. What is set up is set up on that ho
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -39,12 +39,7 @@ class Database:
     """The cluster, started at the first need of it."""
 
     def __init__(
-        self,
-        host: Host,
-        client: Host,
-        network: str | None = None,
-        clients: int = 0,
-        settings: Mapping[str, str] | None = None,
+        self, host: Host, client: Host, network: str | None = None, clients: int = 0
     ) -> None:
         self.name, self.role = DATABASE, ROLE
         # The role's, made anew for each run.
@@ -60,7 +55,6 @@ class Database:
             "max_connections": connections,
             "listen_addresses": host.address,
             **durable,
-            **(settings or {}),
         }
         self._place: dict[str, Any] | None = None
         self._loaded = self._has_accounts = False

@@ -259,8 +259,7 @@ class Usage:
     """What was used during a run."""
 
     seconds: float
-    # None where the servers' processes cannot be seen.
-    server: Used | None
+    server: Used
     # The same apart: postgres, pgbouncer, gunicorn, redis.
     server_parts: dict[str, Used]
     generator: Used
@@ -301,7 +300,7 @@ def run_measured(
     names = dict.fromkeys(name for one in served for name in one["parts"])
     return timed["output"], Usage(
         seconds=timed["seconds"],
-        server=_sum([one["total"] for one in served]) if served else None,
+        server=_sum([one["total"] for one in served]),
         server_parts={
             name: _sum([one["parts"][name] for one in served if name in one["parts"]])
             for name in names

@@ -84,7 +84,7 @@ class Measuring:
             say(
                 f"{cell.name}: {run.requests_per_second:,.0f} requests/s without all cores, once more"
             )
-            run = self._run(cell)
+            run = self._run(cell, "-again")
         self._seconds += time.monotonic() - began
         self._planned += self._workload.planned_seconds(cell)
         held = run.open_loop is None or run.open_loop.kept_up
@@ -96,27 +96,29 @@ class Measuring:
     def _starved(self, cell: Cell, run: results.Run) -> bool:
         """Whether a server had far fewer cores than in another run so far."""
         found = self.found()
-        (own,) = [one for one in found if one.name == cell.name]
+        own = found[self._cells.index(cell)]
         return results.is_starved(run, results.most_cores(found, own))
 
     def left(self) -> str:
         """How much longer, from what the runs so far took beside what was planned."""
         planned = sum(
-            self._workload.planned_seconds(cell)
-            * max(0, self._workload.turns(cell) - len(self._runs[cell]))
+            self._workload.planned_seconds(cell) * (self._workload.turns(cell) - self._done(cell))
             for cell in self._to_come(self._cells)
         )
         minutes = planned * self._seconds / self._planned / 60
         return "under a minute" if minutes < 1 else f"{minutes:.0f} min"
 
-    def _run(self, cell: Cell) -> results.Run:
+    def _done(self, cell: Cell) -> int:
+        """Its runs but for those that were repeated."""
+        return sum("-again-" not in run.log for run in self._runs[cell])
+
+    def _run(self, cell: Cell, again: str = "") -> results.Run:
         workload = self._workload
         seconds = workload.seconds if cell.rate is None else workload.seconds_at_a_rate
         seed, warm_up = workload.seed + self._repetition, cell.settling_seconds
         load = Load(cell.clients, seconds, seed, cell.rate, warm_up)
         output, figures, usage = self._systems[cell.system].run(cell, load)
-        again = sum(run.log.endswith(f"-{self._repetition + 1}.txt") for run in self._runs[cell])
-        name = f"{cell.name.replace('/', '-')}{'-again' * again}-{self._repetition + 1}.txt"
+        name = f"{cell.name.replace('/', '-')}{again}-{self._repetition + 1}.txt"
         log = Path(results.RAW, name)
         path = self._output / log
         path.parent.mkdir(parents=True, exist_ok=True)

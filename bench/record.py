@@ -53,20 +53,17 @@ def directory(parent: Path, what: str, topology: Topology | None = None) -> Path
     return new_directory(parent, "-".join((machine.short_name(facts), *kept)))
 
 
-def write(path: Path, value: dict[str, Any], whole: bool = True) -> None:
-    """Writes a record; one that is not whole yet beside it, as .part, for no page to be made of."""
+def write(path: Path, value: dict[str, Any]) -> None:
+    """Writes a record whole: no page is made of a .part."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(value, indent=1) + "\n")
-    if whole:
-        part.replace(path)
+    part.replace(path)
 
 
-def keep(
-    parent: Path, kind: str, measure: Callable[[], dict[str, Any]], topology: Topology | None = None
-) -> Path:
+def keep(parent: Path, kind: str, measure: Callable[[], dict[str, Any]]) -> Path:
     """Measures, and writes what was found, and what every record says, into KIND.json of a new directory."""
     found = head() | measure()
-    path = directory(parent, kind, topology) / f"{kind}.json"
+    path = directory(parent, kind) / f"{kind}.json"
     write(path, found | {"finished": now()})
     print(f"results in {path}")
     return path

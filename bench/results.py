@@ -124,8 +124,8 @@ class Run:
     # None in a closed loop.
     open_loop: OpenLoop | None
     seconds: float
-    # None where the servers' processes cannot be seen from where the harness is.
-    server: Used | None
+    # Of all processes of the servers.
+    server: Used
     # The same apart: postgres, pgbouncer, gunicorn, redis. Where there is one, that is all of it.
     server_parts: dict[str, Used]
     generator: Used
@@ -204,7 +204,7 @@ class CellResult:
 
 def cores(run: Run) -> float:
     """How many cores the servers kept busy."""
-    return run.server.cpu_seconds / run.seconds if run.server else 0.0
+    return run.server.cpu_seconds / run.seconds
 
 
 # System, variant, request, clients and delay: what a server's cores are compared by, whatever the model.

@@ -9,7 +9,8 @@ from workbench.tell import say, table
 # A column's title, the figure as bench/report/measured.py names it, and how it is written.
 FIGURES = (
     ("requests/s", "rate", "whole"), ("mean ms", "mean", "three"), ("p99 ms", "p99", "three"),
-    ("server CPU us/request", "us", "tenths"), ("generator busy", "busy", "hundredths"),
+    ("server CPU us/request", "us", "tenths"),
+    ("generator CPU us/request", "generator us", "tenths"),
     ("server MB", "mb", "whole"),
 )  # fmt: skip
 

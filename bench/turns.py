@@ -24,17 +24,12 @@ def in_turn(
     measures: Mapping[Subject, Callable[[], Value]],
     repetitions: int,
     warm_ups: int = 0,
-    after: Callable[[dict[Subject, list[Value]]], None] = lambda _: None,
 ) -> dict[Subject, list[Value]]:
-    """What each gave in each repetition; those before, which warm caches up, are not counted.
-
-    `after` is told what there is after each of them.
-    """
+    """What each gave in each repetition; those before, which warm caches up, are not counted."""
     values: dict[Subject, list[Value]] = {subject: [] for subject in measures}
     for repetition in range(-warm_ups, repetitions):
         for subject in shuffled([*measures], repetition):
             value = measures[subject]()
             if repetition >= 0:
                 values[subject].append(value)
-        after(values)
     return values

@@ -121,9 +121,6 @@ class Workload:
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
-    # Of the tuned Flask; None: as many as python_baseline/settings.py says.
-    workers: int | None = None
-    threads: int | None = None
     rows: int = 1_000_000
     seed: int = field(default=DEFAULT_SEED)
 

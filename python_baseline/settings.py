@@ -20,7 +20,7 @@ class Settings:
     model: str
     # Where features come from: redis or memory.
     store: str = "redis"
-    # How they are written in Redis: json or float32.
+    # How they are written in Redis: json; float32 for bench/systems/asgi alone.
     serializer: str = "json"
     # XGBoost's interface: sklearn (as published) or inplace; of bench/systems/asgi, the library.
     predictor: str = "sklearn"

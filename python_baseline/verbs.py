@@ -23,7 +23,8 @@ class Verb:
     looks_up: bool = True
 
 
-def _one(body: object) -> list[keys.Key]:
+def one(body: object) -> list[keys.Key]:
+    """The key that a body holds, as a list."""
     return [keys.checked(body)]
 
 
@@ -34,10 +35,10 @@ def _first_of(model: int) -> Callable[[Sequence[Predictor], Rows], float]:
 def verbs(models: int) -> dict[str, Verb]:
     """By their paths, for so many models."""
     return {
-        "/": Verb(_one, _first_of(0)),
+        "/": Verb(one, _first_of(0)),
         "/batch": Verb(keys.checked_list, lambda models, rows: models[0](rows)),
         "/given": Verb(lambda body: [keys.checked_row(body)], _first_of(0), looks_up=False),
-        "/features": Verb(_one, lambda _, rows: float(rows[0][0])),
-        "/all": Verb(_one, lambda models, rows: [predict(rows)[0] for predict in models]),
-        **{f"/{model}": Verb(_one, _first_of(model)) for model in range(models)},
+        "/features": Verb(one, lambda _, rows: float(rows[0][0])),
+        "/all": Verb(one, lambda models, rows: [predict(rows)[0] for predict in models]),
+        **{f"/{model}": Verb(one, _first_of(model)) for model in range(models)},
     }

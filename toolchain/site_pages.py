@@ -8,6 +8,7 @@ import posixpath
 import re
 from pathlib import Path
 
+import api_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -32,9 +33,10 @@ SOURCE = re.compile(r'(?<= src=")[^":]+(?=")')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages from outside, and the style."""
+    """Adds the pages from outside, that of the Python API, and the style."""
     for path, uri in OUTSIDE.items():
         files.append(File.generated(config, uri, content=(ROOT / path).read_text()))
+    files.append(File.generated(config, "python-api.md", content=api_page.page()))
     files.append(File.generated(config, "site.css", content=STYLE))
     return files
 

@@ -2,7 +2,7 @@
 
 Each reads the whole output or raises `Unsound`: a run in which a request failed, or
 whose report cannot be understood, is no result. Where a generator logs single requests,
-request_log.py reads them, beside the generator, and `RequestLog` is what it says.
+request_log.py reads them, next to the generator, and `logged` takes what it says.
 """
 
 import re
@@ -22,7 +22,6 @@ class Load:
     """How hard and how long to ask."""
 
     clients: int
-    # Of the caller's runs these may be parts of one.
     seconds: float
     seed: int
     # Requests a second; None: a closed loop.

@@ -3,8 +3,8 @@
 A closed loop. The clients are shared out over as many processes as their host has cores; each is a thread
 with a connection of its own. A request ends when its answers are Python's numbers. The question is a file of
 JSON: {"calls": [...], "bodies": [...]}, statements or URLs that are called one after the other for a body
-drawn evenly. httpx is what new code uses; http.client, the standard library's, was the fastest of those
-that were tried (httpx, requests, urllib3, aiohttp).
+drawn evenly. http.client, the standard library's, was the fastest of those that were tried (httpx, requests,
+urllib3, aiohttp).
 """
 
 import argparse
@@ -21,7 +21,6 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import numpy as np
 import psycopg
 
@@ -47,11 +46,6 @@ def _psycopg(conninfo: str) -> Ask:
     return ask
 
 
-def _httpx(_: str) -> Ask:
-    client = httpx.Client(timeout=PATIENCE_SECONDS, trust_env=False)
-    return lambda url, body: client.post(url, json=body).raise_for_status().json()
-
-
 def _http_client(url: str) -> Ask:
     where, paths = urlsplit(url), {}
     connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE_SECONDS)
@@ -69,11 +63,7 @@ def _http_client(url: str) -> Ask:
     return ask
 
 
-CLIENTS: dict[str, Callable[[str], Ask]] = {
-    "psycopg": _psycopg,
-    "httpx": _httpx,
-    "http_client": _http_client,
-}
+CLIENTS: dict[str, Callable[[str], Ask]] = {"psycopg": _psycopg, "http_client": _http_client}
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """What others claim and what we aimed for, beside what the committed results say of it.
 
 claims.toml and targets.toml have them; each names a function of finding.py that finds its figure. Where the
-results lack what it asks for, it was not run. A verdict needs four measurements. A claim holds where the
+results have no such figure, it was not run. A verdict needs four measurements. A claim holds where the
 median reaches its bound, is weaker where the whole range is on its side of `none`, and else does not hold. A
 target is met or missed where the whole range is on one side of its bound.
 """
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ class Claim:
     """One of either, as its file describes it, and what was measured of it; None: nothing."""
 
     says: str
-    found: Sequence[Any] = ()
+    found: Sequence[Any]
     figure: str = ""
     least: float | None = None
     most: float | None = None
@@ -75,10 +75,7 @@ class Claim:
 
 
 def _read(sources: Sources, given: list[dict[str, Any]]) -> list[Claim]:
-    claims = [Claim(**one) for one in given]
-    return [
-        replace(one, ours=found_by(sources, one.found) if one.found else None) for one in claims
-    ]
+    return [Claim(**one, ours=found_by(sources, one["found"])) for one in given]
 
 
 def judged(sources: Sources) -> list[dict[str, Any]]:

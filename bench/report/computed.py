@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from bench.report.measured import (
     AS_PUBLISHED,
-    MAIN,
     POSTGRES,
     TREES,
     Asked,
@@ -48,7 +47,7 @@ def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int],
     """What is left of a control's throughput, by entry and clients."""
     return {
         (one, clients): found
-        for one in MAIN
+        for one in measured.entries
         if one.side == POSTGRES
         for clients in measured.clients("hot")
         if clients >= FEWEST_CLIENTS

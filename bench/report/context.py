@@ -12,6 +12,8 @@ from bench.report.files import Sources, newest
 from bench.report.measured import Lacking, Measured, better, values
 
 NOT_MEASURED = "(not measured)"
+# The cell of the best service in Python.
+BEST = "asgi/http/hot/25t/20c"
 
 
 def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
@@ -27,35 +29,48 @@ def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
     return said
 
 
+def _rate(of: Measured, name: str) -> float:
+    return statistics.median(values(of.named(name), "rate"))
+
+
+def _quick(sources: Sources) -> dict[str, Any] | None:
+    """The newest quick run of the best service: its figures by name, and what its directory says of it."""
+    for one in sources.all:
+        if one.result.workload["name"] == "quick" and (found := named(one))["has"](BEST):
+            note = sources.directory / one.name / "README.md"
+            return found | {
+                "name": one.name,
+                "note": note.read_text().strip() if note.exists() else "",
+            }
+    return None
+
+
 def named(of: Measured) -> dict[str, Callable[..., Any]]:
     """Functions that give the figure of a cell, whose name is as `bench/run --list` prints it."""
-
-    def median(name: str, figure: str) -> float:
-        return statistics.median(values(of.named(name), figure))
 
     def times(above: str, below: str, figure: str = "rate") -> float:
         return better(of.named(above), of.named(below), figure).median
 
     return {
         "has": lambda name: any(cell.name == name and cell.runs for cell in of.result.cells),
-        "rate": _said("whole", lambda name: median(name, "rate")),
-        "us": _said("tenths", lambda name: median(name, "us")),
-        "ms": _said("three", lambda name, figure="mean": median(name, figure)),
+        "rate": _said("whole", lambda name: _rate(of, name)),
         "times": _said("times", times),
     }
 
 
 def of_comparison(sources: Sources) -> dict[str, Any]:
     """All that a page of the comparison may show."""
-    local = sources.local
+    local, runs = sources.local, {one.name: one for one in sources.all}
 
     def against(name: str, figure: str = "rate", memory: bool = False) -> float:
         return finding.against_rival(sources, name, figure, memory).median
 
     return {
         **named(local), "local": local, "split": sources.split,
-        "against_rival": _said("times", against),
-        "elsewhere": sources.elsewhere, "kept": sources.kept,
+        "against_rival": _said("times", against), "elsewhere": sources.elsewhere, "runs": runs,
+        # How many times the rate of the pooled runs another one had.
+        "before": _said("times", lambda run, name: _rate(runs[run], name) / _rate(local, name)),
+        "quick": _quick(sources),
         "goals": claims.targets(sources, "local"), "split_goals": claims.targets(sources, "split"),
         "documents": claims.judged(sources), "ENOUGH": claims.ENOUGH,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),

@@ -77,5 +77,4 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _filter(write) for name, write in WAYS.items()},
     "ranged": ranged,
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
-    "median": lambda value: value.median if isinstance(value, Spread) else value,
 }

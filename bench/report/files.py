@@ -33,11 +33,9 @@ class Sources:
     directory: Path
     local: Measured
     split: Measured | None
-    # All whole runs of the same workload on the machine of `local`, itself included, the newest first;
-    kept: list[Measured]
-    # the newest whole run of each other machine and topology;
+    # The newest whole run of each other machine and topology.
     elsewhere: list[Measured]
-    # and every run there is, the newest first.
+    # Every run there is, the newest first.
     all: list[Measured]
 
     def other(self, kind: str) -> Path | None:
@@ -114,7 +112,6 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     rest = {_place(one): one for one in reversed(found) if not _lacks(one)}
     return Sources(
         directory, first, split,
-        kept=[one for one in whole if _place(one) == _place(first)],
         elsewhere=[one for place, one in rest.items() if place not in shown],
         all=found,
     )  # fmt: skip

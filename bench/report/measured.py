@@ -12,7 +12,7 @@ was asked, of those whose features are in a store that others can write, or of t
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -67,8 +67,6 @@ for _name, _one in _RETIRED.items():
     _group = GROUPS[_one["side"]][_one.pop("group")]
     _KNOWN[(*_name.split("/"),)] = Entry(*_name.split("/"), **_one, group=_group)
 ALL = (*_KNOWN.values(),)
-# The entries that the comparison is about.
-MAIN = tuple(one for one in ALL if one.system in described() and described()[one.system].main)
 
 
 def entry(system: str, variant: str) -> Entry:
@@ -108,25 +106,17 @@ class Trained(NamedTuple):
     megabytes: Spread
 
 
-def _us(run: Run) -> float:
-    return run.server.cpu_seconds * 1e6 / run.requests
-
-
-# What a run tells, given the predictions per request; an error where it does not.
-FIGURES: Mapping[str, Callable[[Run, int], float]] = {
-    "rate": lambda run, _: run.requests_per_second,
+# What a run tells; a KeyError where it does not.
+FIGURES: Mapping[str, Callable[[Run], float]] = {
+    "rate": lambda run: run.requests_per_second,
     # Processor time of all server processes for one request, in microseconds,
-    "us": lambda run, _: _us(run),
+    "us": lambda run: run.server.cpu_seconds * 1e6 / run.requests,
     # and the most memory (Pss) of all of them at once.
-    "mb": lambda run, _: run.server.pss_bytes / 1e6,
-    **{name: lambda run, _, name=name: run.latency_ms[name] for name in LATENCIES},
-    "predictions": lambda run, per: run.requests_per_second * per,
-    "us per prediction": lambda run, per: _us(run) / per,
-    # How many cores the load generator kept busy, and what carries packets between hosts.
-    "busy": lambda run, _: run.generator.cpu_seconds / run.seconds,
-    "network": lambda run, _: run.network.cpu_seconds / run.seconds,
+    "mb": lambda run: run.server.pss_bytes / 1e6,
+    # The load generator's.
+    "generator us": lambda run: run.generator.cpu_seconds * 1e6 / run.requests,
+    **{name: lambda run, name=name: run.latency_ms[name] for name in LATENCIES},
 }
-MORE_IS_BETTER = ("rate", "predictions")
 
 
 def values(cell: CellResult, figure: str) -> list[float]:
@@ -135,10 +125,7 @@ def values(cell: CellResult, figure: str) -> list[float]:
     runs = cell.runs
     if part:
         runs = [Run(**{**vars(run), "server": run.server_parts[part]}) for run in runs]
-    try:
-        return [FIGURES[name](run, cell.predictions_per_request or 1) for run in runs]
-    except AttributeError:
-        raise KeyError(f"{figure} could not be seen") from None
+    return [FIGURES[name](run) for run in runs]
 
 
 def quotient(a: Spread, b: Spread) -> Spread:
@@ -165,7 +152,7 @@ def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
 def better(above: CellResult, below: CellResult, figure: str) -> Spread:
     """How many times better the first cell is."""
     found = ratio(above, below, figure)
-    return found if figure in MORE_IS_BETTER else quotient(Spread(1, 1, 1, found.count), found)
+    return found if figure == "rate" else quotient(Spread(1, 1, 1, found.count), found)
 
 
 def held(cell: CellResult) -> bool:
@@ -242,12 +229,12 @@ class Measured:
         cells = self.cell(above, asked), self.cell(below, against or asked)
         return ratio(*cells, figure) if all(cells) else None
 
-    def rival(self, asked: Asked, memory: bool = False, program: bool = False) -> Entry | None:
+    def rival(self, asked: Asked, memory: bool = False) -> Entry | None:
         """The service without this project's engine that answers most: from a store, or from its memory."""
         found = {
             one: cell.requests_per_second.median
             for one in self.entries
-            if (one.side, one.engine, one.memory, one.program) == (PYTHON, False, memory, program)
+            if (one.side, one.engine, one.memory, one.program) == (PYTHON, False, memory, False)
             if (cell := self.cell(one, asked)) and held(cell)
         }
         return max(found, key=found.get, default=None)
@@ -264,10 +251,9 @@ class Measured:
         found = dict.fromkeys(of for of, _ in self._cells)
         return sorted(found, key=lambda one: ALL.index(one) if one in ALL else len(ALL))
 
-    def asked_for(self, of: Iterable[Entry] | None = None, **known: object) -> list[Asked]:
-        """What any of these entries, or of all, was asked, of those with the given properties; each once."""
-        wanted = {*(self.entries if of is None else of)}
-        found = dict.fromkeys(asked for other, asked in self._cells if other in wanted)
+    def asked_for(self, **known: object) -> list[Asked]:
+        """What entries were asked, of that with the given properties; each once."""
+        found = dict.fromkeys(asked for _, asked in self._cells)
         return [asked for asked in found if known.items() <= vars(asked).items()]
 
     def clients(self, request: str, trees: int = TREES) -> list[int]:

@@ -67,6 +67,8 @@ def _environment(templates: Path) -> Environment:
         extensions=["jinja2.ext.do"], autoescape=False,
     )  # fmt: skip
     environment.filters |= FILTERS
+    # A part of a page, which is given its own figures alone.
+    environment.globals["part"] = lambda part, given: environment.get_template(part).render(given)
     return environment
 
 

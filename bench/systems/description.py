@@ -46,8 +46,6 @@ class Description:
     # The sets of cells that it is asked, as workloads.toml names them.
     takes: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    # Whether the comparison is about it.
-    main: bool = False
     # Whether it predicts by this project's engine: such a service is no rival of it.
     engine: bool = False
     # Whether pages have it among the others of its side: no pgboost, or no Python.

@@ -23,9 +23,8 @@ from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, Running
 from bench.workload import Cell
+from python_baseline import stores
 from python_baseline.settings import Settings
-
-STORES = ("redis", "memory")
 
 # A command and what it adds to the environment.
 Started = tuple[list[str], dict[str, str]]
@@ -37,12 +36,10 @@ class Http(Running):
     client = "http_client"
     # What its processes are called in results.
     part = "service"
-    # Kinds of requests that it does not know.
-    unknown: Sequence[str] = ()
 
     def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
-        if store not in STORES:
-            raise ValueError(f"no store {store}: there are {', '.join(STORES)}")
+        if store not in stores.NAMES:
+            raise ValueError(f"no store {store}: there are {', '.join(stores.NAMES)}")
         super().__init__(site)
         self._store = store
         self._serializer = serializer
@@ -117,10 +114,12 @@ class Http(Running):
             self.service = None
 
     def lacks(self, cell: Cell) -> str | None:
-        """What SQL alone can be asked for, and what the service does not know."""
-        if not REQUESTS[cell.request].paths:
-            return f"{cell.request} can be asked for in SQL alone"
-        return f"{cell.system} has no {cell.request}" if cell.request in self.unknown else None
+        """What SQL alone can be asked for."""
+        return (
+            None
+            if REQUESTS[cell.request].paths
+            else f"{cell.request} can be asked for in SQL alone"
+        )
 
     @property
     def where(self) -> str:
@@ -137,7 +136,7 @@ class Http(Running):
         one = self.answered([f"{self.where}/"], self._site.keys_alone(self._asked.trees))
         batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
         both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
-        return both | super().check(asked - {*self.unknown})
+        return both | super().check(asked)
 
     def parts(self) -> Parts:
         if not self.service:
@@ -168,13 +167,10 @@ class Http(Running):
             PurePath(word).name if word.startswith("/") else word.replace(address or " ", "ADDRESS")
             for word in command
         ]
-        kept = {name: value for name, value in environment.items() if self.shown(name)}
+        hidden = ("PATH", "_MODEL", "_URL")
+        kept = {name: value for name, value in environment.items() if not name.endswith(hidden)}
         entry = {"store": self._store, "serializer": self._serializer}
         return {"entry": entry, "command": command[1:], "environment": kept}
-
-    def shown(self, name: str) -> bool:
-        """Whether a variable of the environment is neither a place nor a secret."""
-        return not name.endswith(("PATH", "_MODEL", "_CONNINFO", "_URL", "_ADDRESS"))
 
 
 def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:

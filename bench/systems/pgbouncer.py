@@ -2,9 +2,9 @@
 
 import re
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
-from bench import pgbouncer
 from bench.hosts import Address, Parts, Service
 from bench.site import Site
 from bench.systems.sql import Sql
@@ -19,9 +19,6 @@ MAX_CLIENTS = 2_000
 
 class ThroughPgbouncer(Sql):
     """pgbench's connections lead to PgBouncer, on the server's host."""
-
-    # Where its files are, beside the cluster's.
-    place = "pgbouncer"
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -46,22 +43,31 @@ class ThroughPgbouncer(Sql):
     def install(self) -> dict[str, str]:
         return {**super().install(), "pgbouncer": self._version}
 
-    def _settings(self, port: int) -> dict[str, object]:
-        return {
+    def _lines(self, port: int, users: PurePath) -> list[str]:
+        """Of its file: it pools transactions, and logs no connections."""
+        database = self._site.database
+        settings = {
             "listen_addr": self._site.server.address, "listen_port": port, "unix_socket_dir": "",
-            "auth_type": "scram-sha-256", "stats_users": self._site.database.role,
+            "auth_type": "scram-sha-256",
+            "auth_file": users, "pool_mode": "transaction", "log_connections": 0, "log_disconnections": 0,
             "default_pool_size": self.pool, "max_client_conn": MAX_CLIENTS,
             **({"max_prepared_statements": 200} if self.can_prepare else {}),
         }  # fmt: skip
+        where = "host={} port={}".format(*database.at)
+        lines = ["[databases]", f"{database.name} = {where} dbname={database.name}", "[pgbouncer]"]
+        return [*lines, *(f"{name} = {value}".rstrip() for name, value in settings.items())]
 
     def start(self, trees: int) -> None:
-        """Starts PgBouncer."""
+        """Starts PgBouncer as the cluster's owner, with its files in the cluster's home: root it refuses."""
         super().start(trees)
         host, database = self._site.server, self._site.database
-        port = host.free_port()
-        self._service, self._ini = pgbouncer.started(
-            host, database, self.place, database.at[0], self._settings(port)
-        )
+        directory, port = database.home / "pgbouncer", host.free_port()
+        users, ini = directory / "users.txt", directory / "pgbouncer.ini"
+        self._ini = self._lines(port, users)
+        host.write(users, f'"{database.role}" "{database.password}"\n', database.owner)
+        host.write(ini, "\n".join(self._ini) + "\n", database.owner)
+        log = directory / "pgbouncer.log"
+        self._service = host.start(["pgbouncer", str(ini)], log, user=database.owner)
         self._at = self._service.ready(port)
 
     @property

@@ -121,7 +121,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, features in memory)",
 "side": "service",
 "group": "Python services",
-"what": "tuned, with the features in each worker's own memory",
+"what": "",
 "engine": false,
 "memory": true,
 "program": false
@@ -175,7 +175,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, tuned) from Python (httpx)",
 "side": "service",
 "group": "Python services",
-"what": "Flask: threads with keep-alive, the model loaded after the fork, `Booster.inplace_predict` on one thread, orjson, a Redis connection for each thread, a listening socket for each worker",
+"what": "",
 "engine": false,
 "memory": false,
 "program": true
@@ -184,7 +184,7 @@ window.RESULTS = {"systems": {
 "label": "service (Flask, tuned) from Python (http.client)",
 "side": "service",
 "group": "Python services",
-"what": "Flask: threads with keep-alive, the model loaded after the fork, `Booster.inplace_predict` on one thread, orjson, a Redis connection for each thread, a listening socket for each worker",
+"what": "",
 "engine": false,
 "memory": false,
 "program": true
@@ -193,7 +193,7 @@ window.RESULTS = {"systems": {
 "label": "service (this engine in Rust) from Python (http.client)",
 "side": "service",
 "group": "other services",
-"what": "the engine of this extension behind [axum](https://crates.io/crates/axum), in Rust: no Python, and the features in its own memory",
+"what": "",
 "engine": true,
 "memory": false,
 "program": true

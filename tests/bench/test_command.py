@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_cells_are_listed() -> None:
     listed = run("--workload", "quick", "--list").stdout.splitlines()
     assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
-    assert "python_tuned/http/hot/25t/20c/2000r" in listed
+    assert "asgi/http/hot/25t/20c/2000r" in listed
     last = listed.pop()
     assert last.startswith(f"# {len(listed)} cells, at most ")
     assert int(last.split()[-2]) < 6
@@ -35,7 +35,7 @@ def test_cells_are_listed() -> None:
         (("--only", "nothing"), "error: no cell has such a name: see --list"),
         (
             ("--seconds", "0"),
-            "--seconds, --repetitions, --rows, --workers and --threads must be at least 1",
+            "--seconds, --repetitions and --rows must be at least 1",
         ),
     ],
 )
@@ -47,7 +47,7 @@ def test_what_cannot_be_run_is_said(arguments: tuple[str, ...], message: str) ->
 
 def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
     command = [
-        sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000", "--workers", "2",
+        sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000",
         "--only", "python_tuned/http/hot", "--output", str(tmp_path),
     ]  # fmt: skip
     with subprocess.Popen(

@@ -26,7 +26,7 @@ KEYS = 200
 SYSTEMS = described()
 SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
 ONE_OF_EACH_KIND = ("postgres_direct", "asgi")
-FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum")
+FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum", "axum_redis")
 PREDICTIONS = ("hot", "random", "batch", "given", "three", "three_calls")
 RATE = 100
 WORKLOAD = replace(
@@ -220,6 +220,7 @@ def test_the_table_has_a_line_for_each_cell(
 ) -> None:
     table.show(result)
     shown = capsys.readouterr().out
+    assert all(title in shown for title, *_ in table.FIGURES)
     asked = [[str(cell.trees), str(cell.clients)] for cell in result.cells]
     lines = [line.split()[2:4] for line in shown.splitlines()]
     assert sorted(line for line in lines if line in asked) == sorted(asked)

@@ -36,7 +36,6 @@ CLOSED = Run(
 )  # fmt: skip
 OPEN = replace(
     CLOSED,
-    server=None,
     network=Used(0.25, 1 << 16),
     open_loop=OpenLoop(scheduled=101, late=3, skipped=1, kept_up=True),
 )

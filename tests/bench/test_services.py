@@ -20,14 +20,7 @@ from tests.baseline.test_keep_alive import MOST_ALONE, PAIR, alone
 WORKLOAD = replace(
     WORKLOADS["quick"], rows=5_000, keys=10, cells={"three": Set(("three",), (1,), (3,))}
 )
-SERVICES = (
-    "python_tuned",
-    "asgi",
-    "asgi_memory",
-    "asgi_gbtrees",
-    "fastapi",
-    "axum",
-)
+SERVICES = ("python_tuned", "asgi", "asgi_memory", "asgi_gbtrees", "fastapi", "axum", "axum_redis")
 KEY = (
     "a key is a list of 4 whole numbers up to 2147483647: originairportid, year, month, dayofmonth"
 )

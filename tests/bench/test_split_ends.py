@@ -75,7 +75,7 @@ def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
     # In a script's background, where these tests may run, some signals are not heeded.
     command = [
         "env", "--default-signal=INT,HUP,TERM",
-        sys.executable, "-m", "bench", "--workload", "split", "--rows", "20000", "--workers", "2",
+        sys.executable, "-m", "bench", "--workload", "split", "--rows", "20000",
         "--output", str(output), *(word for cell in cells for word in ("--only", cell)),
     ]  # fmt: skip
     with subprocess.Popen(

@@ -73,6 +73,33 @@ def test_the_ten_best(connection: psycopg.Connection) -> None:
     assert best == connection.execute(query.format("local_houses")).fetchall()
 
 
+# For each query how many of its plans have a batch: those of the four shards, or the coordinator's.
+QUERIES = {
+    "SELECT sum(predict('price', area, rooms, age)::numeric) FROM {t}": 4,
+    "SELECT avg(predict('price', area, rooms, age)::numeric) FILTER (WHERE rooms > 2) FROM {t}": 4,
+    "SELECT rooms, max(p) FROM (SELECT rooms, predict('price', area, rooms, age) AS p FROM {t}) AS s"
+    " GROUP BY rooms HAVING max(p) > 10": 4,
+    "SELECT area, predict('price', area, count(*), max(age)) FROM {t} GROUP BY area": 1,
+    "SELECT predict('price', a, n, m) FROM (SELECT area AS a, count(*) AS n, max(age) AS m FROM {t}"
+    " GROUP BY area OFFSET 0) AS s": 1,
+    "SELECT id, predict('price', avg(area::numeric) OVER (ORDER BY id), rooms, age) FROM {t}"
+    " WHERE id < 900": 1,
+    "WITH s AS MATERIALIZED (SELECT * FROM {t}) SELECT sum(predict('price', area, rooms, age)::numeric)"
+    " FROM s": 1,
+    "SELECT sum(predict('price', area, rooms, age)::numeric) FROM (SELECT * FROM {t} ORDER BY id LIMIT 1000)"
+    " AS s": 1,
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_plans_of_the_coordinator_and_of_nodes(connection: psycopg.Connection, query: str) -> None:
+    lines = plan(connection, query.format(t="houses"))
+    assert lines.count("Custom Scan (BatchPredict)") == QUERIES[query], "\n".join(lines)
+    rows = connection.execute(query.format(t="houses")).fetchall()
+    local = connection.execute(query.format(t="local_houses")).fetchall()
+    assert sorted(map(str, rows)) == sorted(map(str, local))
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -147,7 +147,7 @@ def test_frames_are_matched_by_names_and_arrays_by_position(
         np.testing.assert_array_equal(pgboost.predict(connection, "number", turned), expected)
         numbers = FRAME.to_numpy()
         np.testing.assert_array_equal(pgboost.predict(connection, "number", numbers), expected)
-    with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}', a feature"):
+    with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}'"):
         pgboost.predict(connection, "number", FRAME.drop(columns=FRAME.columns[0]))
     assert pgboost.predict(connection, "number", FRAME[:0]).shape == (0,)
 

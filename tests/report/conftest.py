@@ -35,36 +35,19 @@ def scaled(measured: Measured, system: str, factor: float, name: str | None = No
             others.append(cell)
             continue
         runs = [
-            replace(run, requests_per_second=run.requests_per_second * factor) for run in cell.runs
+            replace(
+                run,
+                requests_per_second=run.requests_per_second * factor,
+                latency_ms={name: ms / factor for name, ms in run.latency_ms.items()},
+                server=replace(run.server, cpu_seconds=run.server.cpu_seconds / factor),
+            )
+            for run in cell.runs
         ]
         called = {"system": name, "name": cell.name.replace(system, name)} if name else {}
         cells.append(replace(cell, runs=runs, **called))
         if name:
             others.append(cell)
     return Measured(replace(measured.result, cells=[*others, *cells]), measured.name)
-
-
-def scaled_sources(found: Sources, system: str, factor: float) -> Sources:
-    """The same with each figure of a system's runs so many times as large."""
-    cells = [
-        replace(
-            cell,
-            runs=[
-                replace(
-                    run,
-                    requests_per_second=run.requests_per_second * factor,
-                    latency_ms={name: ms * factor for name, ms in run.latency_ms.items()},
-                    server=replace(run.server, cpu_seconds=run.server.cpu_seconds * factor),
-                )
-                for run in cell.runs
-            ],
-        )
-        if cell.system == system
-        else cell
-        for cell in found.local.result.cells
-    ]
-    local = replace(found.local, result=replace(found.local.result, cells=cells))
-    return replace(found, local=local)
 
 
 @pytest.fixture(scope="session")

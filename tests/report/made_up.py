@@ -42,10 +42,7 @@ COSTS = {
     ("asgi", "http"): (60.0, 25.0, 0.06, 40.0),
     ("asgi_memory", "http"): (60.0, 5.0, 0.06, 40.0),
     ("axum", "http"): (8.0, 1.0, 0.004, 1.0),
-    ("python_memory", "http"): (212.0, 34.0, 0.06, 220.0),
-    ("python_postgresql", "http"): (212.0, 200.0, 0.06, 220.0),
-    ("python_orjson", "http"): (212.0, 119.0, 0.06, 220.0),
-    ("python_msgpack", "http"): (212.0, 131.0, 0.06, 220.0),
+    ("axum_redis", "http"): (20.0, 20.0, 0.004, 1.0),
 }
 MAIN = [
     entry
@@ -65,10 +62,9 @@ PARTS = {
     "postgres_pgbouncer": {"postgres": 200, "pgbouncer": 3},
     "python_published": {"gunicorn": 600, "redis": 134},
     "python_published_one_thread": {"gunicorn": 600, "redis": 134},
-    "python_memory": {"gunicorn": 1_366},
     "asgi_memory": {"uvicorn": 800},
     "axum": {"axum": 100},
-    "python_postgresql": {"gunicorn": 345, "postgres": 200},
+    "axum_redis": {"axum": 20, "redis": 134},
 }
 PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
 
@@ -212,7 +208,7 @@ def _result(
         configuration={"python_tuned": {"environment": {"BASELINE_WORKERS": "2", "BASELINE_THREADS": "10"}}},
         loading=[
             Loading("postgresql: COPY, index, VACUUM ANALYZE", 1_000_000, 1.6, 108 * MEGABYTE),
-            Loading("redis: pipelines, json", 1_000_000, 8.8, 128 * MEGABYTE),
+            Loading("redis: redis-cli --pipe, json", 1_000_000, 8.8, 128 * MEGABYTE),
         ],
         training=[
             Training(what, 1_000_000, 10, 25, 2, seconds + more, megabytes * MEGABYTE)

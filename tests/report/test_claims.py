@@ -34,7 +34,7 @@ def verdicts(found: Sources) -> dict[str, str]:
     ],
 )
 def test_a_claim_is_judged(claim: dict, ours: tuple | None, verdict: str, noisy: bool) -> None:
-    one = Claim("says", **claim, ours=ours and Spread(*ours, count=4))
+    one = Claim("says", ("times",), **claim, ours=ours and Spread(*ours, count=4))
     assert (one.verdict, one.noisy) == (verdict, noisy)
 
 
@@ -74,7 +74,7 @@ def test_the_committed_claims_have_a_verdict_only_of_enough_measurements() -> No
 
 @pytest.mark.parametrize(("count", "verdict"), [(1, "one run"), (3, "3 runs"), (4, "holds")])
 def test_a_verdict_needs_four_measurements(count: int, verdict: str) -> None:
-    one = Claim("says", least=8, ours=Spread(11.0, 10.0, 12.0, count))
+    one = Claim("says", ("times",), least=8, ours=Spread(11.0, 10.0, 12.0, count))
     assert (one.verdict, one.reached) == (verdict, "met" if verdict == "holds" else verdict)
 
 
@@ -90,7 +90,9 @@ def test_a_verdict_needs_four_measurements(count: int, verdict: str) -> None:
 def test_a_target_is_met_or_missed_where_the_whole_range_is(
     ours: tuple | None, reached: str
 ) -> None:
-    assert Claim("says", least=9, ours=ours and Spread(*ours, count=4)).reached == reached
+    assert (
+        Claim("says", ("times",), least=9, ours=ours and Spread(*ours, count=4)).reached == reached
+    )
 
 
 def test_runs_of_one_commit_are_pooled(made: Sources) -> None:

@@ -110,7 +110,7 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     document = json.loads(path.read_text())
     # A system and a request that no code knows appear by themselves.
     for cell in document["cells"]:
-        new = {"python_memory": "rocket", "columns": "three_models"}
+        new = {"asgi_memory": "rocket", "columns": "three_models"}
         for name in ("system", "request", "name"):
             for old, word in new.items():
                 cell[name] = cell[name].replace(old, word)

@@ -111,8 +111,6 @@ SELECT load_model('m', substr(file_of('price'), 1, 1000));
 \echo :SQLSTATE
 SELECT load_model('m', substr(file_of('price_doubled'), 1, 1000));
 SELECT load_model('m', file_of('price') || '\x00');
-SELECT load_model('m', file_of('linear'));
-\echo :SQLSTATE
 SELECT load_model('m', convert_to('binf' || repeat(' ', 200), 'UTF8'));
 SELECT load_model('m', '\x80049525');
 SELECT load_model('m', convert_to(E'booster[0]:\n0:[f0<1] yes=1,no=2,missing=1', 'UTF8'));
@@ -131,6 +129,8 @@ SELECT load_model('m', altered('{learner,gradient_booster,model,trees,0,split_co
 SELECT load_model('m', altered('{learner,gradient_booster,model,tree_info}', '[0, 9]'));
 SELECT load_model('m', altered('{learner,objective,name}', '"reg:nosuch"'));
 SELECT load_model('m', altered('{learner,learner_model_param,num_feature}', '"99999999"'));
+SELECT load_model('m', altered('{learner,gradient_booster,name}', '"gbforest"'));
+\echo :SQLSTATE
 SELECT load_model('m', altered('{learner,gradient_booster,name}', '"gblinear"'));
 
 -- Names and labels that do not fit.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -317,3 +318,13 @@ def test_models_of_other_libraries_stay_theirs(
     call = "SELECT train_model('next', 'rows', 'y', continue_from => 'light')"
     assert raises("22023", call).message_detail == "Its format is lightgbm text."
     connection.execute("SELECT drop_model('light')")
+
+
+def test_linear_models_do_not_grow_trees(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+) -> None:
+    linear = Path(__file__).parents[1] / "sql/models/linear.json"
+    connection.execute("SELECT load_model('line', %s)", (linear.read_bytes(),))
+    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'line')"
+    assert raises("22023", call).message_detail == "It is a linear model, without trees."
+    connection.execute("SELECT drop_model('line')")

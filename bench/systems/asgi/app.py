@@ -8,12 +8,13 @@ from typing import Any
 
 import orjson
 
-from bench.systems.asgi.libraries import LIBRARIES, WIDTH
+from bench.systems.asgi.libraries import LIBRARIES
 from bench.systems.asgi.stores import STORES, Answer
 from python_baseline import keys, stores
+from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
+from python_baseline.verbs import one
 
-PACK = struct.Struct(f"<{WIDTH}f").pack
 NAN = float("nan")
 REFUSED = {
     orjson.JSONDecodeError: 400, keys.BadRequest: 400, stores.UnknownKey: 404, stores.StoreGone: 503,
@@ -25,10 +26,6 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Verb = tuple[Callable[[object], Sequence[keys.Key]], Answer]
 
 
-def _one(body: object) -> list[keys.Key]:
-    return [keys.checked(body)]
-
-
 def _first_of(model: int) -> Answer:
     return lambda _, predicted: predicted(model)[0]
 
@@ -37,11 +34,11 @@ def _verbs(models: int) -> dict[str, Verb]:
     """As python_baseline/verbs.py has them, but for /given, which looks nothing up."""
     every = range(models)
     return {
-        "/": (_one, _first_of(0)),
+        "/": (one, _first_of(0)),
         "/batch": (keys.checked_list, lambda _, predicted: predicted(0)),
-        "/features": (_one, lambda row, _: struct.unpack_from("<f", row)[0]),
-        "/all": (_one, lambda _, predicted: [predicted(model)[0] for model in every]),
-        **{f"/{model}": (_one, _first_of(model)) for model in every},
+        "/features": (one, lambda row, _: struct.unpack_from("<f", row)[0]),
+        "/all": (one, lambda _, predicted: [predicted(model)[0] for model in every]),
+        **{f"/{model}": (one, _first_of(model)) for model in every},
     }
 
 
@@ -70,7 +67,8 @@ class Application:
 
     def _given(self, body: object) -> float:
         row = keys.checked_row(body)
-        return self._models[0](PACK(*[NAN if value is None else value for value in row]))[0]
+        features = [NAN if value is None else value for value in row]
+        return self._models[0](SERIALIZERS["float32"].dumps(features))[0]
 
     async def _answer(self, path: str, receive: Receive) -> object:
         if path == "/ping":

@@ -1,6 +1,6 @@
 """uvicorn under Gunicorn as FastAPI has it, one worker a core: a worker is one thread that never waits.
 
-Granian (RSGI) was tried in uvicorn's place: no faster, and slower with one client (docs/decisions.md).
+Granian (RSGI) was tried in uvicorn's place: no faster, and slower with one client (docs/dev/decisions.md).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The service in src/: built on the server's host, its features read from a file of flights there.
+"""The service in src/: built on the server's host; its features are in Redis, or in a file of flights there.
 
 It has a thread for each core: with more it answers no more requests.
 """
@@ -16,12 +16,12 @@ PROGRAM = ".build/axum/release/axum_service"
 
 
 class Axum(Http):
-    """One process, whose threads share the features and the model."""
+    """One process, whose threads share the model and the features, or the connection to Redis."""
 
     part = "axum"
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site, store="memory")
+    def __init__(self, site: Site, store: str = "memory") -> None:
+        super().__init__(site, store, "float32")
 
     @property
     def _flights(self) -> PurePath:
@@ -32,9 +32,11 @@ class Axum(Http):
         server.run([server.root / FOLDER / "build.sh"])
         lock = tomllib.loads(Path(__file__).with_name("Cargo.lock").read_text())
         crates = {crate["name"]: crate["version"] for crate in lock["package"]}
-        return {name: crates[name] for name in ("axum", "tokio")}
+        return {name: crates[name] for name in ("axum", "redis", "tokio")}
 
     def load(self) -> list[Loading]:
+        if self._store == "redis":
+            return super().load()
         server, request = self._site.server, self._site.request
         wanted = (f"--rows={request.rows}", f"--seed={request.seed}", "--output", self._flights)
         command = [server.python, "-m", "data.flights", *wanted]
@@ -44,5 +46,6 @@ class Axum(Http):
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         server = self._site.server
         program, threads = str(server.root / PROGRAM), server.facts()["cores"]
-        flags = ["--bind", address, "--threads", threads, "--flights", str(self._flights)]
+        flights = self.redis_url if self._store == "redis" else str(self._flights)
+        flags = ["--bind", address, "--threads", threads, "--flights", flights]
         return [program, *flags, *map(str, models)], {}

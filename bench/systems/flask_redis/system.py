@@ -7,7 +7,7 @@ from bench.site import Site
 from bench.systems.http import Http, Started
 from python_baseline import modes
 
-PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "psycopg", "redis", "xgboost-cpu")
+PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "redis", "xgboost-cpu")
 
 
 class FlaskRedis(Http):
@@ -26,10 +26,7 @@ class FlaskRedis(Http):
         return versions | {"xgboost of the service": release.strip()}
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        workload, server = self._site.workload, self._site.server
-        pair = workload.workers, workload.threads
-        given = {k: v for k, v in zip(("workers", "threads"), pair, strict=True) if v}
-        settings = self.settings(models, xgboost="pinned", **given)
+        server, settings = self._site.server, self.settings(models, xgboost="pinned")
         command, environment = modes.command(self._mode, address, settings)
         # The command is this Python's and this repository's; the host has its own of both.
         return [server.python, *command[1:]], environment | {"PYTHONPATH": str(server.root)}

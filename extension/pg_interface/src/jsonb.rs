@@ -12,8 +12,9 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, JENTRY_HAS_OFF, JENTRY_OFFLENMASK};
 use pgrx::{AnyElement, FromDatum, IntoDatum};
 
+use crate::nodes::Expr;
 use crate::unguarded;
-use crate::value::{Number, NumberType};
+use crate::value::{Number, NumberType, ScalarType, TextType};
 
 /// A jsonb value from its text, which is valid JSON in the database's encoding.
 pub fn of_text(text: &str) -> Datum {
@@ -59,6 +60,42 @@ impl Item<'_> {
             Item::Null | Item::Container => None,
         }
     }
+}
+
+/// The keys of an object, different from each other, and the types of its values.
+#[derive(Debug)]
+pub struct ObjectType {
+    keys: Vec<String>,
+    types: Vec<ScalarType>,
+}
+
+impl ObjectType {
+    /// Of an expression that builds an object with constant keys, if values of all its types can be read.
+    pub fn of(expression: Expr<'_>) -> Option<ObjectType> {
+        let (keys, values): (Vec<_>, Vec<_>) = expression.as_object()?.into_iter().unzip();
+        let types = values.into_iter().map(|value| item_type(value.type_oid()));
+        Some(ObjectType { keys, types: types.collect::<Option<_>>()? })
+    }
+
+    /// How to read the value at a position.
+    #[inline]
+    pub(crate) fn value_type(&self, position: usize) -> Option<ScalarType> {
+        self.types.get(position).copied()
+    }
+
+    /// For each of these keys the position of its value.
+    pub fn positions(&self, keys: &[Box<str>]) -> Vec<Option<usize>> {
+        let position = |key: &str| self.keys.iter().position(|known| known == key);
+        keys.iter().map(|key| position(key)).collect()
+    }
+}
+
+/// How to read values of a type, if jsonb keeps them as numbers, booleans or strings of the same text.
+fn item_type(type_oid: pg_sys::Oid) -> Option<ScalarType> {
+    ScalarType::of(type_oid).filter(|scalar_type| match scalar_type {
+        ScalarType::Number(number) => !matches!(number, NumberType::Date | NumberType::Timestamp),
+        ScalarType::Text(text) => *text == TextType::Text,
+    })
 }
 
 /// A jsonb value that is an object.

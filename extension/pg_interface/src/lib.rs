@@ -2,7 +2,8 @@
 //!
 //! A module is a subject of PostgreSQL's:
 //!
-//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`]
+//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`],
+//!   [`virtual_object`]
 //! - calls: [`call`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
@@ -36,6 +37,7 @@ pub mod tuple;
 pub mod unguarded;
 pub mod value;
 pub mod varlena;
+pub mod virtual_object;
 
 pub use pgrx::pg_sys::panic::ErrorReport;
 pub use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};

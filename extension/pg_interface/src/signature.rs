@@ -9,8 +9,9 @@ use crate::array::{ArrayValue, ElementType};
 use crate::call::Arguments;
 use crate::catalog;
 use crate::jsonb::Object;
-use crate::tuple::{RowValue, VirtualArray, VirtualObject, VirtualRow, VirtualValues};
+use crate::tuple::{RowValue, VirtualArray, VirtualRow, VirtualValues};
 use crate::value::{NumberType, ScalarType, Value, output_text};
+use crate::virtual_object::VirtualObject;
 
 /// The position of the first argument that counts; the model's name comes before it.
 const FIRST: usize = 1;

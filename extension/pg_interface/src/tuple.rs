@@ -1,11 +1,7 @@
 //! Rows: the values of a tuple's columns, composite values, and virtual ones.
 //!
-//! A [`RowType`] is the descriptor of a composite type, kept from row to row. A virtual row, array or object
-//! was not formed: its values are columns of a row that was read ahead, as in PostgreSQL's virtual tuples.
-//! [`VirtualObject::item`] gives what the jsonb object of `jsonb_build_object` would hold for each value.
-//! jsonb keeps a number as the digits that the output function of its type writes, and has strings for NaN
-//! and the infinities (`datum_to_jsonb` in src/backend/utils/adt/jsonb.c). Where the digits may give another
-//! float than the value itself, `item` gives nothing, and the caller builds the object.
+//! A [`RowType`] is the descriptor of a composite type, kept from row to row. A virtual row or array was not
+//! formed: its values are columns of a row that was read ahead, as in PostgreSQL's virtual tuples.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -16,9 +12,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
 use crate::array::{ArrayValue, ElementType};
-use crate::jsonb::Item;
-use crate::nodes::Expr;
-use crate::value::{Number, NumberType, ScalarType, TextType, Value, output_text};
+use crate::jsonb::ObjectType;
+use crate::value::{ScalarType, Value, output_text};
 use crate::{catalog, invalidation};
 
 /// A row type, kept from row to row.
@@ -429,146 +424,4 @@ impl<'a> VirtualArray<'a> {
         let value = move |datum| unsafe { Value::new(datum, scalar_type) };
         self.values.datums().map(move |element| element.map(value))
     }
-}
-
-/// Whole numbers below are written with all their digits, by any setting that lets floats be read.
-const MAX_WHOLE_DOUBLE: f64 = 9_007_199_254_740_992.0;
-/// Up to here a real's digits are the same by PostgreSQL's rule and by Rust's.
-const MAX_REAL: f32 = 16_777_216.0;
-/// Below, reals are subnormal.
-const MIN_NORMAL: f64 = f32::MIN_POSITIVE as f64;
-
-/// The keys of an object, different from each other, and the types of its values.
-#[derive(Debug)]
-pub struct ObjectType {
-    keys: Vec<String>,
-    types: Vec<ScalarType>,
-}
-
-impl ObjectType {
-    /// Of an expression that builds an object with constant keys, if values of all its types can be read.
-    pub fn of(expression: Expr<'_>) -> Option<ObjectType> {
-        let (keys, values): (Vec<_>, Vec<_>) = expression.as_object()?.into_iter().unzip();
-        let types = values.into_iter().map(|value| item_type(value.type_oid()));
-        Some(ObjectType { keys, types: types.collect::<Option<_>>()? })
-    }
-
-    /// For each of these keys the position of its value.
-    pub fn positions(&self, keys: &[Box<str>]) -> Vec<Option<usize>> {
-        let position = |key: &str| self.keys.iter().position(|known| known == key);
-        keys.iter().map(|key| position(key)).collect()
-    }
-}
-
-/// How to read values of a type, if jsonb keeps them as numbers, booleans or strings of the same text.
-fn item_type(type_oid: pg_sys::Oid) -> Option<ScalarType> {
-    ScalarType::of(type_oid).filter(|scalar_type| match scalar_type {
-        ScalarType::Number(number) => !matches!(number, NumberType::Date | NumberType::Timestamp),
-        ScalarType::Text(text) => *text == TextType::Text,
-    })
-}
-
-/// An object that was not built.
-#[derive(Clone, Copy)]
-pub struct VirtualObject<'a> {
-    values: VirtualValues<'a>,
-    object_type: &'a Rc<ObjectType>,
-}
-
-impl<'a> VirtualObject<'a> {
-    /// # Safety
-    /// The values are of the types that the object's type names, or NULL.
-    #[inline]
-    pub unsafe fn new(values: VirtualValues<'a>, object_type: &'a Rc<ObjectType>) -> Self {
-        VirtualObject { values, object_type }
-    }
-
-    /// The keys, and the types of the values.
-    #[inline]
-    pub fn object_type(self) -> &'a Rc<ObjectType> {
-        self.object_type
-    }
-
-    /// The value at a position, for a reader of numbers as f32 or (`double`) as f64; nothing if only the
-    /// built object can tell.
-    #[inline]
-    pub fn item(self, position: usize, double: bool) -> Option<Item<'a>> {
-        let Some(datum) = self.values.get(position) else { return Some(Item::Null) };
-        let scalar_type = *self.object_type.types.get(position)?;
-        // SAFETY: `new` was given the types.
-        match unsafe { Value::new(datum, scalar_type) } {
-            Value::Text(text) => Some(Item::Text(text.text().into_owned())),
-            Value::Number(number) => number_item(number, double),
-        }
-    }
-}
-
-fn number_item(number: Number<'_>, double: bool) -> Option<Item<'_>> {
-    match number.number_type() {
-        NumberType::Bool => Some(Item::Boolean(number.single() != 0.0)),
-        NumberType::Float4 => of_real(number.single(), double),
-        NumberType::Float8 => of_double(number.double()),
-        NumberType::Numeric if !number.double().is_finite() => {
-            let text = number.numeric_text();
-            let is_special = !text.ends_with(|last: char| last.is_ascii_digit());
-            Some(if is_special { Item::Text(text) } else { Item::Number(number) })
-        }
-        _ => Some(Item::Number(number)),
-    }
-}
-
-/// The item of a double: the float nearest to its digits is the float nearest to it, unless it lies in the
-/// middle between two floats.
-fn of_double(value: f64) -> Option<Item<'static>> {
-    let discarded = u64::from(f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS);
-    let middle = value.to_bits() & ((1 << discarded) - 1) == 1 << (discarded - 1);
-    if let Some(item) = whole_or_special(value) {
-        return Some(item);
-    }
-    let is_safe = !middle && (MIN_NORMAL..MAX_WHOLE_DOUBLE).contains(&value.abs());
-    (is_safe && writes_all_digits()).then(|| double_item(value))
-}
-
-/// The item of a real. As f64 it is the number that its few digits say, not the real's own value.
-fn of_real(value: f32, double: bool) -> Option<Item<'static>> {
-    if value.is_finite() && value.abs() >= MAX_REAL {
-        return None;
-    }
-    if let Some(item) = whole_or_special(f64::from(value)) {
-        return Some(item);
-    }
-    if !value.is_normal() || !writes_all_digits() {
-        return None;
-    }
-    if !double {
-        return Some(double_item(f64::from(value)));
-    }
-    let digits: f64 = value.to_string().parse().ok()?;
-    (digits as f32 == value).then(|| double_item(digits))
-}
-
-fn whole_or_special(value: f64) -> Option<Item<'static>> {
-    let special = |text: &str| Some(Item::Text(text.to_owned()));
-    match value {
-        _ if value.is_nan() => special("NaN"),
-        f64::INFINITY => special("Infinity"),
-        f64::NEG_INFINITY => special("-Infinity"),
-        _ if value.fract() == 0.0 && value.abs() < MAX_WHOLE_DOUBLE && writes_all_digits() => {
-            // SAFETY: the datum is a bigint.
-            let whole = unsafe { Number::new(Datum::from(value as i64), NumberType::Int8) };
-            Some(Item::Number(whole))
-        }
-        _ => None,
-    }
-}
-
-fn double_item(value: f64) -> Item<'static> {
-    // SAFETY: the datum is a double.
-    Item::Number(unsafe { Number::new(Datum::from(value.to_bits()), NumberType::Float8) })
-}
-
-/// Whether a float is written such that reading it gives the same float.
-fn writes_all_digits() -> bool {
-    // SAFETY: an integer that only this backend's main thread sets.
-    unsafe { pg_sys::extra_float_digits > 0 }
 }

@@ -9,6 +9,7 @@
 `pgboost.plots` draws explanations, and `pgboost.estimators` has estimators of scikit-learn.
 """
 
+from . import plots
 from .comparison import Difference, Verification
 from .errors import (
     ExtensionMissingError,
@@ -32,6 +33,7 @@ from .registry import (
     rename,
     set_alias,
 )
+from .training import train
 from .verification import verify
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "evaluate",
     "explain",
     "models",
+    "plots",
     "predict",
     "predict_class",
     "predict_proba",
@@ -61,5 +64,6 @@ __all__ = [
     "rename",
     "set_alias",
     "set_baseline",
+    "train",
     "verify",
 ]

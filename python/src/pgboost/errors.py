@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -47,6 +49,14 @@ _BY_SQLSTATE: dict[str, type[PgboostError]] = {
     "42": InvalidModelError,
     "54": InvalidModelError,
 }
+
+
+def needed(module: str, extra: str) -> ModuleType:
+    """A module that an extra of the package installs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{error}: pip install 'pgboost[{extra}]'") from error
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .connecting import Connection, connected
-from .errors import translated
+from .errors import needed, translated
 from .extension import Extension
 from .rows import Rows, predicted
 
@@ -58,7 +57,7 @@ def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
     """
     import numpy as np
 
-    shap = import_module("shap")
+    shap = needed("shap", "plots")
     info, rows, found = _found(connection, "predict_contribs", model, frame)
     width, outputs = info["features"], info["outputs"]
     contributions = np.array(found, np.float32).reshape(len(found), outputs, width + 1)

@@ -6,10 +6,12 @@ Missing values are NULL or NaN. Nothing is created to predict them, so a standby
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+import pandas
 from psycopg import sql
 
 from .connecting import Database
@@ -53,31 +55,29 @@ class Rows:
         for start in range(0, len(self.frame), size):
             part = slice(start, start + size)
             if _ARRAY in self.types:
-                values = _numbers(self.frame)[part].tolist()
-                yield [_array([_array(row, "double precision") for row in values], "text")]
+                rows = _numbers(self.frame)[part]
+                yield [_array([_array(row, "double precision") for row in rows], "text")]
                 continue
             columns = (
-                (_plain(column) for _, column in self.frame.iloc[part].items())
+                (column for _, column in self.frame.iloc[part].items())
                 if self.has_names
-                else (column.tolist() for column in self.frame[part].T)
+                else self.frame[part].T
             )
             pairs = zip(columns, self.types.values(), strict=True)
-            yield [_array(values, kind) for values, kind in pairs]
+            yield [_array(column, kind) for column, kind in pairs]
 
     def of_features(self, features: Sequence[str] | None, by_position: bool) -> Rows:
         """The columns that are a model's features, in its order.
 
-        Columns without names, and with `by_position` those of which some are no features, stay as they are.
+        Columns without names stay as they are, and with `by_position` those of which some are no features.
         """
-        rows = self
+        rows = Rows(self.frame)
         names = {str(name): name for name in self.frame.columns} if self.has_names else {}
         absent = [feature for feature in features or () if feature not in names]
         if features and not absent:
             rows = Rows(self.frame[[names[feature] for feature in features]])
-        elif absent and any(isinstance(name, str) for name in names.values()) and not by_position:
-            raise InvalidModelError(
-                f"the frame has no column {absent[0]!r}, a feature of the model"
-            )
+        elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
+            raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
         if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
             # A subquery has at most 1,664 columns, a model has more.
             rows.types = {_ARRAY: "double precision[]"}
@@ -155,39 +155,23 @@ def _type(dtype: Any) -> str:
     return {"b": "boolean", "i": "bigint", "u": "numeric"}.get(kind, "text")
 
 
-def _plain(column: Any) -> list[Any]:
-    """The values of a column in Python's own types, with None for what pandas calls missing."""
-    values = column.astype(object)
-    return list(values.where(values.notna(), None))
+def _numbers(values: Any) -> Any:
+    """Doubles, of which NaN is what pandas calls missing; booleans are 0 and 1."""
+    if not hasattr(values, "to_numpy"):
+        return np.asarray(values, np.float64)
+    return values.to_numpy(np.float64, na_value=np.nan)
 
 
-def _numbers(frame: Any) -> Any:
-    import numpy
-
-    if not hasattr(frame, "columns"):
-        return numpy.asarray(frame, numpy.float64)
-    return frame.to_numpy(numpy.float64, na_value=numpy.nan)
-
-
-def _array(values: list[Any], kind: str) -> str:
+def _array(column: Any, kind: str) -> str:
     """An array of PostgreSQL; nan and inf are numbers there as they are here."""
-    write = _WRITERS.get(kind, str)
-    return f"{{{','.join('NULL' if value is None else write(value) for value in values)}}}"
-
-
-def _number(value: Any) -> str:
-    """A number, which in an array of objects may be a boolean."""
-    return str(float(value))
+    if kind in ("real", "double precision"):
+        return f"{{{','.join(map(str, _numbers(column).tolist()))}}}"
+    missing = pandas.isna(column)
+    write = str if kind in ("boolean", "bigint", "numeric") else _quoted
+    pairs = zip(column, missing, strict=True)
+    return f"{{{','.join('NULL' if absent else write(value) for value, absent in pairs)}}}"
 
 
 def _quoted(value: Any) -> str:
-    if value != value:  # noqa: PLR0124 (NaN)
-        return "NULL"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-_WRITERS: dict[str, Callable[[Any], str]] = {
-    "double precision": _number,
-    **dict.fromkeys(("text", "timestamp", "timestamptz"), _quoted),
-}

@@ -105,7 +105,7 @@ def nameless() -> xgb.Booster:
 
 
 def linear() -> xgb.Booster:
-    """A kind of model that is not scored."""
+    """A quarter of a feature, and a half."""
     features = np.array([[0], [1]], dtype=np.float32)
     data = xgb.DMatrix(features, np.array([0, 1]))
     return xgb.train({"booster": "gblinear", "nthread": 1, "seed": 1}, data, 1)

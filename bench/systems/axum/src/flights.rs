@@ -1,9 +1,16 @@
-//! The flights in memory: of several with one key the first, as in the other systems.
+//! The flights in memory or in Redis: of several with one key the first, as in the other systems.
+//!
+//! In Redis a row is the 32-bit floats of its features, little-endian, at the key's JSON text. All threads share
+//! one connection, which carries the questions of all requests in turn and is made again where it is lost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+
+use redis::aio::ConnectionManager;
+
+use crate::model::{Failure, Refused};
 
 /// How many features a flight has: all columns but the first.
 pub const FEATURES: usize = 10;
@@ -15,44 +22,82 @@ pub type Key = [u32; KEY.len()];
 /// A flight's features, in the order of the columns; NaN is a missing one.
 pub type Features = [f32; FEATURES];
 
-/// The features by their keys.
-pub struct Flights(HashMap<Key, Features>);
+/// Where the features are, by their keys.
+pub enum Flights {
+    Memory(HashMap<Key, Features>),
+    Redis(ConnectionManager),
+}
 
 impl Flights {
-    /// Reads CSV with a header.
-    pub fn read(path: &str) -> io::Result<Self> {
-        let damaged = || io::Error::other(format!("{path}: it is no CSV of flights"));
-        let mut lines = BufReader::new(File::open(path)?).lines();
-        let header = lines.next().ok_or_else(damaged)??;
-        let columns: Vec<&str> = header.split(',').skip(1).collect();
-        let place = |name: &&str| columns.iter().position(|column| column == name);
-        let places: Option<Vec<usize>> = KEY.iter().map(place).collect();
-        let places = places.ok_or_else(damaged)?;
-        let mut found = HashMap::new();
-        for line in lines {
-            let line = line?;
-            let mut features = [f32::NAN; FEATURES];
-            let mut fields = line.split(',').skip(1);
-            for feature in &mut features {
-                let field = fields.next().ok_or_else(damaged)?;
-                if !field.is_empty() {
-                    *feature = field.parse().map_err(|_| damaged())?;
-                }
-            }
-            // Whole numbers far below 2^24.
-            let mut key = [0; KEY.len()];
-            for (part, place) in key.iter_mut().zip(&places) {
-                *part = features[*place] as u32;
-            }
-            if let Entry::Vacant(place) = found.entry(key) {
-                place.insert(features);
-            }
+    /// Connects to Redis where the place is a URL, else reads it as a file of CSV with a header.
+    pub async fn open(place: &str) -> Result<Self, Failure> {
+        if !place.starts_with("redis://") {
+            return Ok(Self::Memory(read(place)?));
         }
-        Ok(Flights(found))
+        let client = redis::Client::open(place)?;
+        Ok(Self::Redis(ConnectionManager::new(client).await?))
     }
 
-    /// The flight of a key.
-    pub fn find(&self, key: &Key) -> Option<&Features> {
-        self.0.get(key)
+    /// The flights of some keys.
+    pub async fn find(&self, keys: &[Key]) -> Result<Vec<Features>, Refused> {
+        let found: Vec<Option<Features>> = match self {
+            Self::Memory(flights) => keys.iter().map(|key| flights.get(key).copied()).collect(),
+            Self::Redis(connection) => fetch(connection.clone(), keys).await?,
+        };
+        let unknown = |key| Refused::Unknown(format!("no flight has the key {key:?}"));
+        let pairs = found.into_iter().zip(keys);
+        pairs.map(|(row, key)| row.ok_or_else(|| unknown(key))).collect()
     }
+}
+
+/// The rows of some keys, by one command.
+async fn fetch(
+    mut connection: ConnectionManager,
+    keys: &[Key],
+) -> Result<Vec<Option<Features>>, Refused> {
+    let gone = |_| Refused::Gone("redis cannot be reached".into());
+    let texts: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+    let mut asked = redis::cmd("MGET");
+    let rows: Vec<Option<Vec<u8>>> =
+        asked.arg(&texts).query_async(&mut connection).await.map_err(gone)?;
+    Ok(rows.iter().map(|row| row.as_deref().map(features)).collect())
+}
+
+/// The numbers in a row's bytes.
+fn features(row: &[u8]) -> Features {
+    let (numbers, _) = row.as_chunks();
+    let mut numbers = numbers.iter().copied().map(f32::from_le_bytes);
+    std::array::from_fn(|_| numbers.next().unwrap_or(f32::NAN))
+}
+
+/// The flights of a file.
+fn read(path: &str) -> io::Result<HashMap<Key, Features>> {
+    let damaged = || io::Error::other(format!("{path}: it is no CSV of flights"));
+    let mut lines = BufReader::new(File::open(path)?).lines();
+    let header = lines.next().ok_or_else(damaged)??;
+    let columns: Vec<&str> = header.split(',').skip(1).collect();
+    let place = |name: &&str| columns.iter().position(|column| column == name);
+    let places: Option<Vec<usize>> = KEY.iter().map(place).collect();
+    let places = places.ok_or_else(damaged)?;
+    let mut found = HashMap::new();
+    for line in lines {
+        let line = line?;
+        let mut features = [f32::NAN; FEATURES];
+        let mut fields = line.split(',').skip(1);
+        for feature in &mut features {
+            let field = fields.next().ok_or_else(damaged)?;
+            if !field.is_empty() {
+                *feature = field.parse().map_err(|_| damaged())?;
+            }
+        }
+        // Whole numbers far below 2^24.
+        let mut key = [0; KEY.len()];
+        for (part, place) in key.iter_mut().zip(&places) {
+            *part = features[*place] as u32;
+        }
+        if let Entry::Vacant(place) = found.entry(key) {
+            place.insert(features);
+        }
+    }
+    Ok(found)
 }

@@ -1,8 +1,8 @@
-//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights FILE MODEL...`.
+//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights PLACE MODEL...`.
 //!
 //! It answers the requests that `python_baseline/service.py` describes, with the engine that the extension has.
-//! Models and features are read once and lie in its memory, so no request asks another process for anything. The
-//! features are the CSV that `python -m data.flights` writes.
+//! Models are read once. So are features from a file, the CSV that `python -m data.flights` writes: then no request
+//! asks another process for anything. Where PLACE is a URL of Redis, each request asks that.
 
 mod flights;
 mod model;
@@ -16,7 +16,7 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use crate::model::{Failure, Refused};
@@ -66,46 +66,46 @@ fn respond(answered: Answered) -> Response {
         Err(Refused::Unknown(message)) => {
             answer(StatusCode::NOT_FOUND, &json!({ "error": message }))
         }
+        Err(Refused::Gone(message)) => {
+            answer(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": message }))
+        }
     }
 }
 
 /// A route that reads a body.
-fn reads<S: Send + Sync + 'static>(ask: fn(&S, &[u8]) -> Answered) -> MethodRouter<Arc<S>> {
-    post(move |State(asked): State<Arc<S>>, body: Bytes| async move { respond(ask(&asked, &body)) })
+macro_rules! reads {
+    ($service:ident, $body:ident => $answered:expr) => {
+        post(move |State($service): State<Arc<Service>>, $body: Bytes| async move {
+            respond($answered.await)
+        })
+    };
 }
 
-fn of_flights(service: Service) -> Router {
+fn router(service: Service) -> Router {
     let mut router = Router::new()
         .route("/ping", get(|| async { answer(StatusCode::OK, &json!("pong")) }))
-        .route("/", reads(|service: &Service, body| service.one(0, body)))
-        .route("/batch", reads(Service::batch))
-        .route("/features", reads(Service::features))
-        .route("/given", reads(Service::given))
-        .route("/all", reads(Service::all));
+        .route("/", reads!(service, body => service.one(0, &body)))
+        .route("/batch", reads!(service, body => service.batch(&body)))
+        .route("/features", reads!(service, body => service.features(&body)))
+        .route("/given", reads!(service, body => service.given(&body)))
+        .route("/all", reads!(service, body => service.all(&body)));
     for model in 0..service.models() {
-        let one = move |State(service): State<Arc<Service>>, body: Bytes| async move {
-            respond(service.one(model, &body))
-        };
-        router = router.route(&format!("/{model}"), post(one));
+        let one = reads!(service, body => service.one(model, &body));
+        router = router.route(&format!("/{model}"), one);
     }
-    router.with_state(Arc::new(service))
-}
-
-fn router(arguments: &Arguments) -> Result<Router, Failure> {
-    let service = Service::open(&arguments.models, &arguments.flights)?;
-    Ok(of_flights(service).layer(DefaultBodyLimit::max(LARGEST_BODY)))
+    router.layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(Arc::new(service))
 }
 
 fn serve() -> Result<(), Failure> {
     let arguments = Arguments::read()?;
-    let router = router(&arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(arguments.threads)
-        .enable_io()
+        .enable_all()
         .build()?;
     runtime.block_on(async {
+        let service = Service::open(&arguments.models, &arguments.flights).await?;
         let listener = tokio::net::TcpListener::bind(&arguments.bind).await?;
-        axum::serve(listener, router).await?;
+        axum::serve(listener, router(service)).await?;
         Ok(())
     })
 }

@@ -11,6 +11,8 @@ pub enum Refused {
     Bad(String),
     /// No row has the key.
     Unknown(String),
+    /// Where the features are cannot be reached.
+    Gone(String),
 }
 
 /// A model of one output, which threads share.

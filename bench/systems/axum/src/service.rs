@@ -27,14 +27,14 @@ fn key(value: &Value) -> Result<Key, Refused> {
 }
 
 impl Service {
-    /// Reads the models' files and the flights'.
-    pub fn open(models: &[String], flights: &str) -> Result<Self, Failure> {
+    /// Reads the models' files and opens what has the flights.
+    pub async fn open(models: &[String], flights: &str) -> Result<Self, Failure> {
         let models =
             models.iter().map(|path| Model::open(path, FEATURES)).collect::<Result<Vec<_>, _>>()?;
         if models.is_empty() {
             return Err("name a model's file".into());
         }
-        Ok(Service { models, flights: Flights::read(flights)? })
+        Ok(Service { models, flights: Flights::open(flights).await? })
     }
 
     /// How many models it has.
@@ -42,44 +42,42 @@ impl Service {
         self.models.len()
     }
 
-    fn found(&self, key: Key) -> Result<&Features, Refused> {
-        let unknown = || Refused::Unknown(format!("no flight has the key {key:?}"));
-        self.flights.find(&key).ok_or_else(unknown)
+    async fn found(&self, body: &[u8]) -> Result<Features, Refused> {
+        Ok(self.flights.find(&[key(&json(body)?)?]).await?[0])
     }
 
-    fn predict(&self, model: usize, features: &[f32]) -> f32 {
-        self.models[model].predictor()(features)
+    fn predict(&self, model: usize, features: &[f32]) -> Value {
+        number(self.models[model].predictor()(features))
     }
 
     /// The prediction of a model for a key.
-    pub fn one(&self, model: usize, body: &[u8]) -> Result<Value, Refused> {
-        let features = self.found(key(&json(body)?)?)?;
-        Ok(number(self.predict(model, features)))
+    pub async fn one(&self, model: usize, body: &[u8]) -> Result<Value, Refused> {
+        Ok(self.predict(model, &self.found(body).await?))
     }
 
     /// The predictions for several keys.
-    pub fn batch(&self, body: &[u8]) -> Result<Value, Refused> {
+    pub async fn batch(&self, body: &[u8]) -> Result<Value, Refused> {
         let wanted = json(body)?;
         let keys = wanted.as_array().filter(|keys| (1..=MOST_KEYS).contains(&keys.len()));
         let bad = || Refused::Bad(format!("a batch is a list of 1 to {MOST_KEYS} keys"));
-        let one = |value| Ok(number(self.predict(0, self.found(key(value)?)?)));
-        keys.ok_or_else(bad)?.iter().map(one).collect()
+        let keys = keys.ok_or_else(bad)?.iter().map(key).collect::<Result<Vec<_>, _>>()?;
+        let rows = self.flights.find(&keys).await?;
+        Ok(rows.iter().map(|row| self.predict(0, row)).collect())
     }
 
     /// The first of a flight's features: all that a prediction takes but the prediction.
-    pub fn features(&self, body: &[u8]) -> Result<Value, Refused> {
-        Ok(number(self.found(key(&json(body)?)?)?[0]))
+    pub async fn features(&self, body: &[u8]) -> Result<Value, Refused> {
+        Ok(number(self.found(body).await?[0]))
     }
 
     /// The prediction for features that the request holds; null is a missing one.
-    pub fn given(&self, body: &[u8]) -> Result<Value, Refused> {
-        let features = features(&json(body)?, FEATURES)?;
-        Ok(number(self.predict(0, &features)))
+    pub async fn given(&self, body: &[u8]) -> Result<Value, Refused> {
+        Ok(self.predict(0, &features(&json(body)?, FEATURES)?))
     }
 
     /// The predictions of all models for a key.
-    pub fn all(&self, body: &[u8]) -> Result<Value, Refused> {
-        let features = self.found(key(&json(body)?)?)?;
-        Ok((0..self.models()).map(|model| number(self.predict(model, features))).collect())
+    pub async fn all(&self, body: &[u8]) -> Result<Value, Refused> {
+        let features = self.found(body).await?;
+        Ok((0..self.models()).map(|model| self.predict(model, &features)).collect())
     }
 }

@@ -24,8 +24,8 @@ use crate::compiled::aligned::StableBytes;
 use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
 use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
-    BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
-    ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
+    BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS,
+    NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
 };
 use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
@@ -33,7 +33,7 @@ use crate::{Cancel, Result};
 /// The version of the compiled model's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 11;
+pub const COMPILED_MODEL_VERSION: u32 = 12;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -159,6 +159,11 @@ impl<B: StableBytes> CompiledModel<B> {
     #[inline(always)]
     pub fn has_ctrs(&self) -> bool {
         self.num_ctrs > 0
+    }
+
+    /// Whether the model is a linear one, without trees.
+    pub fn is_linear(&self) -> bool {
+        !self.sections().get(COEFFICIENTS).is_empty()
     }
 
     /// Number of margins of a row.

@@ -128,6 +128,8 @@ sections! {
     OUTPUTS: u32,
     /// One per output: what its sum begins with.
     BASE_MARGINS: f32,
+    /// Of a linear model: by feature a coefficient per output, then each output's intercept.
+    COEFFICIENTS: f32,
     CONDITION_COLUMNS: ConditionColumn,
     /// The thresholds of ranked columns, each column's as a search tree in the Eytzinger layout.
     SEARCH_TREES: f32,

@@ -117,6 +117,7 @@ impl<'a> Builder<'a> {
             categories: parts.categories,
             unknown_codes: Vec::new(),
             ranks: parts.ranks,
+            coefficients: Vec::new(),
             ctrs: Ctrs::default(),
             class_labels: parts.class_labels,
             attributes: parts.attributes,
@@ -154,6 +155,24 @@ impl<'a> Builder<'a> {
             return Err(Error::new(ErrorKind::Length, message));
         }
         self.model.unknown_codes = unknown_codes;
+        Ok(())
+    }
+
+    /// Takes the coefficients of a model without trees.
+    pub(crate) fn set_coefficients(&mut self, coefficients: Vec<f32>) -> Result<()> {
+        let model = &mut self.model;
+        let (features, outputs) = (model.num_features, model.num_outputs());
+        let count = coefficients.len();
+        if features.saturating_add(1).checked_mul(outputs) != Some(count) {
+            let message = format!(
+                "a linear model of {features} features and {outputs} outputs has {count} coefficients"
+            );
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        if !coefficients.iter().all(|coefficient| coefficient.is_finite()) {
+            return Err(not_finite("a coefficient"));
+        }
+        model.coefficients = coefficients;
         Ok(())
     }
 

@@ -75,6 +75,9 @@ pub struct Ensemble {
     /// ascends and has the thresholds of all of the feature's splits, all of which are
     /// [`Comparison::Less`]; values are compared in f64.
     pub(crate) ranks: Vec<Vec<f64>>,
+    /// Empty, or of a linear model: by feature a coefficient per output, then each output's intercept. Such a
+    /// model has no trees, and its sums are of f32.
+    pub(crate) coefficients: Vec<f32>,
     /// Target statistics: splits test them under the numbers behind those of the features.
     pub(crate) ctrs: Ctrs,
     /// Empty, or the names of the classes: see [`Ensemble::num_classes`].
@@ -132,6 +135,16 @@ impl Ensemble {
     /// Whether splits test target statistics of categories.
     pub fn has_ctrs(&self) -> bool {
         !self.ctrs.projections.is_empty()
+    }
+
+    /// Whether the model is a linear one, without trees.
+    pub fn is_linear(&self) -> bool {
+        !self.coefficients.is_empty()
+    }
+
+    /// The coefficient of a feature in an output of a linear model; behind the features', the intercept.
+    pub(crate) fn coefficient(&self, feature: usize, output: usize) -> f32 {
+        self.coefficients[feature * self.num_outputs() + output]
     }
 
     /// Number of margins of a row: classes, targets or quantiles.
@@ -214,8 +227,11 @@ impl Ensemble {
     }
 
     /// How many rounds the file says were best on the rows for evaluation: `best_iteration` of XGBoost and
-    /// CatBoost counts them from 0.
+    /// CatBoost counts them from 0. A linear model has no rounds to choose from.
     pub fn best_rounds(&self) -> Option<usize> {
+        if self.is_linear() {
+            return None;
+        }
         let (_, best) = self.attributes.iter().find(|(key, _)| key == "best_iteration")?;
         best.parse::<usize>().ok()?.checked_add(1)
     }

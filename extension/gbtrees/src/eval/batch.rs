@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::sections::{CTR_PARTS, GROUPS};
+use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
@@ -86,7 +86,9 @@ impl<B: StableBytes> CompiledModel<B> {
             .iter()
             .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
         let looked_up = self.sections().get(CTR_PARTS).len() as u64 * PART_STEPS;
-        let steps = walked.sum::<u64>() + self.num_split_features() as u64 + looked_up;
+        let multiplied = self.sections().get(COEFFICIENTS).len() as u64;
+        let read = self.num_split_features() as u64 + multiplied;
+        let steps = walked.sum::<u64>() + read + looked_up;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }
 
@@ -115,6 +117,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         if let Some(out) = M::singles(out) {
             self.sums_batch(scratch, rows, out);
+            self.add_linear(rows, out);
             self.scale_sums(ScalingAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
             self.sums_batch(scratch, rows, out);

@@ -12,6 +12,7 @@ mod block;
 pub(crate) mod ctr;
 pub(crate) mod interleaved;
 mod kernel;
+mod linear;
 pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
@@ -182,6 +183,7 @@ impl<B: StableBytes> CompiledModel<B> {
         unsafe {
             if let Some(out) = M::singles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
+                self.add_linear(features, out);
                 self.scale_sums(ScalingAt::Margins, out);
             } else if let Some(out) = M::doubles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
@@ -326,9 +328,13 @@ impl<B: StableBytes> CompiledModel<B> {
     /// `out.len() == num_trees`.
     ///
     /// # Errors
-    /// As for [`CompiledModel::margins`].
+    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] if the model is a linear one.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
+        if self.is_linear() {
+            let message = "a linear model has no leaves";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);

@@ -16,6 +16,7 @@ use crate::eval::Margin;
 pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
     let features = &model.split_values(features)[..];
     let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
+    add_linear(model, features, &mut sums);
     for tree in model.trees() {
         let id = leaf(model, tree, features);
         let first = match tree.output() {
@@ -33,6 +34,21 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
     for (output, (margin, sum)) in out.iter_mut().zip(sums).enumerate() {
         let scaled = model.scaling.of(sum, output, model.sum_precision());
         *margin = M::of(if model.scaling.in_margin { scaled } else { sum });
+    }
+}
+
+/// Adds a linear model: the intercept, then each feature that is not missing, in f32 (XGBoost: `GBLinear::Pred`
+/// in src/gbm/gblinear.cc).
+fn add_linear(model: &Ensemble, features: &[f64], sums: &mut [f64]) {
+    if !model.is_linear() {
+        return;
+    }
+    for (output, sum) in sums.iter_mut().enumerate() {
+        let mut total = *sum as f32 + model.coefficient(features.len(), output);
+        for (feature, value) in features.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+            total += *value as f32 * model.coefficient(feature, output);
+        }
+        *sum = total.into();
     }
 }
 

@@ -16,7 +16,7 @@ use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::leaf_wise;
-use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
+use crate::random::model::{linear, model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
@@ -106,6 +106,29 @@ proptest! {
     fn the_image_agrees_with_the_oracle(seed in any::<u64>(), shape in shapes()) {
         let model = model(seed, shape);
         agrees(&model, &rows(seed ^ 1, &model, 70));
+    }
+}
+
+#[test]
+fn linear_models_agree_with_the_oracle() {
+    for (seed, (features, outputs)) in (0..).zip([(1, 1), (7, 1), (40, 3), (300, 2)]) {
+        let model = linear(seed, features, outputs);
+        let compiled = opened(&model);
+        let rows = rows(seed, &model, 70);
+        let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
+        let mut scratch = Scratch::new(&compiled);
+        for (row, narrow) in rows.iter().zip(narrowed(&compiled, &rows)) {
+            reference::margins(&model, row, &mut expected);
+            compiled.margins(&mut scratch, &narrow, &mut margins).unwrap();
+            assert_eq!(bits(&margins), bits(&expected), "{row:?}");
+            // From the model's base margins on, the same.
+            margins.copy_from_slice(model.base_margin());
+            compiled.margins_from(&mut scratch, &narrow, &mut margins).unwrap();
+            assert_eq!(bits(&margins), bits(&expected), "{row:?}");
+        }
+        batch_agrees::<f32>(&model, &compiled, &rows);
+        let leaves = compiled.leaves(&mut scratch, &vec![0.0; features], &mut []);
+        assert_eq!(leaves.unwrap_err().kind(), ErrorKind::Unsupported);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
+use crate::compiled::sections::{BASE_MARGINS, COEFFICIENTS, GROUPS, OUTPUTS, TREE_SUMMARIES};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
 use crate::explain::ContributionScratch;
@@ -138,6 +138,9 @@ impl<B: StableBytes> CompiledModel<B> {
         let width = what.width(num_features);
         self.has_rows(rows.len(), out.len(), num_outputs * width)?;
         self.can_be_explained()?;
+        if self.is_linear() {
+            return self.explain_linear(width, rows, out, cancel);
+        }
         let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
         let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
         let places = num_outputs * width * size_of::<f64>();
@@ -174,6 +177,37 @@ impl<B: StableBytes> CompiledModel<B> {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// The contributions of a linear model: each product, and the intercept with the base margin. A matrix of
+    /// interactions has nothing else, on its diagonal.
+    fn explain_linear(
+        &self,
+        width: usize,
+        rows: &[f32],
+        out: &mut [f32],
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
+        let coefficients = self.sections().get(COEFFICIENTS);
+        let bases = self.sections().get(BASE_MARGINS);
+        // From one number of the diagonal to the next.
+        let step = (width - 1) / num_features;
+        let of_rows = out.chunks_exact_mut(num_outputs * width);
+        for (row, out) in rows.chunks_exact(num_features).zip(of_rows) {
+            cancel.check()?;
+            for (output, out) in out.chunks_exact_mut(width).enumerate() {
+                out.fill(0.0);
+                let factors = row.iter().chain([&1.0]);
+                let own = coefficients.iter().skip(output).step_by(num_outputs);
+                let places = out.iter_mut().step_by(step);
+                for ((place, value), own) in places.zip(factors).zip(own) {
+                    *place = if value.is_nan() { 0.0 } else { value * own };
+                }
+                out[width - 1] += bases[output];
             }
         }
         Ok(())

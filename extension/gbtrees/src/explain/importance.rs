@@ -48,6 +48,8 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
         });
     }
     match kind {
+        // A linear model has the coefficients of its one output (`GBLinear::FeatureScore`).
+        _ if model.is_linear() => kind == ImportanceKind::Weight && model.num_outputs() == 1,
         ImportanceKind::Weight => true,
         ImportanceKind::Gain | ImportanceKind::TotalGain => has_gains || !has_splits,
         ImportanceKind::Cover | ImportanceKind::TotalCover => has_covers || !has_splits,
@@ -57,6 +59,9 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
 /// The importance of each feature; a split on a target statistic is one on each feature that this combines.
 /// Zeros where [`has_importance`] says that there is none.
 pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
+    if model.is_linear() && has_importance(model, kind) {
+        return model.coefficients[..model.num_features()].to_vec();
+    }
     let mut sums = vec![(0.0f32, 0usize); model.num_split_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {

@@ -37,6 +37,14 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> V
             }
         });
     }
+    if model.is_linear() {
+        for (place, sum) in sums.iter_mut().enumerate() {
+            let (output, feature) = (place / width, place % width);
+            let value = features.get(feature).map_or(1.0, |value| (*value).into() as f32);
+            let product = f64::from(value) * f64::from(model.coefficient(feature, output));
+            *sum = if value.is_nan() { 0.0 } else { product };
+        }
+    }
     finish(model, &mut sums);
     sums
 }

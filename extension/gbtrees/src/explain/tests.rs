@@ -13,7 +13,7 @@ use crate::eval::{Kernel, Scratch};
 use crate::explain::{ContributionScratch, reference};
 use crate::lower::compile;
 use crate::random::leaf_wise;
-use crate::random::model::{model, narrowed, rows};
+use crate::random::model::{linear, model, narrowed, rows};
 use crate::random::{Random, Shape};
 
 /// How far a contribution may be from the oracle's, as a part of the largest one.
@@ -162,6 +162,29 @@ fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
             let promised = 2.0 * ORACLE * largest(&expected);
             let bound = promised.max(rounding(own, *margin, model.trees().len(), leaves));
             assert!((sum - margin).abs() <= bound, "{sum}, not {margin}");
+        }
+    }
+}
+
+/// Rounded once, so there is nothing between them.
+#[test]
+fn explanations_of_linear_models_are_their_products() {
+    let same = |found: &[f32], expected: &[f64]| {
+        found.len() == expected.len()
+            && found.iter().zip(expected).all(|(found, expected)| {
+                *found == *expected as f32 || found.is_nan() && expected.is_nan()
+            })
+    };
+    for (seed, (features, outputs)) in (0..).zip([(1, 1), (7, 1), (9, 3)]) {
+        let model = linear(seed, features, outputs);
+        let compiled = opened(&model);
+        let rows = rows(seed, &model, 40);
+        let narrow = narrowed(&compiled, &rows);
+        let found =
+            contributions(&compiled, &narrow).into_iter().zip(interactions(&compiled, &narrow));
+        for (row, (own, pairs)) in rows.iter().zip(found) {
+            assert!(same(&own, &reference::contributions(&model, row)), "{row:?}");
+            assert!(same(&pairs, &reference::interactions(&model, row)), "{row:?}");
         }
     }
 }

@@ -78,6 +78,7 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     let mut writer = Writer::new();
     writer.put(OUTPUTS, &outputs);
     writer.put(BASE_MARGINS, model.base_margin());
+    writer.put(COEFFICIENTS, &model.coefficients);
     writer.put(CONDITION_COLUMNS, &tiles.columns);
     writer.put(SEARCH_TREES, &tiles.search_trees);
     writer.put(CHUNKS, &tiles.chunks.records);

@@ -44,6 +44,13 @@ fn finite(random: &mut Random) -> f32 {
     }
 }
 
+/// A linear model of that many features and outputs.
+pub(crate) fn linear(seed: u64, features: usize, outputs: usize) -> Ensemble {
+    let mut random = Random(seed);
+    let coefficients = (0..(features + 1) * outputs).map(|_| finite(&mut random)).collect();
+    Ensemble { coefficients, ..model(seed, Shape::of(features, outputs, 0, 0)) }
+}
+
 pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
     let mut random = Random(seed);
     let library = Library::of(&mut random, shape);
@@ -80,6 +87,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
         unknown_codes: Vec::new(),
+        coefficients: Vec::new(),
         ctrs: Default::default(),
         ranks: Vec::new(),
         class_labels: Vec::new(),

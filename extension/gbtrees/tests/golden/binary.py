@@ -18,7 +18,7 @@ import rows
 
 def has_categories(document):
     """Whether a split is categorical, which the format cannot say."""
-    trees = rows.model_of(document)["trees"]
+    trees = rows.trees_of(document)
     return any(any(tree.get("split_type", ())) for tree in trees)
 
 

@@ -275,6 +275,23 @@ simple(
 )
 simple("gbtree_dropout", tables.signal, since=(3, 4), booster="gbtree", **DROPS)
 
+
+def linear(name, label, rounds=3, **params):
+    """A case of the linear booster, which knows no parameters of trees."""
+
+    @case(name, core=True, ubjson=True)
+    def train():
+        table = tables.features()
+        data = xgb.DMatrix(table, label=label(table), missing=np.nan)
+        params.update(booster="gblinear", nthread=1, seed=5, eta=0.4)
+        return Trained(xgb.train(params, data, rounds), table)
+
+
+linear("gblinear", tables.signal, objective="reg:squarederror")
+linear("gblinear_logistic", binary, objective="binary:logistic")
+linear("gblinear_multiclass", three, objective="multi:softprob", num_class=3)
+linear("gblinear_no_rounds", binary, rounds=0, objective="binary:logistic")
+
 # Numbers out of the ordinary.
 simple("logistic_saturated", binary, eta=60.0, min_child_weight=0, objective="binary:logistic")
 simple("softprob_saturated", three, eta=150.0, objective="multi:softprob", num_class=3)

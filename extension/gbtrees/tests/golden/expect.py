@@ -29,16 +29,19 @@ DELETED = 2**31 - 1
 def complete(text):
     """The file with what old releases leave out and the newest cannot do without.
 
-    That is the count of deleted nodes, if there are any, and the first tree of each round, if there are none.
+    That is the count of deleted nodes, if there are any, the first tree of each round, if there are none, and
+    of a linear model whether it has been boosted.
     """
     if not text.startswith(b'{"learner"'):  # UBJSON, or a memory snapshot
         return text
     document = json.loads(text)
     model = rows.model_of(document)
-    for tree in model["trees"]:
+    for tree in rows.trees_of(document):
         tree["tree_param"].setdefault("num_deleted", str(tree["split_indices"].count(DELETED)))
-    if not model["trees"]:
+    if model.get("trees") == []:
         model.setdefault("iteration_indptr", [0])
+    if "weights" in model:
+        model.setdefault("boosted_rounds", int(bool(model["weights"])))
     return json.dumps(document).encode() if document != json.loads(text) else text
 
 

@@ -41,7 +41,8 @@ def predict(booster, table):
     booster.set_param({"nthread": 1})
     data = matrix(booster, table)
     leaves = []
-    if booster.get_dump():
+    linear = '"name":"gblinear"' in booster.save_config()
+    if not linear and booster.get_dump():
         leaves = booster.predict(data, pred_leaf=True).reshape(len(table), -1).astype(int).tolist()
     return {
         "leaves": [" ".join(str(leaf) for leaf in row) for row in leaves],

@@ -18,7 +18,14 @@ import expected
 import rows
 import tables
 
-NAMES = ("binary_logistic", "count_poisson", "dart", "multi_softprob", "reg_squarederror")
+NAMES = (
+    "binary_logistic",
+    "count_poisson",
+    "dart",
+    "gblinear_multiclass",
+    "multi_softprob",
+    "reg_squarederror",
+)
 
 
 def train(folder):

@@ -32,24 +32,15 @@ def small(params, label=None, rounds=2):
 
 
 def unscored(folder, release, major):
-    """Boosters that are known and not scored; name of each file and what the message must name."""
-    suffix = ".ubj" if major >= (3, 2) else ".json"
-    made = {}
-
-    def keep(name, booster, named, suffix=suffix):
-        file = "%s-%s%s" % (release, name, suffix)
-        booster.save_model(os.path.join(folder, file))
-        made[file] = named
-
-    linear = {key: value for key, value in SMALL.items() if key not in ("max_depth", "tree_method")}
-    table = np.nan_to_num(tables.features())
-    data = xgb.DMatrix(table, label=tables.signal(tables.features()))
-    keep("gblinear", xgb.train({**linear, "booster": "gblinear"}, data, 2), "gblinear")
-    if (2, 0) <= major < (3, 2):
-        signal = tables.signal(tables.features())
-        params = {"tree_method": "hist", "multi_strategy": "multi_output_tree"}
-        keep("vector_leaf", small(params, np.stack([signal, -signal], axis=1)), "vector")
-    return made
+    """Trees that are known and not scored; name of each file and what the message must name."""
+    if not (2, 0) <= major < (3, 2):
+        return {}
+    signal = tables.signal(tables.features())
+    params = {"tree_method": "hist", "multi_strategy": "multi_output_tree"}
+    file = "%s-vector_leaf.json" % release
+    booster = small(params, np.stack([signal, -signal], axis=1))
+    booster.save_model(os.path.join(folder, file))
+    return {file: "vector"}
 
 
 def not_models(folder, release, major):

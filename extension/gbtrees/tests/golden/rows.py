@@ -17,10 +17,15 @@ def model_of(document):
     return booster.get("gbtree", booster)["model"]
 
 
+def trees_of(document):
+    """The trees of a parsed model file; a linear model has none."""
+    return model_of(document).get("trees", [])
+
+
 def thresholds(document, num_features):
     """The distinct thresholds of each feature in a parsed model file."""
     found = [set() for _ in range(num_features)]
-    for tree in model_of(document)["trees"]:
+    for tree in trees_of(document):
         kinds = tree.get("split_type") or [0] * len(tree["left_children"])
         for node, left in enumerate(tree["left_children"]):
             if left != -1 and not kinds[node]:

@@ -61,7 +61,7 @@ def train(folder, name, case):
 
 def check(name, document, trained):
     """Each case must show what it is named for; training that no longer does is an error."""
-    trees = rows.model_of(document)["trees"]
+    trees = rows.trees_of(document)
     cuts = rows.thresholds(document, trained.table.shape[1])
     if name == "pruned":
         assert any(int(tree["tree_param"].get("num_deleted", 1)) for tree in trees), (

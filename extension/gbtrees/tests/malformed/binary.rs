@@ -53,6 +53,20 @@ fn words_that_no_model_has() {
 }
 
 #[test]
+fn linear_models_are_whole() {
+    let model = include_bytes!("../golden/0.90/gblinear_multiclass.bin");
+    parse(model).unwrap();
+    for end in 0..model.len() {
+        assert!(parse(&model[..end]).is_err(), "{end} bytes");
+    }
+    // The number of weights, behind the sizes that come before it.
+    let at = 136 + 8 + "multi:softprob".len() + 8 + "gblinear".len() + 136;
+    let with = |count: u64| parse(&[&model[..at], &count.to_le_bytes(), &model[at + 8..]].concat());
+    assert_eq!(with(20).unwrap_err().kind(), ErrorKind::Length);
+    assert_eq!(with(1 << 40).unwrap_err().kind(), ErrorKind::Truncated);
+}
+
+#[test]
 fn names_that_no_model_has() {
     let error = with(MARK + 136 + 8, b"binary:logistix").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");

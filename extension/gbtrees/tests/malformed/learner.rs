@@ -1,7 +1,7 @@
 //! Models whose parts do not fit each other, and parameters that no model has.
 
 use crate::ErrorKind::{self, Length, NotFinite, WrongType};
-use crate::models::{binary, categorical};
+use crate::models::{binary, categorical, linear};
 use crate::value::{Document, value};
 use crate::{parse, run};
 use serde_json::{Value, json};
@@ -31,6 +31,21 @@ fn missing_and_repeated_keys() {
         attribute twice | learner.attributes.best_iteration + "2" | DuplicateKey | byte
     "#;
     run(binary, cases);
+}
+
+#[test]
+fn coefficients_that_no_linear_model_has() {
+    let cases = r#"
+        none | M.weights - | MissingKey | model
+        of no model | B.model - | MissingKey | model
+        too few | M.weights = [0.5, -0.25, 2.0] | Length | model
+        too many | learner.feature_names = []; P.num_feature = "2" | Length | model
+        for two outputs | P.num_target = "2" | Length | model
+        not finite | M.weights = [0.5, -0.25, NaN, 0.125] | NotFinite | model
+        a list | M.weights = [0.5, [], 2.0, 0.125] | WrongType | byte
+        of trees | B.name = "gbtree" | MissingKey | model
+    "#;
+    run(linear, cases);
 }
 
 /// DART in the three layouts that releases have written: before 3.3, 3.3, and since.

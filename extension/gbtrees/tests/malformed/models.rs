@@ -34,6 +34,14 @@ pub(crate) fn binary() -> Document {
     }, "version": [3, 4, 1]}))
 }
 
+/// A linear model of three features.
+pub(crate) fn linear() -> Document {
+    let mut model = binary();
+    let edits = r#"B.name = "gblinear"; B.model = {"weights": [0.5, -0.25, 2.0, 0.125]}"#;
+    crate::edit(&mut model, edits);
+    model
+}
+
 /// A model whose root is a categorical split with the codes 1 and 40 on its right.
 pub(crate) fn categorical() -> Document {
     let mut model = binary();

@@ -13,7 +13,6 @@ fn refused(name: &str, bytes: &[u8]) {
 #[test]
 fn boosters_objectives_and_leaves() {
     for (name, edits) in [
-        ("gblinear", r#"B.name = "gblinear"; B.model = {"boosted_rounds": [3], "weights": [1.0]}"#),
         ("gbforest", r#"B.name = "gbforest""#),
         ("(unprintable)", r#"B.name = "a \"name\"""#),
         ("reg:custom", r#"learner.objective.name = "reg:custom""#),

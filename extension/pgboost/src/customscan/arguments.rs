@@ -7,8 +7,8 @@
 //! column, 0 standing for a constant, or as a negative number of how many parts it is, and then their
 //! columns.
 
+use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
-use pg_interface::tuple::ObjectType;
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
+use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
-use pg_interface::tuple::ObjectType;
 use pg_interface::tuple::{ColumnPositions, VirtualValues};
 use pg_interface::{Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
@@ -82,12 +82,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition.
-    /// Nothing if the function is not there any more.
+    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition. Nothing
+    /// if the function is not there any more.
     ///
     /// # Safety
-    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long
-    /// as the statement.
+    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long as the statement.
     pub(crate) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
         sources: &[ArgumentSource],

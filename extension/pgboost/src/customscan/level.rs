@@ -1,9 +1,10 @@
 //! A query level whose paths are finished, as the planner hands it to extensions.
 
 use std::marker::PhantomData;
+use std::ptr;
 
 use pg_interface::nodes::{self, Expr};
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, NodeTag};
 
 use super::paths::Path;
 
@@ -84,8 +85,7 @@ impl<'p> QueryLevel<'p> {
         // SAFETY: the levels are valid, and so are those of the subqueries that are planned.
         unsafe {
             let subqueries = nodes::list_pointers((*(*self.root).glob).subroots);
-            let mut levels = self.levels().chain(subqueries);
-            levels.all(|root| !pg_sys::contain_volatile_functions((*root).parse.cast()))
+            self.levels().chain(subqueries).all(|root| !calls_volatile_functions(root))
         }
     }
 
@@ -147,5 +147,35 @@ impl<'p> QueryLevel<'p> {
             let parent = unsafe { (**root).parent_root };
             (!parent.is_null()).then_some(parent)
         })
+    }
+}
+
+/// Whether the query of a level calls volatile functions. A function in FROM that a custom scan stands for, as
+/// Citus' for the rows of its nodes, is not called.
+///
+/// # Safety
+/// The level is valid.
+unsafe fn calls_volatile_functions(root: *mut pg_sys::PlannerInfo) -> bool {
+    // SAFETY: the caller says so; the relations' array begins with a place for none, and ends with its size.
+    unsafe {
+        let query = (*root).parse;
+        if !pg_sys::contain_volatile_functions(query.cast()) {
+            return false;
+        }
+        let is_replaced = |index: usize| {
+            let is_known = index < (*root).simple_rel_array_size as usize;
+            let relation =
+                if is_known { *(*root).simple_rel_array.add(index) } else { ptr::null_mut() };
+            let path = relation.as_ref().map_or(ptr::null_mut(), |it| it.cheapest_total_path);
+            path.as_ref().is_some_and(|path| path.type_ == NodeTag::T_CustomPath)
+        };
+        let copy: *mut pg_sys::Query = pg_sys::copyObjectImpl(query.cast_const().cast()).cast();
+        let entries = nodes::list_pointers::<pg_sys::RangeTblEntry>((*copy).rtable).enumerate();
+        for (index, entry) in entries {
+            if (*entry).rtekind == pg_sys::RTEKind::RTE_FUNCTION && is_replaced(index + 1) {
+                (*entry).functions = ptr::null_mut();
+            }
+        }
+        pg_sys::contain_volatile_functions(copy.cast())
     }
 }

@@ -1,5 +1,5 @@
-//! Features matched by the model's feature names: to the columns of a row or of a source, or to the keys of
-//! one jsonb object.
+//! Features matched by the model's feature names: to the columns of a row or of a source, or to the keys of one
+//! jsonb object.
 //!
 //! Columns that the model does not know are ignored, so a table may have more than the model was
 //! trained on. Features `image[1]`, `image[2]` and so on are the elements of a column `image`, if there are
@@ -16,9 +16,9 @@ use std::rc::Rc;
 use gbtrees::internals::Narrowing;
 use pg_interface::array::ArrayValue;
 use pg_interface::catalog::FLOAT4OID;
-use pg_interface::jsonb::{Item, KeyPositions, Object};
-use pg_interface::tuple::{ObjectType, VirtualObject};
+use pg_interface::jsonb::{Item, KeyPositions, Object, ObjectType};
 use pg_interface::tuple::{RowColumn, RowType, RowValue, RowValues, VirtualRow};
+use pg_interface::virtual_object::VirtualObject;
 use pg_interface::{Number, Oid, ScalarType, Value};
 use row_source::{PlacedColumn, Row, names};
 

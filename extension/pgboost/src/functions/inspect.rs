@@ -129,6 +129,7 @@ fn pgboost_feature_importance(
 fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind) {
     let missing = match kind {
         ImportanceKind::Cover | ImportanceKind::TotalCover => "covers",
+        ImportanceKind::Weight => "weights of features alone",
         _ => "gains",
     };
     let kinds = ImportanceKind::NAMES.into_iter().filter(|(kind, _)| has_importance(model, *kind));
@@ -136,7 +137,9 @@ fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind
     report::notice_with(
         &format!("the file of model \"{reference}\" has no {missing}"),
         None,
-        Some(&format!("Pass importance_type => {}.", kinds.join(" or "))),
+        (!kinds.is_empty())
+            .then(|| format!("Pass importance_type => {}.", kinds.join(" or ")))
+            .as_deref(),
     );
 }
 

@@ -37,6 +37,9 @@ impl Start {
         if !matches!(format, "xgboost json" | "xgboost ubjson") {
             return fail(format!("Its format is {format}."));
         }
+        if model.is_linear() {
+            return fail("It is a linear model, without trees.".to_owned());
+        }
         let name = model.objective().name();
         let Some(objective) = objectives::objective_named(name) else {
             return fail(format!("Its objective is {name}, which cannot be trained here."));

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import ubjson
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile
+from . import ubjson
 
 
 @dataclass

@@ -10,11 +10,12 @@ use crate::compiled::records::CtrProjection;
 use crate::compiled::records::{Leaves, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
+use crate::ensemble::Ensemble;
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::Shape;
-use crate::random::model::model;
+use crate::random::model::{linear, model};
 use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.
@@ -168,6 +169,19 @@ fn tiles_that_are_not_there_stop_evaluation() {
     stops("operands", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
     let segment = |segments: &mut [crate::compiled::tiles::Segment]| segments[0].groups = 1;
     assert!(refused(&tampered(numerical(), SEGMENTS, segment)), "groups in no segment");
+}
+
+#[test]
+fn coefficients_that_are_not_there_are_refused() {
+    let refused = |model| refused(&compile(&model, &[], Cancel::never()).unwrap());
+    let whole = linear(1, 3, 2);
+    assert!(!refused(whole.clone()));
+    let few = whole.coefficients[1..].to_vec();
+    assert!(refused(Ensemble { coefficients: few, ..whole.clone() }), "one is not there");
+    assert!(refused(Ensemble {
+        coefficients: whole.coefficients,
+        ..model(1, Shape::of(3, 2, 1, 1))
+    }));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::leaf_wise;
-use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
+use crate::random::model::{linear, model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
 
 const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
@@ -212,7 +212,8 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
         let mut row = row;
         row.resize(compiled.num_features(), f32::NAN);
         compiled.margins(&mut scratch, &row, &mut margins).unwrap();
-        compiled.leaves(&mut scratch, &row, &mut leaves).unwrap();
+        let found = compiled.leaves(&mut scratch, &row, &mut leaves);
+        assert_eq!(found.is_err(), compiled.is_linear());
     }
     let mut row = narrowed(&compiled, rows).concat();
     row.resize(64 * compiled.num_features(), 0.5);
@@ -322,7 +323,8 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));
     // Codes, compounds and leaf numbers, with covers of leaves.
     let coded = others.clone().map(|(seed, model)| (seed, leaf_wise(seed, model, 25)));
-    for (seed, model) in plain.chain(others).chain(even).chain(coded) {
+    let linear = [(30, linear(30, 3, 2))];
+    for (seed, model) in plain.chain(others).chain(even).chain(coded).chain(linear) {
         let model = with_categories(model);
         let rows = rows(seed, &model, 4);
         let whole = compile(&model, &[], Cancel::never()).unwrap().to_vec();

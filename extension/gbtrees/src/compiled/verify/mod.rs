@@ -56,6 +56,10 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let margins = compiled.get(BASE_MARGINS).len();
     ensure(margins == num_outputs, "does not have one base margin per output")?;
 
+    let coefficients = compiled.get(COEFFICIENTS).len();
+    let linear = coefficients == (num_features + 1) * num_outputs && num_trees == 0;
+    ensure(coefficients == 0 || linear, "does not have one coefficient per feature and output")?;
+
     let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
     let ids = compiled.get(COMPACT_IDS).len() == compact.len()
         && compiled.get(WIDE_IDS).len() == wide.len();

@@ -23,6 +23,7 @@ const MARK: &[u8] = b"binf";
 /// Sizes of the structs, in bytes.
 const LEARNER: usize = 136;
 const MODEL: usize = 160;
+const LINEAR: usize = 136;
 const TREE: usize = 148;
 const NODE: usize = 20;
 const STATISTICS: usize = 16;
@@ -52,8 +53,14 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
     let objective = bytes.text()?;
     let name = bytes.text()?;
     booster::check_name(name)?;
-    let trees = trees(bytes, limits, cancel)?;
-    let booster = if name == "dart" { with_weights(bytes, trees)? } else { trees };
+    let booster = match name {
+        booster::LINEAR => linear(bytes, limits)?,
+        "dart" => {
+            let trees = trees(bytes, limits, cancel)?;
+            with_weights(bytes, trees)?
+        }
+        _ => trees(bytes, limits, cancel)?,
+    };
     let attributes = if extra == 0 { Vec::new() } else { attributes(bytes, limits)? };
     // What remains, a step of Poisson regression and names of metrics, is of training alone.
     let (objective, link) = objective_named(objective, &[])?;
@@ -98,7 +105,17 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
         iteration_indptr: None,
         weights: None,
         categories: Vec::new(),
+        coefficients: None,
     })
+}
+
+/// The weights of a linear booster, after sizes that the learner has too (`GBLinearModel::Load` in
+/// src/gbm/gblinear_model.h).
+fn linear(bytes: &mut Bytes<'_>, limits: &Limits) -> Result<Booster> {
+    bytes.take(LINEAR)?;
+    let count = bytes.length(size_of::<f32>())?;
+    check_limit(count, limits.nodes, "weights")?;
+    Ok(Booster::linear(bytes.list(count, f32::from_bits)?))
 }
 
 /// A tree's nodes and, after all of them, their statistics.

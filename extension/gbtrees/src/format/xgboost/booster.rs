@@ -1,4 +1,4 @@
-//! The gradient booster, and the boosters that are known and not scored.
+//! The gradient booster: of trees, or a linear one.
 //!
 //! DART multiplies every tree by a weight and has been written in three layouts: a booster of its
 //! own name around a gbtree up to 3.2, weights beside the model in 3.3, weights inside the model
@@ -7,12 +7,12 @@
 
 use crate::ensemble::{Categories, in_tree};
 use crate::format::reader::{Reader, array, object, required};
-use crate::format::sniff::unsupported;
 use crate::format::xgboost::parameters;
 use crate::format::xgboost::tree_nodes::RawTree;
 use crate::format::xgboost::{categories, shown, tree, tree_nodes};
 use crate::{Error, ErrorKind, Limits, Result};
 
+#[derive(Default)]
 pub(super) struct Booster {
     pub num_trees: i64,
     pub num_parallel_tree: i64,
@@ -21,6 +21,15 @@ pub(super) struct Booster {
     pub iteration_indptr: Option<Vec<i64>>,
     pub weights: Option<Vec<f32>>,
     pub categories: Vec<Option<Categories>>,
+    /// Of gblinear, which has no trees; none before its first round.
+    pub coefficients: Option<Vec<f32>>,
+}
+
+impl Booster {
+    pub(super) fn linear(coefficients: Vec<f32>) -> Self {
+        let coefficients = Some(coefficients);
+        Booster { num_parallel_tree: 1, coefficients, ..Booster::default() }
+    }
 }
 
 pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Booster> {
@@ -30,25 +39,29 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
             "name" => name = Some(reader.string()?),
             "model" => booster = Some(read_model(reader, limits)?),
             // The booster inside that of DART, of which the model is all that counts.
-            "gbtree" => booster = Some(Ok(read(reader, limits)?)),
+            "gbtree" => booster = Some((Ok(read(reader, limits)?), None)),
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
             _ => reader.skip()?,
         }
         Ok(())
     })?;
-    check_name(&required(name, "name")?)?;
-    let booster = required(booster, "model")??;
+    let name = required(name, "name")?;
+    check_name(&name)?;
+    let (booster, coefficients) = required(booster, "model")?;
+    if name == LINEAR {
+        return required(coefficients, "weights").map(Booster::linear);
+    }
+    let booster = booster?;
     Ok(Booster { weights: weights.or(booster.weights), ..booster })
 }
+
+/// The booster without trees.
+pub(super) const LINEAR: &str = "gblinear";
 
 /// Refuses a booster that is not scored.
 pub(super) fn check_name(name: &str) -> Result<()> {
     match name {
-        "gbtree" | "dart" => Ok(()),
-        "gblinear" => Err(unsupported(
-            "booster \"gblinear\"",
-            "A linear model is a sum of products: write it as one in SQL.",
-        )),
+        "gbtree" | "dart" | LINEAR => Ok(()),
         other => Err(Error::new(
             ErrorKind::Unsupported,
             format!("booster \"{}\" is not supported", shown(other)),
@@ -60,9 +73,14 @@ fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Ve
     array(reader, limits.trees, "weights of trees", R::float)
 }
 
-/// Reads the model of a booster. What is missing in it is the inner error, which does not count where
-/// the booster turns out to be none of trees.
-fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Result<Booster>> {
+/// Reads the model of a booster: of trees, and the weights of a linear one. What is missing of the trees is
+/// the inner error, which does not count where the booster turns out to have none.
+#[allow(clippy::type_complexity, reason = "one of the two counts, by a name that is not read yet")]
+fn read_model<'a, R: Reader<'a>>(
+    reader: &mut R,
+    limits: &Limits,
+) -> Result<(Result<Booster>, Option<Vec<f32>>)> {
+    let mut coefficients = None;
     let (mut sizes, mut trees, mut tree_info) = (None, None, None);
     let (mut iteration_indptr, mut weights, mut categories) = (None, None, Vec::new());
     object(reader, |reader, key| {
@@ -78,6 +96,9 @@ fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Resu
                 iteration_indptr = Some(starts);
             }
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
+            "weights" => {
+                coefficients = Some(array(reader, limits.nodes, "weights", R::float)?);
+            }
             "cats" => categories = categories::read(reader, limits)?,
             _ => reader.skip()?,
         }
@@ -93,9 +114,10 @@ fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Resu
             iteration_indptr,
             weights,
             categories,
+            coefficients: None,
         })
     };
-    Ok(complete())
+    Ok((complete(), coefficients))
 }
 
 /// The number of trees, and that of the trees that one round grows for one output.

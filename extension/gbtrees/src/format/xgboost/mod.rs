@@ -114,7 +114,14 @@ pub(in crate::format) fn build(
     };
     let scores = base_scores(&parameters.base_score, num_outputs)?;
     // XGBoost predicts the bare base score for a model that has never been boosted.
-    let link = if num_trees == 0 { Link::Identity } else { learner.link };
+    let boosted = booster.coefficients.as_ref().map_or(num_trees, Vec::len) > 0;
+    let link = if boosted { learner.link } else { Link::Identity };
+    let mut base_margin = base_margins(link, &scores)?;
+    if booster.coefficients.is_some() {
+        // Its linear booster knows the first alone (`PredictBatchInternal` in src/gbm/gblinear.cc).
+        let first = base_margin.first().copied().unwrap_or_default();
+        base_margin.fill(first);
+    }
     let parts = EnsembleParts {
         format,
         version,
@@ -122,7 +129,7 @@ pub(in crate::format) fn build(
         value_precision: Precision::Single,
         sum_precision: Precision::Single,
         scaling: Scaling::default(),
-        base_margin: base_margins(link, &scores)?,
+        base_margin,
         base_score: scores,
         num_features,
         feature_names: learner.feature_names,
@@ -146,6 +153,9 @@ pub(in crate::format) fn build(
             TreeOutput::One(_) => TreeOutput::One(u32::try_from(output).unwrap_or(u32::MAX)),
         };
         builder.add_tree(TreeParts { output, weight, ..parts }, cancel)?;
+    }
+    if let Some(coefficients) = booster.coefficients.filter(|all| !all.is_empty()) {
+        builder.set_coefficients(coefficients)?;
     }
     builder.finish(rounds)
 }

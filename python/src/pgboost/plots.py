@@ -1,0 +1,42 @@
+"""Pictures of what `pgboost.explain` returns, drawn by shap with matplotlib.
+
+Each function draws into the present figure and returns its axes, so that `axes.figure.savefig` stores it. Of
+several outputs, `output` chooses one by its number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .errors import needed
+
+if TYPE_CHECKING:
+    import shap
+    from matplotlib.axes import Axes
+
+
+def waterfall(
+    explanation: shap.Explanation, row: int = 0, *, output: int = 0, max_display: int = 10
+) -> Axes:
+    """How each feature moves the margin of a row from the bias to the prediction."""
+    return _drawn("waterfall", _of_output(explanation, output)[row], max_display)
+
+
+def beeswarm(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
+    """The contributions of each feature for all rows, coloured by the feature's value."""
+    return _drawn("beeswarm", _of_output(explanation, output), max_display)
+
+
+def importance(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
+    """How much each feature moves the margin on average, up or down: SQL's `mean_abs_contribs`."""
+    return _drawn("bar", _of_output(explanation, output), max_display)
+
+
+def _of_output(explanation: shap.Explanation, output: int) -> shap.Explanation:
+    return explanation if explanation.values.ndim == 2 else explanation[:, :, output]
+
+
+def _drawn(plot: str, explanation: shap.Explanation, max_display: int) -> Axes:
+    draw = getattr(needed("shap", "plots").plots, plot)
+    axes: Axes = draw(explanation, max_display=max_display, show=False)
+    return axes

@@ -1,0 +1,104 @@
+"""Models are trained from Python, with progress, and by scikit-learn's estimators."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import psycopg
+import psycopg2
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pgboost
+from cluster import Cluster
+from pgboost.estimators import PgboostClassifier, PgboostRegressor
+from tests.python import models
+
+FRAME = models.frame()
+TARGET = models.target(FRAME)
+ROWS = FRAME.assign(target=TARGET)
+
+
+@pytest.fixture(autouse=True)
+def trainer(cluster: Cluster, dbname: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The extension, in the database of the environment."""
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS training")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train SCHEMA training")
+    for name, value in cluster.environment(dbname).items():
+        monkeypatch.setenv(name, value)
+    yield
+
+
+def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
+    """The same model of each, and its metric is that of its predictions."""
+    query = "SELECT i::real AS x, i % 7 AS y FROM generate_series(1, 500) AS i"
+    connection.execute(f"CREATE TABLE numbers AS {query}")
+    frame = pd.DataFrame({"x": np.arange(1, 501, dtype=np.float32)}).assign(y=np.arange(1, 501) % 7)
+    options = {"params": {"max_depth": 3}, "rounds": 5, "seed": 1}
+    for version, source in enumerate((frame, "numbers", query), 1):
+        found = pgboost.train(connection, "numbers", source, "y", deploy=version == 1, **options)
+        assert found[["set", "metric", "best_round"]].to_numpy().tolist() == [["train", "rmse", 5]]
+        predicted = pgboost.predict(connection, f"numbers@{version}", frame[["x"]])
+        rmse = np.sqrt(np.mean((predicted - frame["y"]) ** 2))
+        assert found["value"][0] == pytest.approx(rmse, rel=1e-5)
+        assert pgboost.predict(connection, "numbers", frame)[:5] == pytest.approx(predicted[:5])
+    assert [v.deployed for v in pgboost.models(connection)] == [True, False, False]
+    with pytest.raises(ValueError, match='Perhaps you mean "max_depth"'):
+        pgboost.train(connection, "numbers", frame, "y", {"max_dept": 3})
+
+
+@pytest.mark.parametrize("driver", [psycopg, psycopg2])
+def test_progress_is_shown(driver: object, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = pd.concat([ROWS] * 50)
+    connection = driver.connect("")
+    pgboost.train(connection, "shown", rows, "target", rounds=400, progress=True)
+    shown = capsys.readouterr().err
+    assert re.search(r"training: .*\b[1-9]\d*/400\b", shown), shown
+    connection.rollback()
+    assert "shown" not in {version.name for version in pgboost.models(connection)}
+    connection.close()
+
+
+@parametrize_with_checks([PgboostRegressor(rounds=4), PgboostClassifier(rounds=4)])
+def test_scikit_learns_checks(estimator: object, check: object) -> None:
+    check(estimator)
+
+
+def test_an_estimator_predicts_with_its_version(connection: psycopg.Connection) -> None:
+    first = PgboostRegressor(connection, "own", rounds=3).fit(FRAME, TARGET)
+    second = PgboostRegressor(connection, "own", rounds=9, deploy=False).fit(FRAME, TARGET)
+    assert (first.model_, second.model_) == ("own@1", "own@2")
+    for model in (first, second):
+        own = pgboost.predict(connection, model.model_, FRAME)
+        np.testing.assert_array_equal(model.predict(FRAME), own)
+    np.testing.assert_array_equal(first.predict(FRAME), pgboost.predict(connection, "own", FRAME))
+    assert first.score(FRAME, TARGET) < second.score(FRAME, TARGET)
+    weighted = PgboostRegressor(connection, "own", rounds=3)
+    weighted.fit(FRAME, TARGET, sample_weight=np.where(TARGET > 0, 1.0, 1e-6))
+    assert weighted.predict(FRAME).mean() > first.predict(FRAME).mean()
+
+
+def test_text_and_classes_of_other_orders(connection: psycopg.Connection) -> None:
+    """Numbers as classes, of which 9 is before 10 and "10" before "9"."""
+    city = pd.Series(np.resize(["Graz", "Linz", None], len(FRAME)), dtype=object)
+    classes = np.where(city == "Graz", 10, np.where(city == "Linz", 9, -1))
+    rows = FRAME.assign(city=city)
+    model = clone(PgboostClassifier(connection, "city", rounds=5)).fit(rows, classes)
+    assert list(model.classes_) == [-1, 9, 10]
+    np.testing.assert_array_equal(model.predict(rows), classes)
+    np.testing.assert_allclose(model.predict_proba(rows).sum(axis=1), 1, rtol=1e-5)
+    in_sql = pgboost.predict_class(connection, "city", rows)
+    np.testing.assert_array_equal(in_sql.astype(int), classes)
+
+
+def test_a_search_of_parameters(connection: psycopg.Connection) -> None:
+    model = PgboostRegressor(connection, "searched", deploy=False)
+    search = GridSearchCV(model, {"rounds": [1, 20], "params": [{"max_depth": 3}]}, cv=2)
+    search.fit(FRAME, TARGET)
+    assert search.best_params_["rounds"] == 20
+    found = pgboost.predict(connection, search.best_estimator_.model_, FRAME)
+    np.testing.assert_array_equal(search.predict(FRAME), found)
