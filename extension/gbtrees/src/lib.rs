@@ -69,12 +69,7 @@ mod lower;
 mod quadrature;
 #[cfg(test)]
 mod random;
-/// From the margins of a row to the values that the library's predict returns: in f32, as XGBoost computes,
-/// and in f64, as LightGBM and CatBoost do.
-mod transform {
-    pub(crate) mod double;
-    pub(crate) mod single;
-}
+mod transform;
 mod verified;
 
 pub use api::{LoadOptions, Model, Number, Output, Predictor, Rows};

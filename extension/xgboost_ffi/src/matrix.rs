@@ -15,8 +15,8 @@ use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::library::{Handle, Library, c_text, count, pointers};
 use crate::{Error, Result};
+use crate::{Handle, Library, c_text, count, pointers};
 
 /// Rows that can be read again from the start, in the same order.
 pub trait Rows {

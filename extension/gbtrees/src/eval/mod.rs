@@ -37,7 +37,7 @@ use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
 use crate::transform::{double, single};
-use crate::{Error, ErrorKind, Result, verified};
+use crate::{Error, ErrorKind, Result, transform, verified};
 
 /// Most bytes of a compiled model that are asked for at once: half of what a processor's first cache holds.
 const MAX_FETCHED: usize = 16 << 10;
@@ -387,7 +387,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         match (self.task(), margins) {
             (Task::Binary, [decides, ..]) => Some(u32::from(decides.double() > threshold)),
-            (_, margins) => single::first_largest(margins),
+            (_, margins) => transform::first_largest(margins),
         }
     }
 

@@ -14,8 +14,7 @@ use crate::ensemble::Ensemble;
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::Shape;
-use crate::random::model::{linear, model};
+use crate::random::{Shape, linear, model};
 use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.
