@@ -17,8 +17,8 @@ pub(crate) mod single {
     //! Transforms in f32, as XGBoost computes them.
     //!
     //! Everything is computed in the order in which XGBoost computes it, with the C library's exponential,
-    //! which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C libraries do. That
-    //! quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
+    //! which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C libraries do.
+    //! That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
     use crate::ensemble::Transform;
     use crate::transform::first_largest;

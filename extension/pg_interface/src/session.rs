@@ -173,12 +173,6 @@ pub fn started() -> i64 {
     unsafe { pg_sys::MyStartTimestamp }
 }
 
-/// When the server was started, in microseconds since 2000.
-pub fn server_started() -> i64 {
-    // SAFETY: set once when the postmaster starts.
-    unsafe { pg_sys::PgStartTime }
-}
-
 /// The OID of the database that the backend is connected to.
 pub fn database() -> u32 {
     // SAFETY: a backend sets this once, before it runs any function.
