@@ -65,7 +65,9 @@ def models(
         for row, text in zip(features.tolist(), texts, strict=True)
     ]
     pool = catboost.Pool(rows, target, cat_features=[3, 6], feature_names=[*NUMBERS, "t"])
-    regressor = catboost.CatBoostRegressor(iterations=20, verbose=0, one_hot_max_size=20).fit(pool)
+    regressor = catboost.CatBoostRegressor(
+        iterations=20, verbose=0, one_hot_max_size=20, allow_writing_files=False
+    ).fit(pool)
     return {
         "xgboost": bytes(xgboost.train(exact, matrix, 20).save_raw("json")),
         "lightgbm": lightgbm.train(leafwise, data, 30).model_to_string().encode(),

@@ -113,5 +113,5 @@ def test_other_connections_are_named_in_one_error(
 ) -> None:
     for given in (psycopg.AsyncConnection(connection.pgconn), connection.cursor(), None):
         kind = type(given).__qualname__
-        with pytest.raises(TypeError, match=rf"{kind}: pass a psycopg.Connection .*string"):
+        with pytest.raises(TypeError, match=rf"{kind}: pass a connection of psycopg .*string"):
             call(given)

@@ -119,11 +119,6 @@ def test_psycopg2_has_savepoints(
     connection.close()
 
 
-def test_asynchronous_connections_are_refused(connection: psycopg.Connection) -> None:
-    with pytest.raises(TypeError, match="that is not async"):
-        pgboost.predict(psycopg.AsyncConnection(connection.pgconn), "number", FRAME)
-
-
 def test_classes(connection: psycopg.Connection, classifier: xgboost.XGBClassifier) -> None:
     expected = classifier.predict_proba(FRAME)
     for found in (

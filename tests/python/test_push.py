@@ -99,6 +99,22 @@ def test_wrapper_that_stopped_early_uses_its_best_iteration(connection: psycopg.
     assert to_the_bit(verified(connection, model, frame))
 
 
+@pytest.mark.parametrize("stopping", [None, 2])
+@pytest.mark.parametrize("kind", [xgboost.XGBRegressor, xgboost.XGBClassifier])
+def test_linear_boosters(
+    connection: psycopg.Connection, kind: type[xgboost.XGBModel], stopping: int | None
+) -> None:
+    """They have no trees and no rounds, so nothing is left out where they stopped early."""
+    frame = models.frame().astype(np.float32)
+    is_classifier = kind is xgboost.XGBClassifier
+    y = models.classes(frame, [0, 1, 2]) if is_classifier else models.target(frame)
+    model = kind(booster="gblinear", n_estimators=40, early_stopping_rounds=stopping)
+    model.fit(frame, y, eval_set=[(frame[:50], y[:50])], verbose=False)
+    assert to_the_bit(verified(connection, model, frame))
+    booster = model.get_booster()
+    assert to_the_bit(verified(connection, booster, frame))
+
+
 def test_categories_are_the_texts_of_the_frame(connection: psycopg.Connection) -> None:
     frame = models.frame()
     frame["city"] = pd.Categorical(

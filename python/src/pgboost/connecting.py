@@ -89,10 +89,10 @@ def connected(connection: Connection) -> Iterator[Database]:
     if isinstance(connection, str):
         with psycopg.connect(connection) as opened:
             yield Database(opened)
-    elif _is(connection, "sqlalchemy", "Engine"):
+    elif _is(connection, "sqlalchemy.engine", "Engine"):
         with connection.begin() as opened:
             yield _driven(opened.connection.driver_connection)
-    elif _is(connection, "sqlalchemy", "Connection"):
+    elif _is(connection, "sqlalchemy.engine", "Connection"):
         # A commit of SQLAlchemy's does nothing unless SQLAlchemy knows of a transaction.
         if not connection.in_transaction():
             connection.begin()

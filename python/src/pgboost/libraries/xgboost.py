@@ -89,6 +89,8 @@ def _file(booster: xgboost.Booster, content: Content, **functions: Any) -> Model
 
 
 def _rounds(model: Any) -> int | None:
+    if model.booster == "gblinear":
+        return None
     try:
         return int(model.best_iteration) + 1
     except AttributeError:
@@ -129,7 +131,8 @@ def _objective(content: dict[str, Any]) -> str:
 
 def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
     model, width = _model(content), booster.num_features()
-    splits = [_splits(tree) for tree in model["trees"]]
+    # A linear booster has no trees.
+    splits = [(np.empty(0, int), np.empty(0, np.float32)), *map(_splits, model.get("trees", ()))]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
     named = _categories(model)
     categories = {
