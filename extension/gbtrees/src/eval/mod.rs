@@ -26,6 +26,7 @@ pub use crate::eval::kernel::Kernel;
 pub use crate::eval::sum::Margin;
 
 use crate::compiled::aligned::StableBytes;
+use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{
     COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
@@ -35,7 +36,6 @@ use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
-use crate::prefetch::prefetch_all;
 use crate::transform::{double, single};
 use crate::{Error, ErrorKind, Result, transform, verified};
 
@@ -262,7 +262,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         let Scratch { kernel, keys, present, .. } = scratch;
         let features = present_values(compiled, features, present);
-        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's promise.
+        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's
+        // promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }
