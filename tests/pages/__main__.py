@@ -1,5 +1,7 @@
 """`python -m tests.pages PAGE...`: writes what the blocks of pages print into the blocks `text` behind them.
 
+The notebook, docs/notebook.ipynb, gets the outputs of its cells.
+
 As `make test-sql-accept` does for tests/sql: read the difference before you commit it.
 """
 
@@ -10,7 +12,7 @@ from pathlib import Path
 
 from cluster import Cluster, start, stop
 from tests.conftest import PREFERRED_PORT, SETTINGS
-from tests.pages import databases
+from tests.pages import databases, notebook
 from tests.pages.blocks import ROOT, Section, page, sections
 from tests.pages.running import printed
 from tests.state import STATE
@@ -44,7 +46,12 @@ def main() -> None:
     cluster, _ = start(STATE, PREFERRED_PORT, SETTINGS)
     try:
         databases.make(cluster)
-        for path in sys.argv[1:]:
+        paths = sys.argv[1:]
+        if notebook.NOTEBOOK in paths:
+            paths.remove(notebook.NOTEBOOK)
+            cluster.create_database("page", replace=True)
+            notebook.write(notebook.executed(cluster, "page"))
+        for path in paths:
             parts = sections(path) if path in databases.BY_SECTION else [page(path)]
             found = []
             for part in parts:
