@@ -41,8 +41,9 @@ EXPLAIN (COSTS OFF) SELECT town, max(predict('price', area, rooms, age)), sum(ro
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), count(*) FROM homes GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM homes;
 
--- Not a condition that need not be tested, one that has effects or a plan, nor one of few rows.
+-- Also a condition that most rows need, but not one that few need, that has effects or a plan, nor one of few rows.
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE town = 'town 1' OR predict('price', area, rooms, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE id > 5 OR predict('price', area, rooms, age) > 105;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > random();
 -- PostgreSQL 19 names a SubPlan by what it is for.
 CREATE FUNCTION with_subplans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -87,11 +88,15 @@ EXPLAIN (COSTS OFF) WITH s AS MATERIALIZED (SELECT id / 2 AS half, predict('pric
 -- Who looks for one row reads one at a time. Not in a statement with volatile functions.
 SELECT plan($$SELECT EXISTS (SELECT FROM homes WHERE 100 / (id + 1) > 5 AND predict('price', area, rooms, age) > 105)$$);
 EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM (SELECT *, random() AS r FROM homes OFFSET 0) AS s WHERE r < 0.5;
--- Not where a row may not be evaluated, or evaluated again, or where reading ahead could do harm.
+-- Where most rows need the call, but not where few do, or where it may be evaluated again.
 EXPLAIN (COSTS OFF) SELECT CASE WHEN id > 5 THEN predict('price', area, rooms, age) END FROM homes;
 EXPLAIN (COSTS OFF) SELECT coalesce(area, predict('price', area, rooms, age)), id > 5 AND predict('price', area, rooms, age) > 5 FROM homes;
 EXPLAIN (COSTS OFF) SELECT sum(predict('price', area, rooms, age)) FILTER (WHERE id > 5) FROM homes;
--- But FILTER's own condition is evaluated for every row.
+EXPLAIN (COSTS OFF) SELECT CASE WHEN id = 5 THEN predict('price', area, rooms, age) END FROM homes;
+EXPLAIN (COSTS OFF) SELECT coalesce(area, predict('price', area, rooms, age)), id < 5 AND predict('price', area, rooms, age) > 5 FROM homes;
+EXPLAIN (COSTS OFF) SELECT sum(predict('price', area, rooms, age)) FILTER (WHERE id < 5) FROM homes;
+
+-- FILTER's own condition is evaluated for every row.
 EXPLAIN (COSTS OFF) SELECT count(*) FILTER (WHERE predict('price', area, rooms, age) > 5) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes FOR UPDATE;
 EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, tax, age) FROM towns WHERE homes.town = towns.town;
