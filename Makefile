@@ -252,11 +252,11 @@ site: ## make a site of the pages, in .build/site
 	@echo "open .build/site/index.html"
 
 .PHONY: lock
-lock: ## write requirements.txt and toolchain/site.txt from requirements.in and toolchain/site.in
+lock: ## write requirements.txt, toolchain/site.txt and toolchain/dbt.txt from their .in files
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in requirements toolchain/site; do .build/lock/bin/pip-compile --quiet --generate-hashes \
+	@for locked in requirements toolchain/site toolchain/dbt; do .build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done
 

@@ -23,7 +23,7 @@ preload_app = True
 
 # Imported with the code, not at the worker's first use of them.
 releases.load(_settings.xgboost)
-importlib.import_module(f"python_baseline.stores.{_settings.store}_store")
+importlib.import_module("python_baseline.store")
 
 
 def post_fork(server, worker) -> None:

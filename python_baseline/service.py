@@ -15,7 +15,7 @@ import orjson
 from werkzeug.exceptions import BadRequest as BadHttpRequest
 from werkzeug.exceptions import HTTPException
 
-from python_baseline import keys, predictors, stores
+from python_baseline import keys, predictors, store
 from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
 
@@ -50,7 +50,7 @@ class Service:
     def open(self) -> None:
         """Loads the models and connects to the features."""
         self._models = predictors.load(self._settings)
-        self._store = stores.open_store(self._settings)
+        self._store = store.open_store(self._settings)
 
     def answer(self, verb: Verb, body: object) -> object:
         """The answer to a request."""
@@ -63,8 +63,8 @@ def _add_errors(app: flask.Flask) -> None:
         return lambda error: (flask.jsonify(error=str(error)), status)
 
     app.register_error_handler(keys.BadRequest, refuse(400))
-    app.register_error_handler(stores.UnknownKey, refuse(404))
-    app.register_error_handler(stores.StoreGone, refuse(503))
+    app.register_error_handler(store.UnknownKey, refuse(404))
+    app.register_error_handler(store.StoreGone, refuse(503))
 
     @app.errorhandler(HTTPException)
     def by_flask(error: HTTPException) -> tuple[flask.Response, int]:

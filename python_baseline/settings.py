@@ -18,7 +18,7 @@ class Settings:
 
     # The model's file, in XGBoost's own format; of several, each after the other's path separator.
     model: str
-    # Where features come from: redis or memory.
+    # Where features come from: redis; memory for bench/systems/asgi alone.
     store: str = "redis"
     # How they are written in Redis: json; float32 for bench/systems/asgi alone.
     serializer: str = "json"

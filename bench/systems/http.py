@@ -23,8 +23,9 @@ from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, Running
 from bench.workload import Cell
-from python_baseline import stores
 from python_baseline.settings import Settings
+
+STORES = ("redis", "memory")
 
 # A command and what it adds to the environment.
 Started = tuple[list[str], dict[str, str]]
@@ -38,8 +39,8 @@ class Http(Running):
     part = "service"
 
     def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
-        if store not in stores.NAMES:
-            raise ValueError(f"no store {store}: there are {', '.join(stores.NAMES)}")
+        if store not in STORES:
+            raise ValueError(f"no store {store}: there are {', '.join(STORES)}")
         super().__init__(site)
         self._store = store
         self._serializer = serializer

@@ -45,14 +45,6 @@ def test_rows_in_json_give_the_same(
     assert answers(start_service("tuned", serializer="json", redis_url=url)) == reference
 
 
-def test_features_in_memory_give_the_same(
-    start_service: StartService, reference: list[float]
-) -> None:
-    # No Redis is asked: there is none at that port.
-    client = start_service("tuned", store="memory", redis_url="redis://127.0.0.1:1/0")
-    assert answers(client) == reference
-
-
 def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:
     """A Redis of the test's own with the flights in it, and where it is."""
     server, at = start_redis(host, directory, port)

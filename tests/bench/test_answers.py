@@ -16,8 +16,6 @@ from bench.processes import Used
 from bench.results import Loading, Run
 from bench.site import Site
 from bench.workload import WORKLOADS, Cell, Set
-from data.flights import blocks
-from python_baseline.stores.memory_store import MemoryStore
 from tests.bench.made_up import description, put_in_place
 
 KEYS = [(1, 2019, 8, day) for day in range(1, 5)]
@@ -122,8 +120,7 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture
 def right(site: Site) -> Answers:
-    rows = MemoryStore(np.concatenate([*blocks(site.request)])).fetch(site.keys)
-    return expected(site.model(3), rows)
+    return expected(site.model(3), site.features)
 
 
 def test_a_run_measures_after_equal_answers(

@@ -1,6 +1,7 @@
 """The services beside Flask refuse what it refuses, in the same words, and all of their workers answer."""
 
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ WORKLOAD = replace(
     WORKLOADS["quick"], rows=5_000, keys=10, cells={"three": Set(("three",), (1,), (3,))}
 )
 SERVICES = ("python_tuned", "asgi", "asgi_memory", "asgi_gbtrees", "fastapi", "axum", "axum_redis")
+# For two answers, on a busy machine.
+PATIENCE_SECONDS = 5
 KEY = (
     "a key is a list of 4 whole numbers up to 2147483647: originairportid, year, month, dayofmonth"
 )
@@ -89,6 +92,27 @@ def test_models_differ_and_a_missing_feature_counts(client: Client) -> None:
     missing = client.ask("/given", [None] * 10)
     assert missing.status == 200
     assert isinstance(missing.json, float)
+
+
+@pytest.mark.parametrize("name", ["asgi", "fastapi", "axum_redis"])
+def test_a_redis_that_goes_is_said_so_in_time(site: Site, name: str) -> None:
+    # With another Redis than the other services have.
+    own = Site(WORKLOAD, site.topology, site.directory)
+    service = made(described()[name], own)
+    service.load()
+    service.start(3)
+    try:
+        client = Client(service.service, service.at)
+        assert client.ask("/", HOT).status == 200
+        own.feature_cache.stop()
+        began = time.monotonic()
+        for path, body in (("/", HOT), ("/batch", [HOT, HOT])):
+            answer = client.ask(path, body)
+            assert (answer.status, answer.error) == (503, "redis cannot be reached")
+        assert time.monotonic() - began < PATIENCE_SECONDS
+    finally:
+        service.stop()
+        own.feature_cache.stop()
 
 
 @pytest.mark.parametrize("name", ["asgi_memory", "fastapi"])

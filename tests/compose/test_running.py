@@ -10,10 +10,10 @@ import pytest
 import xgboost
 from numpy.typing import NDArray
 
+from bench.key_set import features_of
 from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES
-from python_baseline.stores.memory_store import MemoryStore
 from tests.compose.stack import FLIGHTS, STAYING, Stack
 from workbench.queries import predict
 
@@ -34,11 +34,11 @@ def keys(flights: NDArray[np.int32]) -> list[tuple[int, ...]]:
 
 
 @pytest.fixture(scope="module")
-def wanted(stack: Stack, flights: NDArray[np.int32], keys: list[tuple[int, ...]]) -> Answers:
+def wanted(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
     """What XGBoost predicts for them with the model that the database gives out."""
     with stack.connect("POSTGRES_PORT") as connection:
         model = connection.execute("SELECT export_model('flights')").fetchone()[0]
-    rows = xgboost.DMatrix(MemoryStore(flights).fetch(keys), feature_names=FEATURES)
+    rows = xgboost.DMatrix(features_of(Request(FLIGHTS), keys), feature_names=FEATURES)
     return xgboost.Booster(model_file=bytearray(model)).predict(rows)
 
 

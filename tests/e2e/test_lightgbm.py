@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,26 @@ def test_codes_without_categories(connection: psycopg.Connection) -> None:
     assert_same_bits(floats(found), rounded(booster.predict(rows)))
     query = "SELECT predict('m', -0.3, 7::int2), predict('m', -0.3, 7::int8), predict('m', -0.3, 7)"
     assert len(set(connection.execute(query).fetchone())) == 1
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: re.sub(r"tree_sizes=.*\n", "", text),
+        lambda text: re.sub(r"version=.*\n|tree_sizes=.*\n", "", text),
+        lambda text: re.sub(r"(tree_sizes=.*)\n", r"\g<1>7\n", text),
+    ],
+)
+def test_sizes_of_trees_count_as_for_lightgbm(
+    connection: psycopg.Connection, edit: Callable[[str], str]
+) -> None:
+    """They may be absent, and nothing follows the last tree that is found by its size."""
+    text = edit((FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text())
+    connection.execute("SELECT load_model('m', %s)", (text.encode(),))
+    rows = np.random.default_rng(5).normal(size=(20, 6))
+    query = "SELECT predict('m', %s::float8[])"
+    found = [connection.execute(query, (row,)).fetchone() for row in rows.tolist()]
+    assert_same_bits(floats(found), rounded(lgb.Booster(model_str=text).predict(rows)))
 
 
 @pytest.mark.parametrize(

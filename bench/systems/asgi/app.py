@@ -10,14 +10,14 @@ import orjson
 
 from bench.systems.asgi.libraries import LIBRARIES
 from bench.systems.asgi.stores import STORES, Answer
-from python_baseline import keys, stores
+from python_baseline import keys, store
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
 from python_baseline.verbs import one
 
 NAN = float("nan")
 REFUSED = {
-    orjson.JSONDecodeError: 400, keys.BadRequest: 400, stores.UnknownKey: 404, stores.StoreGone: 503,
+    orjson.JSONDecodeError: 400, keys.BadRequest: 400, store.UnknownKey: 404, store.StoreGone: 503,
 }  # fmt: skip
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]

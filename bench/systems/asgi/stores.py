@@ -15,7 +15,7 @@ import hiredis
 
 from bench.systems.asgi.libraries import Predictor
 from data.flights import Request, blocks
-from python_baseline import keys, stores
+from python_baseline import keys, store
 from python_baseline.settings import Settings
 
 # What is made of a request's first row and of the predictions for its rows, by the model's number.
@@ -45,7 +45,7 @@ class _Batch:
 def _refuse(waiting: Sequence[Waiting]) -> None:
     for future, *_ in waiting:
         if not future.done():
-            future.set_exception(stores.StoreGone("redis cannot be reached"))
+            future.set_exception(store.StoreGone("redis cannot be reached"))
 
 
 class _Gathering:
@@ -78,7 +78,7 @@ class _Gathering:
             values = found[place : place + len(wanted)]
             place += len(wanted)
             if None in values:
-                future.set_exception(stores.UnknownKey(wanted[values.index(None)]))
+                future.set_exception(store.UnknownKey(wanted[values.index(None)]))
             # A client that has gone has had its request cancelled.
             elif not future.done():
                 known.append((future, values, answer))
@@ -155,7 +155,7 @@ class Redis:
                         lambda: _Connection(self._models), *self._place
                     )
                 except OSError as error:
-                    raise stores.StoreGone("redis cannot be reached") from error
+                    raise store.StoreGone("redis cannot be reached") from error
             return self._connection
 
 

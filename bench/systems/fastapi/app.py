@@ -14,7 +14,7 @@ import redis.asyncio
 from fastapi import FastAPI, Request, Response
 from uvicorn_worker import UvicornWorker
 
-from python_baseline import keys, predictors, stores
+from python_baseline import keys, predictors, store
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
@@ -29,7 +29,7 @@ class Worker(UvicornWorker):
 
 
 class Redis:
-    """Features in Redis, as python_baseline/stores/redis_store.py has them."""
+    """Features in Redis, as python_baseline/store.py has them."""
 
     def __init__(self, settings: Settings) -> None:
         self._client = redis.asyncio.Redis.from_url(settings.redis_url)
@@ -46,7 +46,7 @@ class Redis:
             found = await pipeline.execute()
         for key, value in zip(wanted, found, strict=True):
             if value is None:
-                raise stores.UnknownKey(key)
+                raise store.UnknownKey(key)
         return [self._loads(value) for value in found]
 
 
@@ -101,6 +101,6 @@ def app() -> FastAPI:
 
     refuse(orjson.JSONDecodeError, 400, "the body is not JSON")
     refuse(keys.BadRequest, 400)
-    refuse(stores.UnknownKey, 404)
+    refuse(store.UnknownKey, 404)
     refuse(redis.RedisError, 503, "redis cannot be reached")
     return found

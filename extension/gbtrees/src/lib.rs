@@ -17,7 +17,8 @@
 //! ```
 //!
 //! - [`Model`] is a file of any library, ready to predict. It is `Send + Sync`.
-//! - [`Predictor`] has the buffers of one thread: values, margins, classes, leaves, SHAP values, interactions.
+//! - [`Predictor`] has the buffers of one thread: values, margins, classes, leaves, SHAP values,
+//!   interactions.
 //! - [`Rows`] are f32 or f64, dense with any strides or sparse in CSR; NaN is a missing value.
 //! - [`LoadOptions`] have limits for untrusted files, a [`Cancel`], rounds and names.
 //!
@@ -57,17 +58,14 @@ compile_error!(
 );
 
 mod api;
-mod cancel;
 mod compiled;
 mod ensemble;
 mod error;
 mod eval;
 mod explain;
 mod format;
-pub mod internals;
 mod limits;
 mod lower;
-mod prefetch;
 mod quadrature;
 #[cfg(test)]
 mod random;
@@ -75,7 +73,38 @@ mod transform;
 mod verified;
 
 pub use api::{LoadOptions, Model, Number, Output, Predictor, Rows};
-pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::ImportanceKind;
-pub use limits::Limits;
+pub use limits::{Cancel, Limits};
+
+/// The stages behind a model, one by one, for a program that keeps compiled models in its own files.
+///
+/// [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to one relocatable, checksummed run of
+/// bytes, [`CompiledModel::open`] verifies that, and its methods evaluate rows. `oracle` walks the checked
+/// model instead; every other way of evaluation has its bits.
+///
+/// None of this is kept stable between releases.
+pub mod internals {
+    pub use crate::compiled::aligned::prefetch_all;
+    pub use crate::compiled::aligned::{AlignedBytes, StableBytes};
+    pub use crate::compiled::categories::{CategoryKind, CategoryView};
+    #[cfg(any(test, fuzzing))]
+    pub use crate::compiled::sections::seal;
+    pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
+    pub use crate::ensemble::{
+        Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
+        Objective, Precision, RowNumber, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+    };
+    pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
+    pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};
+    #[cfg(feature = "xgboost")]
+    pub use crate::format::xgboost_objectives;
+    pub use crate::format::{parse, read_categories};
+    pub use crate::lower::compile;
+
+    /// Evaluation and explanations as they are defined, over the checked model.
+    pub mod oracle {
+        pub use crate::eval::reference::{leaves, margins};
+        pub use crate::explain::reference::{contributions, interactions};
+    }
+}

@@ -1,8 +1,13 @@
-//! How large a model may be, and room for what is made of it.
+//! How large a model may be, room for what is made of it, and whether long work goes on.
 //!
 //! A model is untrusted until it has been checked, so every size that it declares is compared with
 //! these limits before memory is taken for it. The defaults are far above what XGBoost users train
 //! and far below what would hurt a server.
+//!
+//! Reading, compiling, verifying and explaining a large model take seconds. They ask a [`Cancel`] every few
+//! milliseconds, and end with an error of kind [`ErrorKind::Cancelled`] once it says so.
+
+use std::fmt;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -100,8 +105,99 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     })
 }
 
+/// Makes them so many, all of that value, or an error where there is no memory.
+pub(crate) fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
+    values.clear();
+    values.try_reserve_exact(count).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for {count} contributions"))
+    })?;
+    values.resize(count, value);
+    Ok(())
+}
+
 /// A count or index as it stands in a compiled model.
 pub(crate) fn to_u32(number: usize) -> Result<u32> {
     u32::try_from(number)
         .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for a compiled model"))
+}
+
+/// What long work asks every few milliseconds whether it is to stop.
+#[derive(Clone, Copy)]
+pub struct Cancel<'a>(Check<'a>);
+
+#[derive(Clone, Copy)]
+enum Check<'a> {
+    Never,
+    When(&'a dyn Fn() -> bool),
+    Unwinding(&'a dyn Fn()),
+}
+
+impl<'a> Cancel<'a> {
+    /// Work is never stopped.
+    pub const fn never() -> Self {
+        Cancel(Check::Never)
+    }
+
+    /// Work stops once this returns true, with [`ErrorKind::Cancelled`]; it may read a flag or a clock.
+    pub fn when(stops: &'a dyn Fn() -> bool) -> Self {
+        Cancel(Check::When(stops))
+    }
+
+    /// Work stops if this unwinds, as functions of a host do that look for its interrupts.
+    pub fn unwinding(check: &'a dyn Fn()) -> Self {
+        Cancel(Check::Unwinding(check))
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Cancelled`] if work is to stop.
+    #[inline]
+    pub(crate) fn check(self) -> Result<()> {
+        match self.0 {
+            Check::Never => Ok(()),
+            Check::When(stops) if stops() => Err(Self::error()),
+            Check::When(_) => Ok(()),
+            Check::Unwinding(check) => {
+                check();
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Cancel<'_> {
+    /// Whether something holds for all parts; asks before each.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`].
+    pub(crate) fn all<I: Iterator>(
+        self,
+        mut parts: I,
+        mut holds: impl FnMut(I::Item) -> bool,
+    ) -> Result<bool> {
+        parts.try_fold(true, |all, part| {
+            self.check()?;
+            Ok(all && holds(part))
+        })
+    }
+
+    #[cold]
+    pub(crate) fn error() -> Error {
+        Error::new(ErrorKind::Cancelled, "the work on the model was cancelled")
+    }
+}
+
+impl Default for Cancel<'_> {
+    fn default() -> Self {
+        Self::never()
+    }
+}
+
+impl fmt::Debug for Cancel<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self.0 {
+            Check::Never => "Cancel::never",
+            Check::When(_) => "Cancel::when",
+            Check::Unwinding(_) => "Cancel::unwinding",
+        })
+    }
 }

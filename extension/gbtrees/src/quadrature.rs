@@ -1,7 +1,14 @@
-//! Gauss-Legendre quadrature on the interval from 0 to 1.
+//! Gauss-Legendre quadrature on the interval from 0 to 1, and the numbers of a tree's splits at its points,
+//! which all rows of a call share.
 //!
 //! `n` points integrate polynomials of degree `2n - 1` exactly. A path with `d` features has integrands
 //! of degree `d - 1`, so `d / 2` points, rounded up, are exact for it.
+//!
+//! Of a split whose feature has the product `r` of shares on the path they are `tau = q / (r + q (1 - r))`
+//! and `omega = r / (r + q (1 - r))^2`.
+
+use crate::compiled::records::SplitRecord;
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The points and weights of one rule.
 #[derive(Default)]
@@ -45,6 +52,88 @@ fn legendre(degree: usize, x: f64) -> (f64, f64) {
         (before, value) = (value, next);
     }
     (value, degree as f64 * (x * value - before) / (x * x - 1.0))
+}
+
+/// The least product of shares.
+const LEAST: f32 = 1e-30;
+
+/// Points of quadrature, and their weights.
+#[derive(Default)]
+pub(crate) struct Points {
+    pub(crate) points: Vec<f32>,
+    pub(crate) weights: Vec<f32>,
+}
+
+#[derive(Default)]
+pub(crate) struct SplitFactors {
+    /// For each split its `tau` at every point, then its `omega`.
+    pub(crate) numbers: Vec<f32>,
+    /// If there are pairs, for each split what a row that takes its left side has as `(1 - r) / g` at every
+    /// point, then the same of its right side.
+    pub(crate) excess: Vec<f32>,
+}
+
+/// Splits between two looks for a cancel.
+const SPLITS_PER_CHECK: usize = 1 << 12;
+
+impl SplitFactors {
+    /// Takes the splits of a tree.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    pub(crate) fn set(
+        &mut self,
+        splits: &[SplitRecord],
+        points: &Points,
+        has_pairs: bool,
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        self.numbers.clear();
+        self.excess.clear();
+        for splits in splits.chunks(SPLITS_PER_CHECK) {
+            cancel.check()?;
+            let count = 2 * points.points.len() * splits.len();
+            self.numbers
+                .try_reserve(count)
+                .and_then(|()| self.excess.try_reserve(if has_pairs { count } else { 0 }))
+                .map_err(|_| Error::new(ErrorKind::OutOfMemory, "out of memory for a tree"))?;
+            for split in splits {
+                self.add(split.product, &points.points);
+                if has_pairs {
+                    for share in [split.share, 1.0 - split.share] {
+                        self.add_excess((split.product * share).max(LEAST), &points.points);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn add(&mut self, product: f32, points: &[f32]) {
+        if product == 1.0 {
+            // What the formulas come to, without a division.
+            self.numbers.extend_from_slice(points);
+            self.numbers.extend(points.iter().map(|_| 1.0));
+            return;
+        }
+        let inverse = |q: &f32| 1.0 / (product + q * (1.0 - product));
+        self.numbers.extend(points.iter().map(|q| q * inverse(q)));
+        self.numbers.extend(points.iter().map(|q| {
+            let inverse = inverse(q);
+            product * inverse * inverse
+        }));
+    }
+
+    #[inline(always)]
+    fn add_excess(&mut self, product: f32, points: &[f32]) {
+        let excess = |q: &f32| (1.0 - product) * (1.0 / (product + q * (1.0 - product)));
+        self.excess.extend(points.iter().map(excess));
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<f32>() * (self.numbers.capacity() + self.excess.capacity())
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
-const MIN_CASES: usize = 500;
+const MIN_CASES: usize = 501;
 /// The same for the files that must be refused.
 const MIN_REFUSED: usize = 22;
 /// How far a value may be from XGBoost's.

@@ -1,5 +1,9 @@
-//! A call of a function: its arguments, and the state that it keeps between the calls of one statement
-//! (`FmgrInfo.fn_extra`).
+//! A call of a function: its arguments, and the state that it keeps: between the calls of one statement
+//! (`FmgrInfo.fn_extra`), or as the state of an aggregate, of type internal.
+//!
+//! PostgreSQL drops an aggregate's state before it frees its memory, but after an error only frees the
+//! memory, maybe later than the transaction has closed its files. So such a state says what is to be done
+//! with it then.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -11,8 +15,8 @@ use std::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{FromDatum, pg_guard};
 
-use crate::aggregate::{self, Abandon};
-use crate::{array, catalog, fault, unguarded, varlena};
+use crate::unguarded::{self, allocated};
+use crate::{array, catalog, fault, varlena};
 
 /// The function that says whether two values of a type are equal, once it is known.
 #[derive(Default)]
@@ -135,12 +139,12 @@ impl<'c> Arguments<'c> {
         self.get(index).map(|boolean| boolean.value() as u8 != 0)
     }
 
-    /// The state of an aggregate whose first argument is of type internal: at the first row a new one. Nothing
-    /// outside of an aggregate.
+    /// The state of an aggregate whose first argument is of type internal: at the first row a new one.
+    /// Nothing outside of an aggregate.
     #[inline]
     pub fn state<T: Default + Abandon + 'static>(self) -> Option<(Datum, &'c mut T)> {
         // SAFETY: `new` was given a valid call; only this function makes such states.
-        unsafe { aggregate::state(self.call) }
+        unsafe { aggregate_state(self.call) }
     }
 
     /// Whether the function runs as a part of an aggregate, whose state it may then write to.
@@ -150,8 +154,8 @@ impl<'c> Arguments<'c> {
         unsafe { unguarded::AggCheckCallContext(self.call, std::ptr::null_mut()) != 0 }
     }
 
-    /// Whether two arguments are equal, by their type's operator and the call's collation; nothing if the type
-    /// has none. Both are of one type and not NULL.
+    /// Whether two arguments are equal, by their type's operator and the call's collation; nothing if the
+    /// type has none. Both are of one type and not NULL.
     pub fn are_equal(self, first: usize, second: usize, equality: &mut Equality) -> Option<bool> {
         let function = match equality.function {
             Some(function) => function,
@@ -181,8 +185,8 @@ impl<'c> Arguments<'c> {
         })
     }
 
-    /// Whether the first argument is the same in each call of the statement: a constant, or a parameter that the
-    /// statement was given.
+    /// Whether the first argument is the same in each call of the statement: a constant, or a parameter that
+    /// the statement was given.
     pub fn first_is_fixed(self) -> bool {
         // SAFETY: the arguments of a call are nodes, which are what their tags say.
         self.nodes().first().is_some_and(|node| unsafe { is_fixed(node.ptr_value.cast()) })
@@ -383,8 +387,8 @@ unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
     unsafe { std::ptr::drop_in_place(&raw mut (*kept.cast::<Kept<T>>()).value) }
 }
 
-/// The state that an earlier call of this expression has kept, or else what the closure makes. It is dropped with
-/// the statement. The call is one of pgrx's, whose function keeps nothing else.
+/// The state that an earlier call of this expression has kept, or else what the closure makes. It is dropped
+/// with the statement. The call is one of pgrx's, whose function keeps nothing else.
 ///
 /// # Errors
 /// Those of the closure.
@@ -402,4 +406,90 @@ pub fn kept<'a, T: 'static, E>(
         Some(kept) => Ok(kept),
         empty => Ok(empty.insert(make()?)),
     }
+}
+
+/// A value that can be dropped after its transaction was rolled back.
+pub trait Abandon {
+    /// Drops it without a call of PostgreSQL.
+    fn abandon(self);
+}
+
+/// The state of an aggregate, and what PostgreSQL remembers to free it by.
+#[repr(C)]
+struct AggregateState<T> {
+    callback: pg_sys::MemoryContextCallback,
+    value: Option<T>,
+}
+
+/// The state that is a call's first argument, as that argument and as its value; a new one for a NULL.
+/// Nothing outside of an aggregate.
+///
+/// # Safety
+/// The call is what PostgreSQL passed to the function that is running, and valid for `'c`; if its first
+/// argument is not NULL, this function has made it for the same type.
+#[inline]
+unsafe fn aggregate_state<'c, T: Default + Abandon>(
+    call: pg_sys::FunctionCallInfo,
+) -> Option<(Datum, &'c mut T)> {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: the caller says so; the context outlives the state, and calls back before it frees it.
+    unsafe {
+        if unguarded::AggCheckCallContext(call, &raw mut context) == 0 {
+            return None;
+        }
+        let first = (*call).args.as_slice((*call).nargs as usize).first()?;
+        let kept = if first.isnull {
+            new_aggregate_state::<T>(call, context)
+        } else {
+            first.value.cast_mut_ptr()
+        };
+        Some((Datum::from(kept), (*kept).value.as_mut()?))
+    }
+}
+
+/// # Safety
+/// As for [`aggregate_state`]; the context is the aggregate's.
+#[cold]
+unsafe fn new_aggregate_state<T: Default + Abandon>(
+    call: pg_sys::FunctionCallInfo,
+    context: pg_sys::MemoryContext,
+) -> *mut AggregateState<T> {
+    const { assert!(align_of::<AggregateState<T>>() <= pg_sys::MAXIMUM_ALIGNOF as usize) };
+    // SAFETY: the caller says so; there is room for the value, and it is aligned.
+    unsafe {
+        let kept: *mut AggregateState<T> =
+            allocated(context, size_of::<AggregateState<T>>()).cast();
+        kept.write(AggregateState {
+            callback: pg_sys::MemoryContextCallback {
+                func: Some(free_aggregate::<T>),
+                arg: kept.cast(),
+                next: std::ptr::null_mut(),
+            },
+            value: Some(T::default()),
+        });
+        unguarded::MemoryContextRegisterResetCallback(context, &raw mut (*kept).callback);
+        pg_sys::AggRegisterCallback(call, Some(end_aggregate::<T>), Datum::from(kept));
+        kept
+    }
+}
+
+/// The aggregate ends without an error.
+///
+/// # Safety
+/// `kept` is what was registered, and not freed.
+#[pg_guard]
+unsafe extern "C-unwind" fn end_aggregate<T>(kept: Datum) {
+    // SAFETY: PostgreSQL passes what was registered, before it frees it.
+    unsafe { (*kept.cast_mut_ptr::<AggregateState<T>>()).value = None };
+}
+
+/// The memory is freed; if the aggregate has not ended, after an error.
+///
+/// # Safety
+/// `kept` is what was registered, and this is called once.
+#[pg_guard]
+unsafe extern "C-unwind" fn free_aggregate<T: Abandon>(kept: *mut std::ffi::c_void) {
+    // SAFETY: PostgreSQL passes what was registered, once.
+    let value = unsafe { (*kept.cast::<AggregateState<T>>()).value.take() };
+    value.into_iter().for_each(T::abandon);
 }

@@ -4,10 +4,10 @@
 //!
 //! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`],
 //!   [`virtual_object`]
-//! - calls: [`call`], [`aggregate`], [`signature`]
+//! - calls: [`call`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
-//! - the session: [`session`], [`transaction`], [`backend`], [`temporary_file`]
+//! - the session: [`session`], [`transaction`], [`temporary_file`]
 //! - errors: [`report`], [`fault`]
 //!
 //! It declares no SQL, defines no setting, and knows nothing of models. A [`Value`] is made only by `unsafe`
@@ -17,9 +17,7 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
-pub mod aggregate;
 pub mod array;
-pub mod backend;
 pub mod call;
 pub mod catalog;
 pub mod dependency;

@@ -1,12 +1,13 @@
-//! What lasts until the transaction ends: locks of objects that PostgreSQL does not know, and files to remove.
+//! What lasts until the transaction ends: locks of objects that PostgreSQL does not know, and files to
+//! remove.
 //!
-//! Locks are in PostgreSQL's own table (lmgr.c, `LockDatabaseObject`) and count in deadlocks, `lock_timeout` and
-//! `pg_locks`. The two modes for use are among those that a standby, a parallel worker and a read-only
+//! Locks are in PostgreSQL's own table (lmgr.c, `LockDatabaseObject`) and count in deadlocks, `lock_timeout`
+//! and `pg_locks`. The two modes for use are among those that a standby, a parallel worker and a read-only
 //! transaction may take.
 //!
-//! A file is removed at commit or at rollback. A subtransaction that rolls back ends what was requested in it;
-//! one that is released passes it to its parent. What a backend that dies leaves, or a prepared transaction,
-//! is removed when the folder is next swept.
+//! A file is removed at commit or at rollback. A subtransaction that rolls back ends what was requested in
+//! it; one that is released passes it to its parent. What a backend that dies leaves, or a prepared
+//! transaction, is removed when the folder is next swept.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use pgrx::pg_sys::{self, Oid};
 
-use crate::backend;
+use crate::session;
 
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,8 @@ impl Mode {
     }
 }
 
-/// The lock of an object of a table, by its name. Two names may have the same number; then sessions wait longer.
+/// The lock of an object of a table, by its name. Two names may have the same number; then sessions wait
+/// longer.
 pub struct Lock {
     tag: pg_sys::LOCKTAG,
 }
@@ -73,7 +75,7 @@ impl Lock {
 
 fn tag(class: Oid, number: u32) -> pg_sys::LOCKTAG {
     pg_sys::LOCKTAG {
-        locktag_field1: backend::database(),
+        locktag_field1: session::database(),
         locktag_field2: class.to_u32(),
         locktag_field3: number,
         locktag_field4: 0,

@@ -1,13 +1,15 @@
 //! How much each version of a model is used, for `pg_stat_pgboost`.
 //!
-//! A statement counts for itself first and adds to the shared counters when it ends (`PendingCounters`). Where
-//! `pgboost.track_predictions` is off nothing is counted, and nothing of the features' baseline is read.
+//! A statement counts for itself first and adds to the shared counters when it ends (`PendingCounters`).
+//! Where `pgboost.track_predictions` is off nothing is counted, and nothing of the features' baseline is
+//! read.
 //!
-//! The shared counters are a file of fixed size next to the images, which all backends map, so that nothing needs to be
-//! preloaded, and standbys count for themselves. Each version that was used has a slot. All fields are atomic, so
-//! that backends need no lock. A slot is found by a hash of the model's name and the version, from where on the next
-//! free one is taken; once taken it stays, until `reset` empties all of them. A backend that still counts for an
-//! emptied slot then adds to nothing or to another version, for the rest of its statement.
+//! The shared counters are a file of fixed size next to the images, which all backends map, so that nothing
+//! needs to be preloaded, and standbys count for themselves. Each version that was used has a slot. All
+//! fields are atomic, so that backends need no lock. A slot is found by a hash of the model's name and the
+//! version, from where on the next free one is taken; once taken it stays, until `reset` empties all of them.
+//! A backend that still counts for an emptied slot then adds to nothing or to another version, for the rest
+//! of its statement.
 //!
 //! The file is written whole under another name first: a hole in a mapped file would end the server where
 //! the disk is full. It is a cache like the images. Where it cannot be made nothing is counted.
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use std::time::Instant;
 
 use memmap2::MmapOptions;
-use pg_interface::{Oid, backend, report, unguarded};
+use pg_interface::{Oid, report, session, unguarded};
 use row_source::distribution::Ranges;
 
 use crate::cache::image_file::folder;
@@ -38,7 +40,8 @@ pub(crate) struct PendingCounters {
     /// Whether the statement counts.
     on: bool,
     slot: Option<SlotOf>,
-    /// The ranges of the features in training, if they are known, and the generation under which they were read.
+    /// The ranges of the features in training, if they are known, and the generation under which they were
+    /// read.
     ranges: Option<Rc<Ranges>>,
     generation: u64,
     counted: Counters,
@@ -368,14 +371,14 @@ fn open() -> io::Result<File> {
     if let Ok(file) = open() {
         return Ok(file);
     }
-    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(session::directory_mode()).create(folder())?;
     let mut unfinished = path.clone();
     unfinished.add_extension(format!("{}.tmp", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(backend::file_mode())
+        .mode(session::file_mode())
         .open(&unfinished)?;
     let made = file.write_all(&vec![0u8; SIZE]).and_then(|()| fs::hard_link(&unfinished, &path));
     fs::remove_file(&unfinished)?;

@@ -5,18 +5,41 @@
 //! has them trained on by a separate process, `pgboost_trainer`, and the model is stored by
 //! pgboost's SQL function `load_model`.
 //!
-//! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
+//! `libxgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
 //! before: loading this library starts no thread and maps no C++, so that a server may preload it.
 
 mod error;
-mod functions;
 mod guc;
 #[allow(unsafe_code, reason = "it asks the loader")]
 mod libxgboost;
 mod params;
 mod registry;
-mod source;
 mod training;
+
+/// From rows of a source to records of numbers in a temporary file.
+///
+/// The source is read once. libxgboost wants the rows four times and in the same order each time;
+/// reading them back costs far less than running the query again, and a query that returns
+/// other rows the second time does no harm. A record is four bytes per value, and lies on disk, not in
+/// memory.
+mod source {
+    pub(crate) mod columns;
+    pub(crate) mod dictionary;
+    pub(crate) mod record_file;
+}
+
+/// The SQL surface, a file per verb. The SQL that declares these functions is in `pgboost_train.sql`.
+mod functions {
+    mod train;
+    mod xgboost_predict;
+
+    use crate::error::{Error, Result};
+
+    /// An argument that must be given.
+    fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
+        value.ok_or(Error::NullArgument { argument })
+    }
+}
 
 ::pgrx::pg_module_magic!();
 

@@ -6,13 +6,13 @@
 //! In a separate process, a round can be ended at any time, memory that runs out or a crash in
 //! C++ ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
 
-#[allow(unsafe_code, reason = "it calls the C library")]
-mod child_process;
 mod training;
 
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,13 +21,20 @@ use xgboost_ffi::{Error, Library};
 
 use training::Training;
 
+/// The highest value of `/proc/PID/oom_score_adj`. A training can be run again; where the system's
+/// memory runs out, it is to go before anything of the server's.
+const OOM_SCORE: &str = "1000";
+
+/// The first descriptor after the standard ones.
+const FIRST: libc::c_int = 3;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let (Some(library), Some(parent)) = (arguments.next(), arguments.next()) else {
         eprintln!("pgboost_train starts this program; it takes no commands of a person's");
         return ExitCode::from(2);
     };
-    if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(child_process::enter) {
+    if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(attach_to) {
         return ExitCode::FAILURE;
     }
     match serve(Path::new(&library)) {
@@ -84,4 +91,30 @@ fn start_model(backend: &mut UnixStream, job: &Job) -> io::Result<Option<Vec<u8>
 fn send_model(backend: &mut UnixStream, model: &[u8]) -> io::Result<()> {
     send(backend, &Reply::Model(model.len() as u64))?;
     backend.write_all(model)
+}
+
+/// Closes what the backend has open, and makes this process end when the backend does.
+/// Returns whether the backend, the process `parent`, is still there.
+#[allow(unsafe_code, reason = "it calls the C library")]
+fn attach_to(parent: u32) -> bool {
+    for descriptor in open_descriptors() {
+        // SAFETY: nothing of this process has opened a file yet, so nothing here owns it.
+        unsafe { libc::close(descriptor) };
+    }
+    // Where it cannot be raised, the system chooses as it would for a backend.
+    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE);
+    // After a crash the backend waits for the end, and gigabytes of rows are nobody's to keep.
+    let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the record is valid.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };
+    // SAFETY: takes a number, and no pointer.
+    let set = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } == 0;
+    // A backend that ended before has sent no signal.
+    set && parent_id() == parent
+}
+
+fn open_descriptors() -> Vec<libc::c_int> {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    entries.filter_map(|entry| number(entry.ok()?)).filter(|number| *number >= FIRST).collect()
 }

@@ -3,9 +3,9 @@
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use crate::error::Result;
-use crate::library::{Handle, Library, c_text, count, pointers, round_number};
+use crate::Result;
 use crate::matrix::{Batch, Feature, Matrix};
+use crate::{Handle, Library, c_text, count, pointers, round_number};
 
 /// What to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

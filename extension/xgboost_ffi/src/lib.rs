@@ -5,17 +5,263 @@
 //! unloaded, because its threads outlive every call. Each call is checked, and an error is the
 //! library's own message.
 //!
+//! The interface is stable: XGBoost adds functions to it and does not change those that are there.
+//! A library without one of these is too old or not XGBoost, and is refused as a whole. The last
+//! one is of the OpenMP that libxgboost brings, and is found through it.
+//!
 //! libxgboost trusts a model's bytes. Only bytes that the engine has parsed may go to
 //! [`Booster::of_model`].
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
 
 mod booster;
-mod error;
-mod library;
 mod matrix;
 
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::path::Path;
+
+use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
+use serde::{Deserialize, Serialize};
+
 pub use booster::{Booster, Output};
-pub use error::{Error, Result, means_out_of_memory};
-pub use library::Library;
 pub use matrix::{Batch, Feature, Layout, Matrix, MatrixOptions, Rows};
+
+/// An error of libxgboost's; it can be sent from one process to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Error {
+    /// The library cannot be loaded.
+    Missing {
+        /// Where it should be.
+        path: String,
+        /// What the loader says.
+        reason: String,
+    },
+    /// The release is too old.
+    Old(String),
+    /// Memory ran out.
+    OutOfMemory,
+    /// The rows of a matrix cannot be read.
+    Rows(String),
+    /// The library refused, with this message.
+    Refused(String),
+}
+
+/// The result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The text without source places and stack trace, in one paragraph: the library's texts begin with the time
+/// and the place in its source, and end with addresses.
+pub(crate) fn user_message(text: &str) -> String {
+    let text = text.split("Stack trace").next().unwrap_or_default();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| without_place(line.trim()))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join(" ")
+}
+
+/// A line without `[12:34:56] /a/path/file.cc:78: ` in front.
+fn without_place(line: &str) -> &str {
+    if !line.starts_with('[') {
+        return line;
+    }
+    let after_time = line.split_once("] ").map_or(line, |(_, rest)| rest);
+    match after_time.split_once(": ") {
+        Some((place, rest)) if place.contains('/') || place.contains(".cc:") => rest.trim(),
+        _ => after_time,
+    }
+}
+
+/// Whether a text of libxgboost, its OpenMP, the C++ or the Rust runtime says that memory ran out.
+/// `bad_malloc` is XGBoost's own word since 3.4 (`src/common/ref_resource_view.h`).
+pub fn means_out_of_memory(text: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "bad_alloc",
+        "bad_malloc",
+        "memory allocation of",
+        "Out of memory",
+        "Cannot allocate memory",
+        "Thread creation failed",
+    ];
+    WORDS.iter().any(|word| text.contains(word))
+}
+
+/// The first release that stores the categories of data in the model.
+const MIN_VERSION: (c_int, c_int) = (3, 1);
+
+/// The loaded library.
+pub struct Library {
+    pub(crate) symbols: Symbols,
+    version: String,
+}
+
+impl Library {
+    /// Loads the library for the rest of the process's life.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] and [`Error::Old`].
+    pub fn open(path: &Path) -> Result<&'static Library> {
+        let symbols = Symbols::load(path).map_err(|error| Error::Missing {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: the three pointers are valid.
+        unsafe { (symbols.XGBoostVersion)(&mut major, &mut minor, &mut patch) };
+        let version = format!("{major}.{minor}.{patch}");
+        if (major, minor) < MIN_VERSION {
+            return Err(Error::Old(version));
+        }
+        let library = Library { symbols, version };
+        // Its warnings would go to the standard output.
+        // SAFETY: the text ends in a NUL.
+        library.call(|symbols| unsafe {
+            (symbols.XGBSetGlobalConfig)(c"{\"verbosity\":0}".as_ptr())
+        })?;
+        Ok(Box::leak(Box::new(library)))
+    }
+
+    /// The release.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Sets the most threads of calls that take no number: among other things, libxgboost
+    /// copies labels with as many as there are cores.
+    pub fn limit_threads(&self, threads: usize) {
+        let threads = c_int::try_from(threads).unwrap_or(1).max(1);
+        // SAFETY: takes any positive number.
+        unsafe { (self.symbols.omp_set_num_threads)(threads) };
+    }
+
+    /// Makes one call and checks what it returns.
+    pub(crate) fn call(&self, function: impl FnOnce(&Symbols) -> c_int) -> Result<()> {
+        if function(&self.symbols) == 0 { Ok(()) } else { Err(self.last_error()) }
+    }
+
+    fn last_error(&self) -> Error {
+        // SAFETY: returns a string of the calling thread's own, never null.
+        let text = unsafe { CStr::from_ptr((self.symbols.XGBGetLastError)()) }.to_string_lossy();
+        if means_out_of_memory(&text) {
+            return Error::OutOfMemory;
+        }
+        Error::Refused(user_message(&text))
+    }
+}
+
+/// Texts as the interface takes them: the pointers are valid as long as the texts.
+pub(crate) fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|text| text.as_ptr()).collect()
+}
+
+/// A text for a call; one with a NUL in it, which no caller has, ends there.
+pub(crate) fn c_text(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    CString::new(text.get(..end).unwrap_or_default()).unwrap_or_default()
+}
+
+/// A handle to something of libxgboost's.
+pub(crate) type Handle = *mut c_void;
+
+/// Starts an iterator again.
+pub(crate) type Reset = unsafe extern "C" fn(Handle);
+
+/// Moves an iterator on: 1 if there is a batch, 0 at the end.
+pub(crate) type Next = unsafe extern "C" fn(Handle) -> c_int;
+
+/// Declares the table: each function under its C name, with its type.
+macro_rules! symbols {
+    ($($name:ident: fn($($argument:ty),* $(,)?) -> $result:ty;)*) => {
+        /// The functions.
+        #[allow(non_snake_case, missing_docs, reason = "the names are XGBoost's")]
+        pub(crate) struct Symbols {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $result,)*
+        }
+
+        impl Symbols {
+            /// Finds them all.
+            fn find(library: &unix::Library) -> std::result::Result<Symbols, libloading::Error> {
+                Ok(Symbols {
+                    // SAFETY: a function of that name in XGBoost's library has that type.
+                    $($name: *unsafe { library.get(stringify!($name).as_bytes())? },)*
+                })
+            }
+        }
+    };
+}
+
+symbols! {
+    XGBGetLastError: fn() -> *const c_char;
+    XGBoostVersion: fn(*mut c_int, *mut c_int, *mut c_int) -> ();
+    XGBSetGlobalConfig: fn(*const c_char) -> c_int;
+    XGProxyDMatrixCreate: fn(*mut Handle) -> c_int;
+    XGProxyDMatrixSetDataDense: fn(Handle, *const c_char) -> c_int;
+    XGProxyDMatrixSetDataColumnar: fn(Handle, *const c_char) -> c_int;
+    XGQuantileDMatrixCreateFromCallback:
+        fn(Handle, Handle, Handle, Reset, Next, *const c_char, *mut Handle) -> c_int;
+    XGDMatrixSetInfoFromInterface: fn(Handle, *const c_char, *const c_char) -> c_int;
+    XGDMatrixSetStrFeatureInfo: fn(Handle, *const c_char, *const *const c_char, u64) -> c_int;
+    XGDMatrixFree: fn(Handle) -> c_int;
+    XGBoosterCreate: fn(*const Handle, u64, *mut Handle) -> c_int;
+    XGBoosterFree: fn(Handle) -> c_int;
+    XGBoosterSetParam: fn(Handle, *const c_char, *const c_char) -> c_int;
+    XGBoosterSetStrFeatureInfo: fn(Handle, *const c_char, *const *const c_char, u64) -> c_int;
+    XGBoosterUpdateOneIter: fn(Handle, c_int, Handle) -> c_int;
+    XGBoosterEvalOneIter:
+        fn(Handle, c_int, *const Handle, *const *const c_char, u64, *mut *const c_char) -> c_int;
+    XGBoosterSlice: fn(Handle, c_int, c_int, c_int, *mut Handle) -> c_int;
+    XGBoosterSaveModelToBuffer: fn(Handle, *const c_char, *mut u64, *mut *const c_char) -> c_int;
+    XGBoosterLoadModelFromBuffer: fn(Handle, *const c_void, u64) -> c_int;
+    XGBoosterPredictFromDense: fn(
+        Handle, *const c_char, *const c_char, Handle,
+        *mut *const u64, *mut u64, *mut *const f32,
+    ) -> c_int;
+    omp_set_num_threads: fn(c_int) -> ();
+}
+
+impl Symbols {
+    /// Loads the library and finds the functions. It stays loaded.
+    pub(crate) fn load(path: &Path) -> std::result::Result<Symbols, libloading::Error> {
+        // SAFETY: the library's initialisers start no threads.
+        let library = unsafe { unix::Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
+        Symbols::find(&ManuallyDrop::new(library))
+    }
+}
+
+/// The number of something as the interface counts it.
+pub(crate) fn count(number: usize) -> u64 {
+    number as u64
+}
+
+/// The number of a round as the interface counts it.
+pub(crate) fn round_number(round: u32) -> c_int {
+    c_int::try_from(round).unwrap_or(c_int::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn place_and_stack_trace_go() {
+        let text = "[10:11:12] /src/data/data.cc:41: Check failed: valid: Label contains NaN.\n\
+                    Stack trace:\n  [bt] (0) libxgboost.so(+0x22dbbc) [0x7fb3]\n";
+        assert_eq!(user_message(text), "Check failed: valid: Label contains NaN.");
+    }
+
+    #[test]
+    fn plain_text_stays() {
+        assert_eq!(user_message("value 5 exceeds bound"), "value 5 exceeds bound");
+        assert_eq!(user_message("two\nlines"), "two lines");
+    }
+
+    #[test]
+    fn both_words_for_memory_are_known() {
+        assert!(means_out_of_memory("std::bad_alloc"));
+        assert!(means_out_of_memory("bad_malloc: Failed to allocate 37183104 bytes."));
+        assert!(!means_out_of_memory("Check failed: preds.size() == labels.size()"));
+    }
+}

@@ -5,17 +5,18 @@
 //! (`XGQuantileDMatrixCreateFromCallback`, src/c_api/c_api.cc): an error there ends the rows, and is
 //! returned when libxgboost has returned.
 //!
-//! Memory is described to libxgboost by numpy's array interface, as JSON. A batch is a run of records of equal length,
-//! each a row's features followed by its label and other numbers of the row, all of four bytes. Strides let libxgboost
-//! read each value where it is, so nothing is copied on the way from a record to a matrix.
+//! Memory is described to libxgboost by numpy's array interface, as JSON. A batch is a run of records of
+//! equal length, each a row's features followed by its label and other numbers of the row, all of four bytes.
+//! Strides let libxgboost read each value where it is, so nothing is copied on the way from a record to a
+//! matrix.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::library::{Handle, Library, c_text, count, pointers};
+use crate::{Error, Result};
+use crate::{Handle, Library, c_text, count, pointers};
 
 /// Rows that can be read again from the start, in the same order.
 pub trait Rows {

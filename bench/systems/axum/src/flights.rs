@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
-use redis::aio::ConnectionManager;
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use crate::model::{Failure, Refused};
 
@@ -16,6 +16,9 @@ use crate::model::{Failure, Refused};
 pub const FEATURES: usize = 10;
 /// What a flight is looked up by.
 pub const KEY: [&str; 4] = ["originairportid", "year", "month", "dayofmonth"];
+
+/// How often a connection is tried again before a request is told that there is none.
+const RETRIES: usize = 1;
 
 /// The parts of a key, in that order.
 pub type Key = [u32; KEY.len()];
@@ -35,7 +38,9 @@ impl Flights {
             return Ok(Self::Memory(read(place)?));
         }
         let client = redis::Client::open(place)?;
-        Ok(Self::Redis(ConnectionManager::new(client).await?))
+        // Without Redis each request says so soon; the default waits for it for ten seconds.
+        let config = ConnectionManagerConfig::new().set_number_of_retries(RETRIES);
+        Ok(Self::Redis(ConnectionManager::new_with_config(client, config).await?))
     }
 
     /// The flights of some keys.

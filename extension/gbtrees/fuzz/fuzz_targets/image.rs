@@ -19,8 +19,8 @@ const ROWS: usize = 32;
 const WIDEST: usize = 1000;
 
 /// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees,
-/// target statistics.
-const FILES: [&[u8]; 12] = [
+/// target statistics, coefficients.
+const FILES: [&[u8]; 13] = [
     include_bytes!("../../tests/golden/3.4.1/multi_softprob.json"),
     include_bytes!("../../tests/golden/3.4.1/dictionary_text.json"),
     include_bytes!("../../tests/golden/3.4.1/dictionary_integer.json"),
@@ -33,6 +33,7 @@ const FILES: [&[u8]; 12] = [
     include_bytes!("../../tests/golden/tie.json"),
     include_bytes!("../../tests/golden/lightgbm/4.7.0/deep.txt"),
     include_bytes!("../../tests/golden/catboost/1.2.10/ctr_simple.cbm"),
+    include_bytes!("../../tests/golden/3.4.1/gblinear_multiclass.json"),
 ];
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -72,7 +73,8 @@ fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
         compiled.margins_batch(batch, &rows, &mut margins).unwrap();
     });
     let mut leaves = vec![0; compiled.num_trees()];
-    compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves).unwrap();
+    let found = compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves);
+    assert_eq!(found.is_err(), compiled.is_linear());
     for row in margins.chunks_mut(compiled.num_outputs()) {
         compiled.class(&mut row.to_vec());
         compiled.values(row);

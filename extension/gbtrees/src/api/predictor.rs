@@ -121,9 +121,10 @@ impl<'m> Predictor<'m> {
     /// `pred_leaf`. [`Model::num_trees`] numbers a row.
     ///
     /// # Errors
-    /// As for [`Predictor::predict`].
+    /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] if the model is a linear one.
     pub fn leaves<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<u32>> {
         let compiled = &self.model.compiled;
+        compiled.has_leaves()?;
         let width = compiled.num_trees();
         let mut out = vec![0; rows.shape()[0] * width];
         self.check(rows, out.len(), width)?;

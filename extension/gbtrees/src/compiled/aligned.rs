@@ -1,9 +1,12 @@
-//! Memory that a compiled model may lie in.
+//! Memory that a compiled model may lie in, and prefetching of what will soon be read of it.
 //!
 //! A reader checks a compiled model once and then trusts it, so the bytes must stay as they were when they
 //! were checked. [`StableBytes`] is that promise; a slice in a `Vec` that someone can still write to
 //! does not give it, a private allocation or a read-only mapping does.
-#![allow(unsafe_code, reason = "a promise about memory can only be made with an unsafe impl")]
+#![allow(
+    unsafe_code,
+    reason = "a promise about memory is an unsafe impl, and a prefetch takes an address"
+)]
 
 use std::ops::Deref;
 
@@ -87,3 +90,24 @@ impl Deref for AlignedBytes {
 // SAFETY: the lines are on the heap, where they stay when the value is moved, and only `bytes_mut`
 // writes them, which needs the value exclusively and is private to the writer of compiled models.
 unsafe impl StableBytes for AlignedBytes {}
+
+/// Says that an element will be read soon.
+#[inline(always)]
+pub(crate) fn prefetch<T>(elements: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (elements, at);
+}
+
+/// Says that all of these elements will be read soon.
+#[inline]
+pub fn prefetch_all<T>(elements: &[T]) {
+    let step = (ALIGNMENT / size_of::<T>().max(1)).max(1);
+    (0..elements.len()).step_by(step).for_each(|at| prefetch(elements, at));
+    prefetch(elements, elements.len().saturating_sub(1));
+}

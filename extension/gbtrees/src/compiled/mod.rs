@@ -10,22 +10,19 @@
 
 pub(crate) mod aligned;
 pub(crate) mod categories;
-pub(crate) mod ctr;
-pub(crate) mod cuts;
 pub(crate) mod records;
 pub(crate) mod sections;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod tiles;
 mod verify;
-pub(crate) mod writer;
 
 use bytemuck::CheckedBitPattern;
 use bytemuck::checked::try_cast;
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
-use crate::compiled::cuts::CutKind;
+use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS,
     NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,

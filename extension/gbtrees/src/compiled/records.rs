@@ -1,9 +1,20 @@
-//! The records of trees, category sets and dictionaries in a compiled model.
+//! The records of trees, category sets, dictionaries, target statistics and cuts in a compiled model.
 //!
 //! Every record is plain data without padding, so a compiled model can be read in place, and two compiled
 //! models of the same model are the same bytes. Numbers are in the machine's own byte order.
+//!
+//! The table of a target statistic ([`crate::ensemble::ctr`]) is an open hash table of 2^bits slots, at least
+//! one of them empty, then the line of all keys that are not in it. A slot is the two halves of a key, lower
+//! first, and the key's line, so a look-up mostly reads one line of the caches. A key's first bits are where
+//! it begins to be looked for.
+//!
+//! A cut of a feature is a number that exactly the values which go left are below; how a model's splits
+//! become cuts is written where a model is lowered (`lower::cuts`). All that splits see of a value is its
+//! rank, the number of cuts that it is not below, and the f32 that a value becomes has the same rank.
 
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
+
+use crate::ensemble::MissingRule;
 
 /// A node that interleaved traversal can walk.
 ///
@@ -313,6 +324,139 @@ pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
 /// The slot that always holds `u32::MAX`, which is below no key.
 pub(crate) fn leaf_slot(num_features: usize) -> usize {
     2 * num_features
+}
+
+/// The parts of the keys of a projection, and its table.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct CtrProjection {
+    pub(crate) first_part: u32,
+    pub(crate) parts: u32,
+    /// Index of the first word of the table.
+    pub(crate) first_word: u32,
+    pub(crate) bits: u32,
+    /// Numbers of a line.
+    pub(crate) width: u32,
+}
+
+/// The key of an empty slot, which no row's key is found by.
+pub(crate) const EMPTY: u64 = u64::MAX;
+
+impl CtrProjection {
+    /// Words of a slot.
+    pub(crate) fn slot_words(&self) -> usize {
+        2 + self.width as usize
+    }
+
+    /// Words of the table.
+    pub(crate) fn words(&self) -> u64 {
+        ((2 + u64::from(self.width)) << self.bits) + u64::from(self.width)
+    }
+
+    /// The slot at which a key begins to be looked for.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self, key: u64) -> usize {
+        // Shifting by all bits leaves none.
+        key.checked_shr(u64::BITS - self.bits).unwrap_or(0) as usize
+    }
+}
+
+/// The key of a slot.
+#[inline(always)]
+pub(crate) fn key_of(slot: &[u32]) -> u64 {
+    match slot {
+        [low, high, ..] => u64::from(*low) | u64::from(*high) << u32::BITS,
+        _ => EMPTY,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
+#[repr(u32)]
+pub(crate) enum PartKind {
+    /// The hash of a category.
+    Category = 0,
+    /// Whether a number is above the one with the operand's bits.
+    Above = 1,
+    AboveOrMissing = 2,
+    /// Whether a category has the operand as its hash.
+    HasBits = 3,
+    /// Whether a category has the operand as its code.
+    HasCode = 4,
+}
+
+/// A part of a key.
+#[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
+#[repr(C)]
+pub(crate) struct CtrPart {
+    pub(crate) kind: PartKind,
+    pub(crate) feature: u32,
+    pub(crate) operand: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
+#[repr(u32)]
+pub(crate) enum CutKind {
+    /// The f32 beside the cuts decide as the cuts.
+    Beside = 0,
+    /// Values become ranks.
+    Ranks = 1,
+    /// As ranks, and zeros are missing.
+    RanksWithoutZero = 2,
+    /// Values are category codes.
+    Codes = 3,
+}
+
+/// The cuts of a feature, in ascending order.
+#[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
+#[repr(C)]
+pub(crate) struct CutSpan {
+    pub(crate) kind: CutKind,
+    /// Index of the first.
+    pub(crate) start: u32,
+    pub(crate) count: u32,
+}
+
+impl CutSpan {
+    /// Whether its cuts are among so many.
+    pub(crate) fn is_within(self, cuts: usize) -> bool {
+        u64::from(self.start) + u64::from(self.count) <= cuts as u64
+    }
+
+    pub(crate) fn of(self, cuts: &[f64]) -> &[f64] {
+        let start = self.start as usize;
+        &cuts[start..start + self.count as usize]
+    }
+
+    /// The f32 that splits decide as the model decides the value.
+    pub(crate) fn narrow(self, cuts: &[f64], value: f64) -> f32 {
+        let nearest = value as f32;
+        match self.kind {
+            _ if value.is_nan() => f32::NAN,
+            CutKind::Codes => value.trunc() as f32,
+            CutKind::Beside if f64::from(nearest) == value => nearest,
+            CutKind::Beside => {
+                let cuts = self.of(cuts);
+                let rank = rank(cuts, value);
+                let below = rank.checked_sub(1).and_then(|last| cuts.get(last));
+                let least = below.map_or(nearest, |cut| nearest.max(not_below(*cut)));
+                let end = cuts.get(rank).map_or(f32::INFINITY, |cut| not_below(*cut));
+                if least < end || cuts.len() == rank { least } else { end.next_down() }
+            }
+            CutKind::RanksWithoutZero if value.abs() <= f64::from(MissingRule::ZERO) => f32::NAN,
+            CutKind::Ranks | CutKind::RanksWithoutZero => rank(self.of(cuts), value) as f32,
+        }
+    }
+}
+
+/// The number of cuts that a value is not below.
+pub(crate) fn rank(cuts: &[f64], value: f64) -> usize {
+    cuts.partition_point(|cut| *cut <= value)
+}
+
+/// The smallest f32 that is not below a number.
+pub(crate) fn not_below(number: f64) -> f32 {
+    let nearest = number as f32;
+    if f64::from(nearest) < number { nearest.next_up() } else { nearest }
 }
 
 #[cfg(test)]

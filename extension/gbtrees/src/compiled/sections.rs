@@ -1,23 +1,21 @@
-//! A compiled model's header, and the table of its sections: what each holds, and where it lies.
+//! A compiled model's header, the table of its sections: what each holds, and where it lies; and its writer.
 //!
-//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and the compiled model's writer
-//! takes them by the same handle. A new section is one line in the table below, one line in
-//! [`crate::lower`], and in [`crate::compiled::verify`] the check of what evaluation relies on.
+//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and [`Writer`]
+//! takes them by the same handle. Nothing in the bytes depends on addresses, time or hashing order. A new
+//! section is one line in the table below, one line in [`crate::lower`], and in [`crate::compiled::verify`]
+//! the check of what evaluation relies on.
 
 #![allow(unsafe_code, reason = "sections that were checked at opening are read without checks")]
 
 use std::marker::PhantomData;
 
-use bytemuck::{CheckedBitPattern, Pod, Zeroable};
+use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable, bytes_of, cast_slice};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::compiled::aligned::PIECE;
-use crate::compiled::ctr::{CtrPart, CtrProjection};
-use crate::compiled::cuts::CutSpan;
-use crate::compiled::records::leaf_slot;
+use crate::compiled::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use crate::compiled::records::{
-    CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, SplitRecord,
-    TreeSummary, WideNode,
+    CompactNode, CtrPart, CtrProjection, CutSpan, Dictionary, Group, GroupKind, OutcomeNode,
+    OutcomeTable, SetSpan, SplitRecord, TreeSummary, WideNode, leaf_slot,
 };
 use crate::compiled::tiles::{
     Chunk, CodeTable, Coding, CompoundRun, ConditionColumn, ConditionRun, NodeBlock, Segment,
@@ -219,8 +217,8 @@ sections! {
     CTR_TABLES: u32,
     /// Features of whose categories rows have hashes, and splits test codes.
     CTR_CODES: u32,
-    /// One per tree, or none if the model has no covers or has target statistics: only explanations read them and
-    /// what follows.
+    /// One per tree, or none if the model has no covers or has target statistics: only explanations read them
+    /// and what follows.
     TREE_SUMMARIES: TreeSummary,
     /// The features of the splits of each tree.
     SPLIT_FEATURES: u32,
@@ -321,4 +319,50 @@ pub fn seal(bytes: &mut [u8]) {
     let sum = sure(checksum(bytes, Cancel::never()).ok(), "nobody cancels");
     bytes[CHECKSUMMED_FROM - size_of::<u64>()..CHECKSUMMED_FROM]
         .copy_from_slice(&sum.to_ne_bytes());
+}
+
+/// The bytes of each section, to be laid one after another.
+pub(crate) struct Writer<'a> {
+    sections: [&'a [u8]; SECTIONS],
+}
+
+impl<'a> Writer<'a> {
+    /// Of sections without records.
+    pub(crate) fn new() -> Self {
+        Writer { sections: [&[]; SECTIONS] }
+    }
+
+    pub(crate) fn put<T: NoUninit>(&mut self, section: Section<T>, records: &'a [T]) {
+        self.sections[section.index] = cast_slice(records);
+    }
+
+    /// The header and the sections behind it as one compiled model.
+    pub(crate) fn assemble(self, mut header: Header, cancel: Cancel<'_>) -> Result<AlignedBytes> {
+        let mut end = size_of::<Header>();
+        for (span, section) in header.sections.iter_mut().zip(self.sections) {
+            let offset = end.next_multiple_of(ALIGNMENT);
+            *span = Span { offset: offset as u64, length: section.len() as u64 };
+            end = offset + section.len();
+        }
+        let mut compiled = AlignedBytes::zeroed(end, cancel)?;
+        header.length = compiled.len() as u64;
+        let bytes = compiled.bytes_mut();
+        copy_to(bytes, 0, bytes_of(&header));
+        for (span, section) in header.sections.iter().zip(self.sections) {
+            for (offset, piece) in
+                (span.offset as usize..).step_by(PIECE).zip(section.chunks(PIECE))
+            {
+                copy_to(bytes, offset, piece);
+                cancel.check()?;
+            }
+        }
+        header.checksum = checksum(bytes, cancel)?;
+        copy_to(bytes, 0, bytes_of(&header));
+        Ok(compiled)
+    }
+}
+
+/// Copies a part to its offset, for which the caller has made room.
+fn copy_to(bytes: &mut [u8], offset: usize, part: &[u8]) {
+    bytes[offset..offset + part.len()].copy_from_slice(part);
 }

@@ -10,7 +10,6 @@ mod categories;
 pub(crate) mod city_hash;
 pub(crate) mod ctr;
 mod objective;
-mod sets;
 mod tree;
 
 pub(crate) use crate::ensemble::build::{
@@ -18,12 +17,12 @@ pub(crate) use crate::ensemble::build::{
     out_of_memory,
 };
 pub use crate::ensemble::categories::Categories;
+pub use crate::ensemble::categories::CategorySet;
+pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_set};
 use crate::ensemble::ctr::Ctrs;
 pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
-pub use crate::ensemble::sets::CategorySet;
-pub(crate) use crate::ensemble::sets::{CODE_END, CODES, end_of_set, is_in_set};
 pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,
 };

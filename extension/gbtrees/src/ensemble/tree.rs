@@ -6,7 +6,7 @@
 //! splits. What a split does with a row is written here as the library defines it: `lower` lowers
 //! it to the one form that kernels walk, `eval::reference` follows it as it stands.
 
-use crate::ensemble::sets::CategorySet;
+use crate::ensemble::categories::CategorySet;
 
 /// How a numerical split compares, in f64; the row goes left where it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use bytemuck::cast_slice;
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::ctr::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
+use crate::compiled::aligned::prefetch;
+use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::compiled::sections::{CTR_CODES, CTR_PARTS, CTR_PROJECTIONS, CTR_TABLES, Sections};
 use crate::ensemble::ctr::{combined, part_of_hash};
-use crate::prefetch::prefetch;
 
 /// Rows that are taken through the projections together.
 const TOGETHER: usize = 512;

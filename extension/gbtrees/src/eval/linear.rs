@@ -7,8 +7,18 @@
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::sections::COEFFICIENTS;
+use crate::{Error, ErrorKind, Result};
 
 impl<B: StableBytes> CompiledModel<B> {
+    /// Fails for a linear model.
+    pub(crate) fn has_leaves(&self) -> Result<()> {
+        if self.is_linear() {
+            let message = "a linear model has no leaves";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(())
+    }
+
     /// Adds the linear model to the sums of rows; of a model of trees, nothing.
     #[inline(always)]
     pub(super) fn add_linear(&self, rows: &[f32], sums: &mut [f32]) {

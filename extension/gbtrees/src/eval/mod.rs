@@ -26,6 +26,7 @@ pub use crate::eval::kernel::Kernel;
 pub use crate::eval::sum::Margin;
 
 use crate::compiled::aligned::StableBytes;
+use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{
     COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
@@ -35,7 +36,6 @@ use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
-use crate::prefetch::prefetch_all;
 use crate::transform::{double, single};
 use crate::{Error, ErrorKind, Result, transform, verified};
 
@@ -262,7 +262,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         let Scratch { kernel, keys, present, .. } = scratch;
         let features = present_values(compiled, features, present);
-        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's promise.
+        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's
+        // promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }
@@ -330,10 +331,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] if the model is a linear one.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
-        if self.is_linear() {
-            let message = "a linear model has no leaves";
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
+        self.has_leaves()?;
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);

@@ -15,9 +15,9 @@ use crate::ensemble::{ClassBy, Ensemble, Node, Precision, Task, Transform, Tree}
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::leaf_wise;
-use crate::random::model::{linear, model, narrowed, rows, symmetric, with_categories};
-use crate::random::{Random, Shape};
+use crate::random::{
+    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+};
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
 fn times() -> usize {

@@ -16,8 +16,8 @@ use crate::eval::present_values;
 use crate::explain::ContributionScratch;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
-use crate::explain::split_factors::refill;
 use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, Prepared, pair};
+use crate::limits::refill;
 use crate::quadrature::exact_points;
 use crate::{Cancel, Result, verified};
 

@@ -105,8 +105,7 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
 mod tests {
     use super::*;
     use crate::ensemble::Node;
-    use crate::random::Shape;
-    use crate::random::model::model;
+    use crate::random::{Shape, model};
 
     /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
     fn tree(splits: [(u32, f32, f32); 3]) -> Tree {

@@ -5,8 +5,8 @@
 //! TreeSHAP defines: a feature that is not in a coalition sends a row down both sides of its splits,
 //! weighed by their covers. `reference` computes them as they are defined and is the oracle. `walk` has
 //! the formula: the derivative of a tree backwards, for blocks of rows, under an integral that
-//! Gauss-Legendre quadrature solves; `row` does the same for one row. `numbers` has what rows share, `batch`
-//! takes rows through the trees, and `lanes` has the instructions.
+//! Gauss-Legendre quadrature solves; `row` does the same for one row. `quadrature` has what rows share,
+//! `batch` takes rows through the trees, and `lanes` has the instructions.
 
 mod batch;
 mod contributions;
@@ -14,7 +14,6 @@ mod importance;
 mod lanes;
 pub(crate) mod reference;
 mod row;
-mod split_factors;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -24,9 +23,8 @@ pub use crate::explain::importance::{ImportanceKind, has_importance, importance}
 use crate::eval::Kernel;
 use crate::eval::row_keys::RowKeys;
 use crate::explain::row::RowBuffers;
-use crate::explain::split_factors::{Points, SplitFactors};
 use crate::explain::walk::{Level, MAX_POINTS, WalkBuffers};
-use crate::quadrature::Rule;
+use crate::quadrature::{Points, Rule, SplitFactors};
 
 /// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {

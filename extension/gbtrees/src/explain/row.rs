@@ -10,8 +10,9 @@ use std::hint::select_unpredictable;
 use crate::compiled::records::SplitRecord;
 use crate::eval::interleaved::NodeSections;
 use crate::explain::lanes::Quad;
-use crate::explain::split_factors::{Points, refill};
 use crate::explain::walk::outcomes_of_set;
+use crate::limits::refill;
+use crate::quadrature::Points;
 use crate::{Result, verified};
 
 /// What is known of a split.

@@ -12,9 +12,7 @@ use crate::eval;
 use crate::eval::{Kernel, Scratch};
 use crate::explain::{ContributionScratch, reference};
 use crate::lower::compile;
-use crate::random::leaf_wise;
-use crate::random::model::{linear, model, narrowed, rows};
-use crate::random::{Random, Shape};
+use crate::random::{Random, Shape, leaf_wise, linear, model, narrowed, rows};
 
 /// How far a contribution may be from the oracle's, as a part of the largest one.
 const ORACLE: f64 = 1e-6;

@@ -36,7 +36,8 @@ use crate::eval::interleaved::NodeSections;
 #[cfg(target_arch = "x86_64")]
 use crate::explain::lanes::Ymm;
 use crate::explain::lanes::{Lanes, PORTABLE, Zmm};
-use crate::explain::split_factors::{Points, SplitFactors, refill};
+use crate::limits::refill;
+use crate::quadrature::{Points, SplitFactors};
 #[cfg(target_arch = "x86_64")]
 use crate::{Cancel, Result, verified};
 

@@ -1,7 +1,7 @@
 //! Target statistics as sections of a compiled model.
 
 use crate::compiled::aligned::PIECE;
-use crate::compiled::ctr::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
+use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::ensemble::NODES_PER_CHECK;
 use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
 use crate::limits::{reserve, to_u32};

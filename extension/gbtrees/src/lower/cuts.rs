@@ -12,7 +12,7 @@
 //! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
 //! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
 
-use crate::compiled::cuts::{CutKind, CutSpan, not_below, rank};
+use crate::compiled::records::{CutKind, CutSpan, not_below, rank};
 use crate::ensemble::{
     Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, SplitCondition,
 };

@@ -145,8 +145,7 @@ mod tests {
     use crate::lower::canonical::Node;
     use crate::lower::canonical::{Forest, Split, SplitCondition};
     use crate::lower::cuts::Cuts;
-    use crate::random::Shape;
-    use crate::random::model::model;
+    use crate::random::{Shape, model};
 
     #[test]
     fn every_node_in_use_has_one_place_behind_its_parent() {

@@ -228,8 +228,7 @@ mod tests {
     use crate::ensemble::{Ensemble, Node, Split, SplitCondition, Tree};
     use crate::eval::Scratch;
     use crate::lower::compile;
-    use crate::random::Shape;
-    use crate::random::model::{model, narrowed, rows};
+    use crate::random::{Shape, model, narrowed, rows};
 
     fn categorical_model(seed: u64, trees: usize) -> Ensemble {
         model(seed, Shape { categorical: 1, ..Shape::of(5, 1, trees, 6) })

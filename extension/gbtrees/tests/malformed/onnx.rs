@@ -88,6 +88,10 @@ fn what_is_not_scored_is_refused_by_name() {
     refused(large_members, unsupported, "a BRANCH_MEMBER of more than 30 numbers");
     let imputed_nan = include_bytes!("../golden/onnx/refused/imputed_nan.onnx");
     refused(imputed_nan, unsupported, "makes NaN of numbers");
+    let classes_unlike = include_bytes!("../golden/onnx/refused/classes_unlike.onnx");
+    refused(classes_unlike, unsupported, "two classes with weights for both");
+    let classes_below = include_bytes!("../golden/onnx/refused/classes_below.onnx");
+    refused(classes_below, unsupported, "a class without a weight");
 }
 
 #[test]

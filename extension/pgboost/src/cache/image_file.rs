@@ -1,15 +1,16 @@
 //! Images as files: one copy of a lowered model for all backends, which maps it read-only.
 //!
 //! A file's name is a digest of its inputs: the digest of the model's bytes, the rounds that are used,
-//! names, labels and categories, and the engine's version of the layout. So a file never changes, a wrong one is
-//! never found, and an upgrade makes new ones. A file is written under another name and renamed, and carries a
-//! checksum. The folder is below the data directory, which is the current directory of every backend; each database
-//! has its own. Losing the folder costs nothing but the time to make the images again.
+//! names, labels and categories, and the engine's version of the layout. So a file never changes, a wrong one
+//! is never found, and an upgrade makes new ones. A file is written under another name and renamed, and
+//! carries a checksum. The folder is below the data directory, which is the current directory of every
+//! backend; each database has its own. Losing the folder costs nothing but the time to make the images again.
 //!
-//! A check reads the whole image: half a millisecond for a few megabytes. It is needed because a crash of the machine
-//! may tear a file that was never synced, and because files can be damaged. So the first backend that opens a file
-//! checks it and writes a record, which spares others the check for as long as the server runs and the file stays
-//! as it was: whatever writes to it changes the time of change that the kernel keeps, which nobody can set.
+//! A check reads the whole image: half a millisecond for a few megabytes. It is needed because a crash of the
+//! machine may tear a file that was never synced, and because files can be damaged. So the first backend that
+//! opens a file checks it and writes a record, which spares others the check for as long as the server runs
+//! and the file stays as it was: whatever writes to it changes the time of change that the kernel keeps,
+//! which nobody can set.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -22,7 +23,7 @@ use std::time::{Duration, SystemTime};
 use gbtrees::internals::{AlignedBytes, COMPILED_MODEL_VERSION, CompiledModel, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 use pg_interface::report::check_for_interrupts;
-use pg_interface::{Oid, backend, catalog, fault};
+use pg_interface::{Oid, catalog, fault, session};
 use pgrx::pg_sys;
 use sha2::{Digest, Sha256};
 
@@ -78,7 +79,7 @@ impl ImageKey {
 
 /// The folder of this database.
 pub(crate) fn folder() -> PathBuf {
-    folder_of(backend::database())
+    folder_of(session::database())
 }
 
 pub(super) fn folder_of(database: u32) -> PathBuf {
@@ -107,7 +108,7 @@ pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
 
 /// Writes an image so that other backends find it whole or not at all.
 pub(crate) fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(session::directory_mode()).create(folder())?;
     replace(&key.path(), image)
 }
 
@@ -128,7 +129,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(backend::file_mode())
+        .mode(session::file_mode())
         .open(&unfinished.0)?;
     for piece in content.chunks(PIECE) {
         check_for_interrupts();
@@ -231,8 +232,8 @@ const END: &str = "\n";
 const TABLE: &str = "table";
 /// A sweep reads this many versions, at most, per image that was made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
-/// Younger images may belong to a version that another session has not committed yet, which would then be made
-/// again.
+/// Younger images may belong to a version that another session has not committed yet, which would then be
+/// made again.
 const SWEEP_GRACE: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
@@ -245,7 +246,7 @@ pub(crate) fn is_sweep_due() -> bool {
 /// Counts an image; returns how many versions the last sweep read, and how many images were made since.
 fn count() -> io::Result<(usize, usize)> {
     let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(backend::file_mode());
+    options.read(true).append(true).create(true).mode(session::file_mode());
     let mut file = options.open(folder().join(MADE))?;
     file.write_all(b".")?;
     file.rewind()?;
@@ -286,7 +287,7 @@ fn sweep_other(folder: &fs::DirEntry) {
     let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
     if !catalog::database_exists(database) {
         let _ = fs::remove_dir_all(folder_of(database));
-    } else if database != backend::database() && is_abandoned(&folder.path()) {
+    } else if database != session::database() && is_abandoned(&folder.path()) {
         for entry in entries(&folder.path()) {
             let name = entry.file_name();
             let is = |suffix: &&str| name.to_string_lossy().ends_with(*suffix);

@@ -12,7 +12,7 @@ use pg_interface::unguarded;
 use pgrx::pg_sys::{self, CurrentMemoryContext, Datum, MemoryContext, varlena};
 use pgrx::varlena::{varatt_is_1b_e, varsize_any};
 
-use crate::name_hash::NameMap;
+use crate::cache::NameMap;
 
 const PIECE: usize = 8 << 10;
 /// Larger values are allocated for themselves.

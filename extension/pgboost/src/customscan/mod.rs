@@ -1,18 +1,26 @@
 //! The plan node that computes predictions in batches, `Custom Scan (BatchPredict)`: where the planner
 //! places it, what it becomes, and how it runs.
 //!
-//! A query goes through these files in order. `hook` is called with a `level` whose `paths` are finished;
+//! A query goes through these files in order. The hook is called with a `level` whose `paths` are finished;
 //! `placement` decides, asking `calls` which predictions there are and `error_safety` what may be read
 //! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it.
-//! `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds the
-//! rows of a batch, `batched_call` is one call of predict in it, `row_output` puts a row's output together,
-//! and `explain` describes it.
+//! `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds
+//! the rows of a batch, `batched_call` is one call of predict in it, `row_output` puts a row's output
+//! together, and `explain` describes it.
 //!
 //! The node runs on two kinds of frames. What reads rows from the plan below and what returns them is
 //! called for every row and holds nothing that needs dropping: there PostgreSQL's functions are called
 //! without a guard, and an error of theirs jumps over these frames as over C. What predicts for a
 //! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
 //! have no `unsafe`.
+//!
+//! The planner's hook is the one for upper paths, not the planner's own: PostgreSQL reads the planner's hook
+//! before it begins to plan, and so before the planning of a connection's first prediction makes this library
+//! load. This one is read when the paths of a level are complete, which is after. The first query is planned
+//! as all others are, and what is placed as a path is turned into a plan, numbered, checked for parameters
+//! and cached by PostgreSQL's own code.
+
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
 mod arguments;
 mod batch_path;
@@ -25,7 +33,6 @@ mod error_safety;
 mod exec;
 mod exec_init;
 mod explain;
-mod hook;
 mod level;
 mod paths;
 #[deny(unsafe_code)]
@@ -37,5 +44,51 @@ mod reasons;
 mod row_output;
 mod rows;
 
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
+
 pub(crate) use exec_init::register;
-pub(crate) use hook::install as install_hook;
+use level::QueryLevel;
+
+static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
+
+/// Makes PostgreSQL show the finished paths of every query level from now on, and how many rows are asked
+/// for.
+pub(crate) fn install_hook() {
+    // SAFETY: called once, while the library loads; a backend has one thread.
+    unsafe {
+        PREVIOUS = pg_sys::create_upper_paths_hook;
+        pg_sys::create_upper_paths_hook = Some(upper_paths);
+    }
+    read_ahead::install();
+}
+
+/// Calls the hook that was there before, whose errors pass through here as through C.
+///
+/// # Safety
+/// PostgreSQL calls it with a query level that is planned.
+unsafe extern "C-unwind" fn upper_paths(
+    root: *mut PlannerInfo,
+    stage: UpperRelationKind::Type,
+    input: *mut RelOptInfo,
+    output: *mut RelOptInfo,
+    extra: *mut std::ffi::c_void,
+) {
+    // SAFETY: PostgreSQL passes what such a hook takes.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, stage, input, output, extra);
+        }
+        if stage == UpperRelationKind::UPPERREL_FINAL {
+            level_is_planned(root, output);
+        }
+    }
+}
+
+/// # Safety
+/// Both are valid, as PostgreSQL passed them to the hook.
+#[pg_guard]
+unsafe extern "C-unwind" fn level_is_planned(root: *mut PlannerInfo, result: *mut RelOptInfo) {
+    // SAFETY: PostgreSQL plans the level until this returns.
+    placement::place(&unsafe { QueryLevel::new(root, result) });
+}

@@ -9,7 +9,7 @@
 //! million rows take 4 MB, and a tenth of the time of a sort by comparisons. What does not fit goes to a
 //! sorter, which keeps to `work_mem` and else writes temporary files.
 
-use pg_interface::aggregate::Abandon;
+use pg_interface::call::Abandon;
 use pg_interface::report::check_for_interrupts;
 use row_source::sorter::{Sorter, work_mem};
 

@@ -1,12 +1,12 @@
 //! The aggregates of metrics: `rmse`, `mse`, `mae`, `mape` and `r2` of numbers, `logloss`, `brier`, `auc` and
 //! `aucpr` of two classes, `mlogloss` of several, and `accuracy`.
 //!
-//! Their transition functions are strict, so a row with a NULL does not count. They take a prediction, a target
-//! and, in a second form, a weight. Aggregates with the same arguments share a state, so all of one kind
-//! together take hardly longer than one. What scikit-learn refuses is an error.
+//! Their transition functions are strict, so a row with a NULL does not count. They take a prediction, a
+//! target and, in a second form, a weight. Aggregates with the same arguments share a state, so all of one
+//! kind together take hardly longer than one. What scikit-learn refuses is an error.
 
 use pg_interface::Datum;
-use pg_interface::aggregate::Abandon;
+use pg_interface::call::Abandon;
 use pg_interface::call::{Arguments, CallState, Equality};
 
 use crate::error::{Error, Result};

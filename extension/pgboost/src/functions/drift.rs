@@ -1,5 +1,5 @@
-//! `set_baseline`, `feature_baseline` and `feature_drift`: the distributions of a model's features in training,
-//! and how far those of other rows are from them.
+//! `set_baseline`, `feature_baseline` and `feature_drift`: the distributions of a model's features in
+//! training, and how far those of other rows are from them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::evaluation::predictions::SourcePredictor;
 use crate::feature_drift::{Distribution, NumberDrift, Shares, collect, stability_index};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, baseline, privilege};
+use crate::registry::{self, Registry, baseline};
 
 /// The quantiles that `feature_baseline` shows: the least, the deciles, the greatest.
 const DECILES: u32 = 10;
@@ -50,10 +50,10 @@ fn pgboost_set_baseline(
 ) -> std::result::Result<(), ErrorReport> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    privilege::require_owner(&found.registry, found.name, session::current_user())?;
+    registry::require_owner(&found.registry, found.name, session::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
-    privilege::lock(&found.registry, found.name)?;
+    registry::lock(&found.registry, found.name)?;
     Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
 }
 
@@ -66,14 +66,14 @@ fn pgboost_set_baseline_jsonb(
 ) -> std::result::Result<(), ErrorReport> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    privilege::require_owner(&found.registry, found.name, session::current_user())?;
+    registry::require_owner(&found.registry, found.name, session::current_user())?;
     let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
     let profiles = baseline::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
         return Err(Error::InvalidBaseline.into());
     }
-    privilege::lock(&found.registry, found.name)?;
+    registry::lock(&found.registry, found.name)?;
     Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
 }
 

@@ -4,9 +4,10 @@
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
 //!
-//! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests cheap
-//! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
-//! operator, and reading the features about as long as one operator each; these figures are in docs/dev/decisions.md.
+//! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests
+//! cheap conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of
+//! the time of an operator, and reading the features about as long as one operator each; these figures are in
+//! docs/dev/decisions.md.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -21,7 +22,7 @@ use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::evaluation::sums;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
-use crate::predictor::explanation::Explanation;
+use crate::predictor::output::Explanation;
 use crate::predictor::output::Output;
 use crate::registry::pin;
 
@@ -257,8 +258,8 @@ const SPLIT: f64 = 0.03;
 const CONTRIBUTIONS_TIMES: f64 = 100.0;
 const INTERACTIONS_TIMES: f64 = 400.0;
 
-/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the error is
-/// left for the execution.
+/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the
+/// error is left for the execution.
 pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
     cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
 }

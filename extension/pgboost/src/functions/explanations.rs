@@ -1,5 +1,5 @@
-//! The contributions of features to margins: `predict_contribs` and `predict_interactions`, `explain_prediction` to
-//! read, and `mean_abs_contribs`, whose state is a double precision[].
+//! The contributions of features to margins: `predict_contribs` and `predict_interactions`,
+//! `explain_prediction` to read, and `mean_abs_contribs`, whose state is a double precision[].
 
 use gbtrees::internals::{Margin, Task};
 use pg_interface::array::NewArray;
@@ -12,7 +12,7 @@ use super::feature_name;
 use super::predict::row;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::predictor::explanation::Explanation;
+use crate::predictor::output::Explanation;
 use crate::predictor::output::transformed;
 use crate::predictor::statement_state::{Margins, Predictor};
 

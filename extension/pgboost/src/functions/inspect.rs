@@ -1,5 +1,5 @@
-//! A look at a model, for those who may predict with it: `model_info`, `model_features`, `feature_importance`, and
-//! the counters of the view `pg_stat_pgboost`.
+//! A look at a model, for those who may predict with it: `model_info`, `model_features`,
+//! `feature_importance`, and the counters of the view `pg_stat_pgboost`.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
 use crate::registry::lookup::{self, Stored};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, privilege};
+use crate::registry::{self, Registry};
 use crate::statistics::{self, Counters};
 
 pub(super) struct Visible<'a> {
@@ -28,7 +28,7 @@ impl<'a> Visible<'a> {
         let reference = Reference::parse(reference)?;
         let registry = Registry::of_function(call::called_function(call))?;
         let deployed = exists(&registry, reference.name)?;
-        privilege::require_predict(&registry, reference.name, session::current_user())?;
+        registry::require_predict(&registry, reference.name, session::current_user())?;
         let snapshot = ReadSnapshot::Active;
         let version = lookup::wanted_version(&registry, &reference, deployed, snapshot)?;
         Ok(Visible { registry, name: reference.name, version })
@@ -189,7 +189,7 @@ fn visible_counters(model: &str, version: i32, call: FunctionCallInfo) -> Result
     exists(&registry, model)?;
     let user = session::current_user();
     if !session::has_rights_of(user, session::READ_ALL_STATS) {
-        privilege::require_predict(&registry, model, user)?;
+        registry::require_predict(&registry, model, user)?;
     }
     Ok(statistics::counters(model, version))
 }

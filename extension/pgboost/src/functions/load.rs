@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::guc;
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
-use crate::registry::{Registry, privilege};
+use crate::registry::{self, Registry};
 
 struct LoadOptions {
     rounds: Rounds,
@@ -90,7 +90,7 @@ fn load(
     let user = session::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
-        privilege::require_owner(registry, name, user)?;
+        registry::require_owner(registry, name, user)?;
     }
     if is_file_name(bytes) {
         return Err(Error::FileName);

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::features::by_name::feature_name;
 use crate::registry::lookup::{self, Deployed};
 use crate::registry::reference::{Reference, Wanted};
-use crate::registry::{Registry, privilege};
+use crate::registry::{self, Registry};
 
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
@@ -80,7 +80,7 @@ fn writable(call: FunctionCallInfo, function: &'static CStr, name: &str) -> Resu
 fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
     let registry = Registry::of_function(pg_interface::call::called_function(call))?;
     exists(&registry, name)?;
-    privilege::require_owner(&registry, name, session::current_user())?;
+    registry::require_owner(&registry, name, session::current_user())?;
     Ok(registry)
 }
 

@@ -1,5 +1,6 @@
-//! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`, `pin_model`,
-//! `unpin_model`, `rename_model`, `set_model_owner`, `grant_model`, `revoke_model`; and `export_model`.
+//! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`,
+//! `pin_model`, `unpin_model`, `rename_model`, `set_model_owner`, `grant_model`, `revoke_model`; and
+//! `export_model`.
 
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
@@ -10,9 +11,8 @@ use super::{OwnedVersion, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::registry::lookup;
-use crate::registry::privilege::lock;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
-use crate::registry::{Registry, pin, predict_functions, write};
+use crate::registry::{self, Registry, pin, predict_functions, write};
 
 /// `deploy_model(model)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
@@ -48,7 +48,7 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     match version {
         Some(version) => write::drop_version(registry, name, version)?,
         None => {
-            lock(registry, name)?;
+            registry::lock(registry, name)?;
             for function in predict_functions::of_model(registry, name)? {
                 predict_functions::drop_function(registry, name, &function)?;
             }

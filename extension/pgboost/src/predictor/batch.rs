@@ -11,7 +11,7 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 use pg_interface::{Datum, Oid, invalidation, session};
 
-use super::explanation::Explanation;
+use super::output::Explanation;
 use super::output::Output;
 use super::statement_state::{Margins, Predictor, ReusableState};
 use crate::cache::{self, ModelImage};

@@ -16,7 +16,7 @@ use pg_interface::signature::ArgSource;
 
 use super::batch::{BatchEvaluation, BatchFunction, BatchOutput};
 use super::statement_state::{Predictor, ReusableState};
-use crate::name_hash::NameMap;
+use crate::cache::NameMap;
 use crate::{cache, guc};
 
 /// Fewer rows are evaluated one by one.

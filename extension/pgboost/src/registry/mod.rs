@@ -2,26 +2,32 @@
 //! with it. The functions for users are in the schema that CREATE EXTENSION was told.
 //!
 //! `model` has one row per model and names the deployed version, `version` describes the
-//! versions, `part` has their files as they came, and `privilege` says who owns a model and who may predict with it.
-//! `alias` has names for versions, `function` the functions that were made of models,
-//! `pinned` the versions that were ever pinned, which outlive their models.
-//! Privileges stand apart so that a dump restores every model even where a role is missing. All
-//! are ordinary tables: what is written rolls back, is replicated, and is dumped.
+//! versions, `part` has their files as they came, and `privilege` says who owns a model and who may predict
+//! with it. `alias` has names for versions, `function` the functions that were made of models, `pinned` the
+//! versions that were ever pinned, which outlive their models. Privileges stand apart so that a dump restores
+//! every model even where a role is missing. All are ordinary tables: what is written rolls back, is
+//! replicated, and is dumped.
+//!
+//! Rights are read as they are now, not as the statement's snapshot saw them, because that is how
+//! PostgreSQL treats its own: what has been revoked is gone for every statement that follows. A model's row
+//! in `model` is its lock, which every change of the model touches first.
 
 pub(crate) mod baseline;
 pub(crate) mod lookup;
 mod model_file;
 pub(crate) mod pin;
 pub(crate) mod predict_functions;
-pub(crate) mod privilege;
 pub(crate) mod reference;
 pub(crate) mod write;
 
 use std::ffi::CStr;
+use std::ops::ControlFlow;
 
 use pg_interface::catalog::{self, ANYOID, TEXTOID};
-use pg_interface::scan::Table;
-use pg_interface::{Oid, fault, jsonb, session};
+use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::scan::{Key, Table, rows};
+use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
+use pg_interface::{Oid, fault, jsonb};
 use pgrx::datum::DatumWithOid;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
 
@@ -147,4 +153,63 @@ fn as_owner<T>(
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
     session::as_user(registry.owner, || run(statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
+}
+
+/// The value of the column `privilege` for a model's owner.
+pub(crate) const OWNER: &str = "owner";
+
+/// What a user may do with a model; more includes less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Access {
+    None,
+    /// Predict with it and look at it.
+    Predict,
+    Owner,
+}
+
+pub(crate) fn access(registry: &Registry, name: &str, user: Oid) -> Access {
+    if is_superuser(user) {
+        return Access::Owner;
+    }
+    let mut granted = Vec::new();
+    rows(registry.privilege, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        if let (Some(role), Some(privilege)) = (row.role(c"role"), row.text(c"privilege")) {
+            granted.push((role, if privilege == OWNER { Access::Owner } else { Access::Predict }));
+        }
+        ControlFlow::Continue(())
+    });
+    granted
+        .into_iter()
+        .filter(|(role, _)| *role == PUBLIC || has_rights_of(user, *role))
+        .map(|(_, access)| access)
+        .max()
+        .unwrap_or(Access::None)
+}
+
+/// Raises unless the user may predict with the model, which exists.
+pub(crate) fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+    let allowed = access(registry, name, user) >= Access::Predict;
+    if allowed { Ok(()) } else { Err(Error::Denied { name: name.to_owned() }) }
+}
+
+/// Raises unless the user owns the model, which exists.
+pub(crate) fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+    let allowed = access(registry, name, user) >= Access::Owner;
+    if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
+}
+
+/// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
+/// version, if one is.
+///
+/// # Errors
+/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
+pub(crate) fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
+    let deployed = query::<i32>(
+        registry,
+        "SELECT COALESCE(m.deployed, 0) FROM pgboost_catalog.model AS m WHERE m.name = $1 FOR UPDATE",
+        &[name.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
+    require_owner(registry, name, session::current_user())?;
+    Ok((deployed > 0).then_some(deployed))
 }

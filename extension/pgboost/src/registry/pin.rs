@@ -17,8 +17,8 @@ use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
 
 use super::lookup;
-use super::privilege::{self, Access, lock};
 use super::reference::{Reference, Wanted};
+use super::{Access, access, lock};
 use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
@@ -55,8 +55,8 @@ pub(crate) fn require_none(registry: &Registry, name: &str, version: Option<i32>
     }
 }
 
-/// The first number that a model of that name may give to a version, since no such number was ever pinned. The
-/// caller holds the model's lock.
+/// The first number that a model of that name may give to a version, since no such number was ever pinned.
+/// The caller holds the model's lock.
 pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     let mut last = 0;
     rows(registry.pinned()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
@@ -66,14 +66,14 @@ pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     Ok(last + 1)
 }
 
-/// Keeps the pin until the transaction ends, if an expression that names a version is planned: one that is then
-/// stored cannot be seen by others before. An expression that names none, or one that the user may not use, is
-/// left for the execution.
+/// Keeps the pin until the transaction ends, if an expression that names a version is planned: one that is
+/// then stored cannot be seen by others before. An expression that names none, or one that the user may not
+/// use, is left for the execution.
 pub(crate) fn keep_planned(function: Oid, reference: &str) {
     let Ok(registry) = Registry::of_function(function) else { return };
     let user = session::current_user();
     if let Some((name, version)) = named(reference)
-        && privilege::access(&registry, name, user) >= Access::Predict
+        && access(&registry, name, user) >= Access::Predict
     {
         lock_of(&registry, name, version).take(Mode::Planned);
     }
@@ -123,7 +123,7 @@ fn update(registry: &Registry, name: &str, version: i32, pinned: bool) -> Result
 /// role could keep an owner from taking a pin away.
 fn dependent(registry: &Registry, name: &str, version: i32) -> Result<Option<String>> {
     let function = function_of(registry, "predict_pinned")?;
-    let may_predict = |owner| privilege::access(registry, name, owner) >= Access::Predict;
+    let may_predict = |owner| access(registry, name, owner) >= Access::Predict;
     let is_meant = |model: &Expr<'_>| match model.stored_text() {
         StoredText::Constant(model) => named(&model) == Some((name, version)),
         StoredText::Null => false,

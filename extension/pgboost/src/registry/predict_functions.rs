@@ -3,7 +3,8 @@
 //! They are made, replaced and dropped with the caller's own rights. The registry has their names and
 //! types as text, since a dump would carry other OIDs; a function that was renamed is the user's own. Whoever
 //! drops such a function frees its name, which another role may take: so what has the name counts as the
-//! model's only if it calls a function of the extension with that model, and belongs to an owner of the model.
+//! model's only if it calls a function of the extension with that model, and belongs to an owner of the
+//! model.
 
 use std::ops::ControlFlow;
 
@@ -16,8 +17,8 @@ use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
-use super::privilege::{self, Access};
 use super::reference::Reference;
+use super::{Access, access};
 use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
@@ -103,8 +104,7 @@ fn owner_of(registry: &Registry, name: &str, function: Oid) -> Option<Oid> {
     let is_extensions = |called| catalog::schema_of(called) == registry.functions;
     let function = Object::function(function).stored()?;
     function.owner.filter(|owner| {
-        privilege::access(registry, name, *owner) == Access::Owner
-            && predicts(&function, name, is_extensions)
+        access(registry, name, *owner) == Access::Owner && predicts(&function, name, is_extensions)
     })
 }
 

@@ -1,11 +1,12 @@
 //! Writes the registry, after the caller has checked the user's rights.
 //!
-//! Two sessions that change the same model wait for each other at its row in `model`, which each of them touches first.
+//! Two sessions that change the same model wait for each other at its row in `model`, which each of them
+//! touches first.
 
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
-use super::privilege::{self, OWNER, lock};
+use super::{OWNER, lock, require_owner};
 use super::{Registry, baseline, execute, lookup, model_file, pin, predict_functions, query};
 use crate::error::{Error, Result};
 
@@ -57,7 +58,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
         first_version(registry, new.name)?
     } else {
         // Only now is it certain whose the model is: another session may have just created it.
-        privilege::require_owner(registry, new.name, user)?;
+        require_owner(registry, new.name, user)?;
         version
     };
     execute(
@@ -95,8 +96,8 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
     Ok(version)
 }
 
-/// The number of the first version of a model whose row was just made: one that was never pinned, since what is
-/// stored of a pinned version may outlive its model.
+/// The number of the first version of a model whose row was just made: one that was never pinned, since what
+/// is stored of a pinned version may outlive its model.
 fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     let version = pin::first_version(registry, name)?;
     if version > 1 {

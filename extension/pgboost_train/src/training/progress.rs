@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pg_interface::{backend, session};
+use pg_interface::session;
 use serde::{Deserialize, Serialize};
 
 /// In the data directory, which is where a backend runs.
@@ -70,9 +70,9 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn begin(model: Option<&str>, rounds: u32) -> Progress {
         let progress = Progress {
-            path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
+            path: Path::new(FOLDER).join(format!("{PREFIX}{}", session::pid())),
             record: Record {
-                backend_start: backend::started(),
+                backend_start: session::started(),
                 user: session::session_user().to_u32(),
                 model: model.map(str::to_owned),
                 phase: Phase::Reading.name().to_owned(),
@@ -124,12 +124,12 @@ impl Progress {
     /// A training goes on where its progress cannot be written.
     fn write(&self) {
         let record = serde_json::to_vec(&self.record).unwrap_or_default();
-        let unfinished = self.path.with_extension(format!("{}{UNFINISHED}", backend::pid()));
+        let unfinished = self.path.with_extension(format!("{}{UNFINISHED}", session::pid()));
         let written = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(pg_interface::backend::file_mode())
+            .mode(pg_interface::session::file_mode())
             .open(&unfinished)
             .and_then(|mut file| file.write_all(&record))
             .and_then(|()| fs::rename(&unfinished, &self.path));

@@ -1,8 +1,8 @@
 //! The trainer: its process, the requests of the backend, and the replies.
 //!
-//! The backend sends a request and waits for the reply as PostgreSQL waits, so that a cancel, a terminate and the
-//! postmaster's end act at once. Dropping the process kills it, so an error that unwinds does. Where the backend ends
-//! without unwinding, a callback at its exit does.
+//! The backend sends a request and waits for the reply as PostgreSQL waits, so that a cancel, a terminate and
+//! the postmaster's end act at once. Dropping the process kills it, so an error that unwinds does. Where the
+//! backend ends without unwinding, a callback at its exit does.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,8 +14,8 @@ use std::process::{Child, Command, ExitStatus, Stdio, id};
 use std::time::Duration;
 use std::{env, thread};
 
-use pg_interface::backend::{self, Until};
 use pg_interface::report;
+use pg_interface::session::{self, Until};
 use pgboost_trainer::{Job, Parameters, Reply, Request, VERSION, receive, receive_bytes, send};
 
 use super::start::Start;
@@ -133,7 +133,7 @@ impl Socket {
             report::check_for_interrupts();
             match step(&mut self.0) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    backend::wait(self.0.as_fd(), until);
+                    session::wait(self.0.as_fd(), until);
                 }
                 done => return done,
             }
@@ -178,7 +178,7 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the program; also returns this side of the socket that is its standard input.
     pub(crate) fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
-        backend::at_exit(kill_all);
+        session::at_exit(kill_all);
         let (ours, theirs) = UnixStream::pair()?;
         let (errors, said) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::ctr::CtrProjection;
+use crate::compiled::records::CtrProjection;
 use crate::compiled::records::{Leaves, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
@@ -14,8 +14,7 @@ use crate::ensemble::Ensemble;
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::Shape;
-use crate::random::model::{linear, model};
+use crate::random::{Shape, linear, model};
 use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.

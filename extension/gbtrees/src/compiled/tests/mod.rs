@@ -19,9 +19,9 @@ use crate::ensemble::{Ensemble, Task, Transform};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::leaf_wise;
-use crate::random::model::{linear, model, narrowed, rows, symmetric, with_categories};
-use crate::random::{Random, Shape};
+use crate::random::{
+    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+};
 
 const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
 

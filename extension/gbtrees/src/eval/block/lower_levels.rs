@@ -6,13 +6,13 @@
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
+use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
 use crate::eval::block::{BLOCK, Rows};
 use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
-use crate::prefetch::prefetch_all;
 use crate::verified;
 
 #[derive(Clone, Debug, Default)]

@@ -88,19 +88,17 @@ fn check_first_line(line: Line<'_>, index: usize) -> Result<()> {
     }
 }
 
-/// Checks the size of a tree, which ends where the next one or the end of the trees begins.
+/// Checks the size of a tree, which ends where the next one begins. LightGBM finds a tree by the sizes of those
+/// before it, so that of the last one is nobody's concern.
 fn check_size(
     lines: &mut Lines<'_, '_>,
     header: &Header<'_>,
     index: usize,
     size: usize,
 ) -> Result<()> {
-    let Some(stated) = header.tree_sizes.as_ref().and_then(|sizes| sizes.get(index)) else {
-        return Ok(());
-    };
-    let ends_here = lines
-        .peek()
-        .is_some_and(|line| line.bytes.starts_with(b"Tree=") || line.bytes == b"end of trees");
+    let sizes = header.tree_sizes.as_ref().and_then(|sizes| sizes.get(index..));
+    let Some([stated, _, ..]) = sizes else { return Ok(()) };
+    let ends_here = lines.peek().is_some_and(|line| line.bytes.starts_with(b"Tree="));
     if ends_here && *stated != size {
         let message = format!("the tree has {size} bytes, but \"tree_sizes\" says {stated}");
         let place = Place::Line { line: lines.number(), tree: Some(index) };

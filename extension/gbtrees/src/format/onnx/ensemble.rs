@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::ensemble::{
-    ClassBy, Node, Objective, Precision, Task, Transform, check_limit, in_tree, node_of,
-    out_of_memory,
+    ClassBy, Node, Objective, Precision, Task, Transform, TreeOutput, check_limit, in_tree,
+    node_of, out_of_memory,
 };
 use crate::format::onnx::columns::Table;
 use crate::format::onnx::proto::Attributes;
@@ -111,6 +111,13 @@ pub(super) fn classifier(
         0 | 1 => {
             return Err(unsupported("a classifier of less than two classes", ONE_COLUMN));
         }
+        // ONNX Runtime chooses the second where its own sum is above 0.
+        2 if transform == Transform::LogisticMirrored
+            && base.is_empty()
+            && arrays.keep_second() =>
+        {
+            (outputs, task) = (1, Task::Binary);
+        }
         2 => {
             let column = arrays.outputs.first().copied().unwrap_or(0);
             if !arrays.outputs.iter().all(|output| *output == column) || !(0..=1).contains(&column)
@@ -138,7 +145,8 @@ pub(super) fn classifier(
     }
     let mut scored = vec![false; outputs];
     let trees = read_trees(attributes, &arrays, table, &mut scored)?;
-    if base.is_empty() && !scored.iter().all(|scored| *scored) {
+    let chosen = |class: &bool| *class || outputs > 1 && arrays.are_chosen(&trees, outputs);
+    if base.is_empty() && !scored.iter().all(chosen) {
         // Such a class would be chosen only by rows that reach a leaf with a weight for it.
         return Err(unsupported("a class without a weight in every leaf of a tree", SCORED));
     }
@@ -150,7 +158,7 @@ pub(super) fn classifier(
 }
 
 const ONE_COLUMN: &str =
-    "Supported are two classes by the weights of one, and more than two classes.";
+    "Supported are two classes by the weights of one or by opposites, and more than two classes.";
 const SCORED: &str = "Give each class a weight in every leaf of one of its trees, or a base value.";
 
 fn labels(attributes: &mut Attributes<'_, '_, '_, '_>) -> Result<Vec<String>> {
@@ -190,6 +198,44 @@ impl Weights {
         };
         let (trees, nodes, outputs) = (integers(&trees)?, integers(&nodes)?, integers(&outputs)?);
         Ok(Weights { trees, nodes, outputs, values })
+    }
+
+    /// Keeps the weights of the second of two classes if those of the first are their opposites, leaf by leaf, as
+    /// CatBoost writes them; returns whether it did. The sums of both are opposites then.
+    fn keep_second(&mut self) -> bool {
+        let leaf = |at: usize| (self.trees.get(at), self.nodes.get(at));
+        let are_opposites = |at: usize| {
+            let weights = (self.outputs.get(at..at + 2), self.values.get(at..at + 2));
+            leaf(at) == leaf(at + 1)
+                && matches!(weights, (Some([0, 1]), Some([first, second])) if *first == -*second)
+        };
+        if !(0..self.values.len()).step_by(2).all(are_opposites) {
+            return false;
+        }
+        let seconds =
+            |list: &mut Vec<i64>| *list = list.iter().skip(1).step_by(2).copied().collect();
+        seconds(&mut self.trees);
+        seconds(&mut self.nodes);
+        self.values = self.values.iter().skip(1).step_by(2).copied().collect();
+        self.outputs = vec![0; self.values.len()];
+        true
+    }
+
+    /// Whether the class of the largest sum has a weight, whatever row it is of: all are above 0, and some tree has
+    /// one in every leaf.
+    fn are_chosen(&self, trees: &[Grown], outputs: usize) -> bool {
+        let has_weights = |grown: &Grown| match grown.parts.output {
+            TreeOutput::One(_) => {
+                let without =
+                    |node: &Node| matches!(node, Node::Leaf { value, .. } if *value == 0.0);
+                !grown.parts.nodes.iter().any(without)
+            }
+            TreeOutput::All => {
+                let mut leaves = grown.parts.leaf_vectors.chunks(outputs);
+                leaves.all(|leaf| leaf.iter().any(|value| *value != 0.0))
+            }
+        };
+        self.values.iter().all(|value| *value > 0.0) && trees.iter().any(has_weights)
     }
 
     /// The weights of each tree, in the file's order: `ranks` has a number per tree.

@@ -8,13 +8,13 @@
 //!
 //! What a tree says becomes the arrays that a JSON file has, so `tree_nodes` and `build` check both alike.
 
-use crate::ensemble::{check_limit, in_tree, out_of_memory};
+use crate::ensemble::{Task, check_limit, in_tree, out_of_memory};
 use crate::format::sniff::{SNAPSHOT, without_classes};
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
-use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, tree, tree_nodes};
+use crate::transform::single;
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// What some files begin with.
@@ -64,8 +64,14 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
     let attributes = if extra == 0 { Vec::new() } else { attributes(bytes, limits)? };
     // What remains, a step of Poisson regression and names of metrics, is of training alone.
     let (objective, link) = objective_named(objective, &[])?;
+    let mut base_score = vec![f32::from_bits(base_score)];
+    if major == 0 && objective.task != Task::Multiclass {
+        // A margin, or a release candidate's score: XGBoost takes either for a margin and makes a score of it,
+        // which becomes a margin again with its own rounding.
+        single::apply(objective.transform, 1.0, &mut base_score);
+    }
     let parameters = Parameters {
-        base_score: vec![f32::from_bits(base_score)],
+        base_score,
         num_class: i64::from(num_class.cast_signed()),
         // Releases before 1.6 leave the field 0.
         num_target: i64::from(num_target.max(1)),
@@ -73,7 +79,7 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
     };
     let learner = Learner {
         objective,
-        link: if major == 0 { Link::Identity } else { link },
+        link,
         parameters,
         feature_names: Vec::new(),
         feature_types: Vec::new(),

@@ -444,9 +444,7 @@ mod tests {
     use super::*;
     use crate::lower::canonical::Forest;
     use crate::lower::cuts::Cuts;
-    use crate::random::Shape;
-    use crate::random::leaf_wise;
-    use crate::random::model::model;
+    use crate::random::{Shape, leaf_wise, model};
 
     /// Chains are no longer than a tree is high, and together about as many operations as there are nodes,
     /// also in the worst trees.

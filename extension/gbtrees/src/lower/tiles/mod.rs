@@ -6,7 +6,6 @@
 //! and `chunks` lays all out once more for the kernel of one row.
 
 pub(crate) mod chunks;
-mod coded;
 pub(crate) mod codes;
 pub(crate) mod columns;
 pub(crate) mod conditions;

@@ -273,6 +273,60 @@ def prepared_models():
     yield "five_labels", model(nodes, outputs, opset=5)
 
 
+def classifier(labels, post_transform, made):
+    """`TreeEnsembleClassifier` of what is made of each leaf and its weights, by class."""
+    node = full(5, 3, len(labels))
+    given = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    lists = [given.pop(f"target_{name}") for name in ("treeids", "nodeids", "ids", "weights")]
+    del given["n_targets"]
+    leaves = {}
+    for tree, leaf, _, weight in zip(*lists):
+        leaves.setdefault((tree, leaf), []).append(weight)
+    for name in ("treeids", "nodeids", "ids", "weights"):
+        given[f"class_{name}"] = []
+    for (tree, leaf), weights in leaves.items():
+        for class_, weight in made(leaf, weights):
+            given["class_treeids"].append(tree)
+            given["class_nodeids"].append(leaf)
+            given["class_ids"].append(class_)
+            given["class_weights"].append(weight)
+    node = helper.make_node(
+        "TreeEnsembleClassifier",
+        ["X"],
+        ["L", "Y"],
+        domain="ai.onnx.ml",
+        post_transform=post_transform,
+        classlabels_int64s=labels,
+        **given,
+    )
+    return model([node], [output("L", element=TensorProto.INT64), output("Y", len(labels))])
+
+
+def class_models():
+    """Classes as CatBoost writes two, and without the weights that are 0."""
+
+    def opposites(_, weights):
+        return [(0, -weights[1]), (1, weights[1])]
+
+    def some_classes(leaf, weights):
+        weights = enumerate(map(abs, weights))
+        return [(class_, weight) for class_, weight in weights if class_ == leaf % 3 or weight > 1]
+
+    yield "classes_two", classifier([0, 1], "LOGISTIC", opposites)
+    yield "classes_some", classifier([3, 7, 9], "NONE", some_classes)
+    yield "classes_some_softmax", classifier([3, 7, 9], "SOFTMAX", some_classes)
+
+
+def refused_class_models():
+    """Two classes with weights that are no opposites, and a class without a weight where some are below 0."""
+
+    def all_but_one(leaf, weights):
+        return [(class_, weight) for class_, weight in enumerate(weights) if class_ != leaf % 3]
+
+    yield "classes_unlike", classifier([0, 1], "LOGISTIC", lambda _, weights: enumerate(weights))
+    yield "classes_below", classifier([0, 1, 2], "NONE", all_but_one)
+
+
 def refused_models():
     """What is not to be read; tests/malformed/onnx.rs has the reasons."""
     norm = helper.make_node("Normalizer", ["R"], ["X"], domain="ai.onnx.ml", norm="L2")
@@ -293,8 +347,13 @@ def refused_models():
     yield "no_members", model([five(2, 2, 1, modes=("MEMBER",))], [output("Y", 1)], opset=5)
 
 
-made = {"hand": [models, equal_models, prepared_models], "refused": [refused_models]}
-for kind, lists in made.items():
+made = [
+    ("hand", [models, equal_models, prepared_models]),
+    ("refused", [refused_models]),
+    ("hand", [class_models]),
+    ("refused", [refused_class_models]),
+]
+for kind, lists in made:
     folder = Path(sys.argv[1]) / kind
     folder.mkdir(parents=True, exist_ok=True)
     for name, one in (named for models_of in lists for named in models_of()):

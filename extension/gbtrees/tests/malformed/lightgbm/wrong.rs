@@ -162,6 +162,14 @@ fn sizes_are_compared_with_the_trees() {
     );
 }
 
+/// As LightGBM reads it: the last size is not used.
+#[test]
+fn the_last_size_may_be_wrong() {
+    let header = FRAME.lines().find(|line| line.starts_with("tree_sizes=")).unwrap();
+    let other = FRAME.replacen(header, &format!("{header}7"), 1);
+    assert_eq!(parse(other.as_bytes()).unwrap(), parse(FRAME.as_bytes()).unwrap());
+}
+
 /// As releases before 2.1 wrote it.
 #[test]
 fn a_file_without_a_version_is_of_v2() {

@@ -1,0 +1,497 @@
+//! Random models and rows for tests: valid, and as awkward as a checked model can be.
+//!
+//! Everything follows from one seed, so a failing case is found again by its seed. Trees are
+//! unbalanced, have freed ids, children in any order of ids, and several outputs; thresholds come
+//! from a few values, so that rows meet them exactly. A model of any library has both comparisons,
+//! thresholds between f32 numbers and beyond them, every rule for missing values, sets that go
+//! either way, leaf vectors and weights.
+
+use crate::compiled::CompiledModel;
+use crate::compiled::aligned::StableBytes;
+use crate::ensemble::{
+    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
+    Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+};
+
+/// A small generator of pseudo-random numbers (splitmix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) features: usize,
+    pub(crate) outputs: usize,
+    pub(crate) trees: usize,
+    pub(crate) depth: u32,
+    /// One tree in this many has categorical splits; 0 for none.
+    pub(crate) categorical: usize,
+    /// Whether it uses what XGBoost's models do not.
+    pub(crate) any_library: bool,
+}
+
+impl Shape {
+    /// A shape with what XGBoost's models have, and numerical splits alone.
+    pub(crate) const fn of(features: usize, outputs: usize, trees: usize, depth: u32) -> Shape {
+        Shape { features, outputs, trees, depth, categorical: 0, any_library: false }
+    }
+}
+
+/// The rules of one library.
+pub(crate) struct Library {
+    pub(crate) value_precision: Precision,
+    pub(crate) sum_precision: Precision,
+    pub(crate) scaling: Scaling,
+    /// Whether thresholds lie closer together than f32 do.
+    close: bool,
+    /// Whether odd features are codes and even ones numbers.
+    two_kinds: bool,
+    zero_missing: Vec<bool>,
+}
+
+impl Library {
+    pub(crate) fn of(random: &mut Random, shape: Shape) -> Library {
+        let (mut value_precision, mut sum_precision) = (Precision::Single, Precision::Single);
+        let mut scaling = Scaling::default();
+        let mut two_kinds = false;
+        let mut zero_missing = vec![false; shape.features];
+        if shape.any_library {
+            let either = |one: bool| if one { Precision::Double } else { Precision::Single };
+            (value_precision, sum_precision) = (either(random.one_in(2)), either(random.one_in(2)));
+            if random.one_in(2) {
+                scaling.scale = [1.0, 0.3][random.below(2)];
+                scaling.divisor = [1.0, 7.0][random.below(2)];
+                scaling.in_margin = random.one_in(2);
+                if random.one_in(2) {
+                    scaling.bias = (0..shape.outputs).map(|output| 0.1 * output as f64).collect();
+                }
+            }
+            two_kinds = value_precision == Precision::Double || random.one_in(2);
+            zero_missing.iter_mut().for_each(|missing| *missing = two_kinds && random.one_in(3));
+        }
+        let close = random.one_in(2);
+        Library { value_precision, sum_precision, scaling, close, two_kinds, zero_missing }
+    }
+
+    /// The same tree with rules that XGBoost does not have.
+    pub(crate) fn tree(&self, mut tree: Tree, random: &mut Random, shape: Shape) -> Tree {
+        tree.weight = [1.0, 0.3, -2.5, 1e-3][random.below(4)];
+        let vectors = random.one_in(3);
+        if vectors {
+            tree.output = TreeOutput::All;
+        }
+        for node in &mut tree.nodes {
+            match node {
+                Node::Leaf { cover, .. } if vectors => {
+                    let vector = (tree.leaf_vectors.len() / shape.outputs) as u32;
+                    tree.leaf_vectors.extend((0..shape.outputs).map(|_| self.leaf(random)));
+                    *node = Node::LeafVector { vector, cover: *cover };
+                }
+                Node::Leaf { value, .. } if random.one_in(2) => *value = self.leaf(random),
+                Node::Split(split) => self.split(split, random, shape),
+                Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
+            }
+        }
+        tree
+    }
+
+    fn leaf(&self, random: &mut Random) -> f64 {
+        let value = random.below(999) as f64 / 77.0 - 6.0;
+        match self.sum_precision {
+            Precision::Single => f64::from(value as f32),
+            Precision::Double => value,
+        }
+    }
+
+    fn split(&self, split: &mut Split, random: &mut Random, shape: Shape) {
+        let Split { feature, condition, .. } = split;
+        if let SplitCondition::InSet { .. } = condition
+            && self.two_kinds
+            && *feature | 1 == shape.features as u32
+        {
+            let (comparison, missing) = (Comparison::Less, MissingRule::Nan);
+            *condition = SplitCondition::Compare { comparison, threshold: 0.5, missing };
+        }
+        match condition {
+            SplitCondition::InSet { members_left, .. } => {
+                *members_left = random.one_in(2);
+                *feature |= u32::from(self.two_kinds);
+            }
+            SplitCondition::Compare { comparison, threshold, missing } => {
+                if self.two_kinds {
+                    *feature &= !1;
+                }
+                let zero_missing = self.zero_missing.get(*feature as usize) == Some(&true);
+                *missing = match random.below(2) {
+                    _ if zero_missing => MissingRule::Zero,
+                    0 => MissingRule::Nan,
+                    _ => MissingRule::None,
+                };
+                self.threshold(comparison, threshold, random);
+            }
+        }
+    }
+
+    fn threshold(&self, comparison: &mut Comparison, threshold: &mut f64, random: &mut Random) {
+        if !self.close {
+            // One threshold, and one cut, between any two neighbouring f32.
+            let next = f64::from((*threshold as f32).next_up());
+            *comparison = Comparison::LessOrEqual;
+            *threshold += if next.is_finite() { 0.3 * (next - *threshold) } else { 0.0 };
+            return;
+        }
+        if random.one_in(2) {
+            *comparison = Comparison::LessOrEqual;
+        }
+        *threshold = match random.below(16) {
+            0 => [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300][random.below(4)],
+            1 => [1e-60, -1e-60, 1e-35, -1e-35][random.below(4)],
+            2..6 => threshold.next_up(),
+            6..10 => threshold.next_down(),
+            _ => *threshold,
+        };
+    }
+}
+
+/// How the leaf to be split next is chosen.
+#[derive(Clone, Copy)]
+enum Growth {
+    Any,
+    /// The newest left child, or the newest right one: a chain.
+    Left,
+    Right,
+    /// Left and right in turn: a chain whose operations alternate.
+    Turns,
+    /// Mostly the newest.
+    Deep,
+}
+
+/// The same model with trees of 1 to `leaves` leaves, which have the splits that the trees had.
+pub(crate) fn leaf_wise(seed: u64, mut model: Ensemble, leaves: usize) -> Ensemble {
+    let mut random = Random(seed);
+    let outputs = model.num_outputs();
+    for tree in &mut model.trees {
+        let splits = tree.nodes.iter().filter(|node| node.children().is_some()).copied();
+        let splits: Vec<Node> = splits.collect();
+        let count = match random.below(4) {
+            _ if splits.is_empty() => 1,
+            0 => 1 + random.below(leaves),
+            1 => leaves,
+            _ => leaves - random.below(1 + leaves / 4),
+        };
+        let growths = [Growth::Any, Growth::Left, Growth::Right, Growth::Turns, Growth::Deep];
+        let growth = growths[[0, 0, 4, 4, random.below(5)][random.below(5)]];
+        grow(tree, &splits, count, growth, &mut random);
+        let vectors = tree.output == TreeOutput::All;
+        tree.leaf_vectors.clear();
+        for node in &mut tree.nodes {
+            if let Node::Leaf { value, cover } = *node
+                && vectors
+            {
+                let vector = (tree.leaf_vectors.len() / outputs) as u32;
+                tree.leaf_vectors.extend((0..outputs).map(|output| value - output as f64));
+                *node = Node::LeafVector { vector, cover };
+            }
+        }
+    }
+    model
+}
+
+fn grow(tree: &mut Tree, splits: &[Node], count: usize, growth: Growth, random: &mut Random) {
+    let leaf = |random: &mut Random| Node::Leaf {
+        value: random.below(4000) as f64 / 1024.0 - 2.0,
+        cover: 1.0 + random.below(100) as f32,
+    };
+    tree.nodes = vec![leaf(random)];
+    let mut open = vec![(0usize, 0u32)];
+    tree.depth = 0;
+    while open.len() < count {
+        let newest = open.len() - 1;
+        let chosen = match growth {
+            Growth::Any => random.below(open.len()),
+            Growth::Left => newest.saturating_sub(1),
+            Growth::Right => newest,
+            Growth::Turns if open.len() % 2 == 0 => newest.saturating_sub(1),
+            Growth::Turns => newest,
+            Growth::Deep => newest - random.below(open.len().min(3)),
+        };
+        let (id, depth) = open.remove(chosen);
+        let children = [tree.nodes.len(), tree.nodes.len() + 1];
+        tree.nodes.extend([leaf(random), leaf(random)]);
+        let mut node = splits[random.below(splits.len())];
+        if let Node::Split(split) = &mut node {
+            [split.left, split.right] = children.map(|child| child as u32);
+        }
+        tree.nodes[id] = node;
+        open.extend(children.map(|child| (child, depth + 1)));
+        tree.depth = tree.depth.max(depth + 1);
+    }
+}
+
+/// Numbers with which floating-point comparison goes wrong if it can.
+const AWKWARD: [f32; 14] = [
+    0.0,
+    -0.0,
+    1e-45,
+    -1e-45,
+    f32::MIN_POSITIVE,
+    -f32::MIN_POSITIVE,
+    f32::MAX,
+    f32::MIN,
+    1.0,
+    -1.0,
+    0.1,
+    16_777_215.0,
+    16_777_216.0,
+    33.0,
+];
+
+fn finite(random: &mut Random) -> f32 {
+    match random.below(4) {
+        0 => AWKWARD[random.below(AWKWARD.len())],
+        1 => random.below(20) as f32 - 10.0,
+        2 => (random.below(2000) as f32 - 1000.0) / 256.0,
+        _ => {
+            let number = f32::from_bits(random.next() as u32);
+            if number.is_finite() { number } else { 1.5 }
+        }
+    }
+}
+
+/// A linear model of that many features and outputs.
+pub(crate) fn linear(seed: u64, features: usize, outputs: usize) -> Ensemble {
+    let mut random = Random(seed);
+    let coefficients = (0..(features + 1) * outputs).map(|_| finite(&mut random)).collect();
+    Ensemble { coefficients, ..model(seed, Shape::of(features, outputs, 0, 0)) }
+}
+
+pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
+    let mut random = Random(seed);
+    let library = Library::of(&mut random, shape);
+    let trees: Vec<Tree> = (0..shape.trees)
+        .map(|_| {
+            let categorical = shape.categorical > 0 && random.one_in(shape.categorical);
+            let tree = tree(&mut random, shape, categorical);
+            if shape.any_library { library.tree(tree, &mut random, shape) } else { tree }
+        })
+        .collect();
+    let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
+    let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
+    let starts = if library.sum_precision == Precision::Single { 64 } else { 1 };
+    Ensemble {
+        format: "test",
+        version: [3, 4, 1],
+        objective: Objective {
+            name: "test".into(),
+            transform,
+            slope: 1.0,
+            task,
+            class_by: ClassBy::Value,
+            class_threshold: if shape.outputs > 1 { 0.0 } else { 0.5 },
+        },
+        value_precision: library.value_precision,
+        sum_precision: library.sum_precision,
+        scaling: library.scaling,
+        base_score: vec![0.5; shape.outputs],
+        base_margin: (0..shape.outputs).map(|_| random.below(starts) as f32 / 64.0).collect(),
+        num_features: shape.features,
+        round_starts: vec![0, shape.trees as u32],
+        trees,
+        feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
+        feature_types: vec![FeatureType::Numerical; shape.features],
+        categories: vec![None; shape.features],
+        unknown_codes: Vec::new(),
+        coefficients: Vec::new(),
+        ctrs: Default::default(),
+        ranks: Vec::new(),
+        class_labels: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+/// The same model with symmetric trees: each level has one of the splits that the tree had.
+pub(crate) fn symmetric(seed: u64, mut model: Ensemble) -> Ensemble {
+    let mut random = Random(seed);
+    for tree in &mut model.trees {
+        let splits = tree.nodes.iter().filter(|node| node.children().is_some()).copied();
+        let most = if random.one_in(6) { 13 } else { 8 };
+        let levels: Vec<Node> = splits.take(1 + random.below(most)).collect();
+        let leaf = |_| Node::Leaf { value: random.below(4000) as f64 / 1024.0, cover: 0.0 };
+        let inner = (1u32 << levels.len()) - 1;
+        let node = |id: u32| {
+            let mut node = levels[(id + 1).ilog2() as usize];
+            if let Node::Split(split) = &mut node {
+                (split.left, split.right) = (2 * id + 1, 2 * id + 2);
+            }
+            node
+        };
+        tree.nodes = (0..inner).map(node).chain((inner..2 * inner + 1).map(leaf)).collect();
+        tree.leaf_vectors.clear();
+        tree.output = TreeOutput::One(0);
+        (tree.depth, tree.first_leaf) = (levels.len() as u32, inner);
+    }
+    model
+}
+
+/// The same model with dictionaries of all three kinds, as far as it has features for them.
+pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
+    let dictionaries = [
+        Categories::Text(["Zürich", "", "Aachen", "aachen"].map(String::from).to_vec()),
+        Categories::Integer(vec![7, -3, i64::MAX, 0]),
+        Categories::Float(vec![1.5, -0.0, f64::INFINITY, -2.0]),
+    ];
+    for (feature, dictionary) in dictionaries.into_iter().enumerate() {
+        if let Some(place) = model.categories.get_mut(feature) {
+            *place = Some(dictionary);
+            model.feature_types[feature] = FeatureType::Categorical;
+        }
+    }
+    model
+}
+
+impl Tree {
+    /// A tree of these nodes as XGBoost has them, for output 0.
+    pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
+        let (category_sets, leaf_vectors) = (Vec::new(), Vec::new());
+        let output = TreeOutput::One(0);
+        let (weight, first_leaf) = (1.0, 0);
+        Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth }
+    }
+}
+
+impl Node {
+    /// A numerical split as XGBoost has it.
+    pub(crate) fn numerical(
+        feature: u32,
+        threshold: f64,
+        default_left: bool,
+        [left, right]: [u32; 2],
+        gain: f32,
+        cover: f32,
+    ) -> Node {
+        let (comparison, missing) = (Comparison::Less, MissingRule::Nan);
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
+    }
+}
+
+fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
+    let mut tree = Tree::of(vec![Node::Deleted], 0);
+    tree.output = TreeOutput::One(random.below(shape.outputs) as u32);
+    // Places to fill: a node's id and its depth.
+    let mut open = vec![(0usize, 0u32)];
+    while let Some((id, depth)) = open.pop() {
+        tree.depth = tree.depth.max(depth);
+        // Full at the top, ragged below.
+        let leaf =
+            depth >= shape.depth || (depth > 1 && random.one_in(6)) || tree.nodes.len() > 4000;
+        if leaf {
+            let value = match random.below(8) {
+                0 => 0.0,
+                1 => -0.0,
+                2 => f64::from(1e-45f32),
+                _ => (random.below(4000) as f64 - 2000.0) / 1024.0,
+            };
+            tree.nodes[id] = Node::Leaf { value, cover: random.below(100) as f32 };
+            continue;
+        }
+        if random.one_in(5) {
+            tree.nodes.push(Node::Deleted);
+        }
+        let mut child = || {
+            tree.nodes.push(Node::Deleted);
+            tree.nodes.len() - 1
+        };
+        let mut children = [child(), child()];
+        if random.one_in(3) {
+            children.swap(0, 1);
+        }
+        open.extend(children.map(|child| (child, depth + 1)));
+        let [left, right] = children.map(|child| child as u32);
+        let feature = random.below(shape.features) as u32;
+        let default_left = random.one_in(2);
+        let gain = random.below(1000) as f32 / 7.0;
+        let cover = random.below(1000) as f32 / 3.0;
+        tree.nodes[id] = if categorical && random.one_in(2) {
+            // Mostly of a few words, and now and then of more than a table of codes has.
+            let most = if random.one_in(16) { 40 } else { 4 };
+            let words = (0..random.below(most)).map(|_| random.next() as u32).collect();
+            tree.category_sets.push(CategorySet { words });
+            let set = tree.category_sets.len() as u32 - 1;
+            let condition = SplitCondition::InSet { set, members_left: false };
+            Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
+        } else {
+            let threshold = f64::from(finite(random));
+            Node::numerical(feature, threshold, default_left, [left, right], gain, cover)
+        };
+    }
+    tree
+}
+
+/// Rows that meet the model's thresholds, their neighbours of both widths, and all that is not a plain
+/// number.
+pub(crate) fn rows(seed: u64, model: &Ensemble, count: usize) -> Vec<Vec<f64>> {
+    let mut random = Random(seed);
+    let thresholds: Vec<f64> = model
+        .trees()
+        .iter()
+        .flat_map(|tree| tree.nodes())
+        .filter_map(|node| match node {
+            Node::Split(Split { condition: SplitCondition::Compare { threshold, .. }, .. }) => {
+                Some(*threshold)
+            }
+            _ => None,
+        })
+        .collect();
+    let mut value = || match random.below(8) {
+        0 => f64::NAN,
+        1 => [f64::INFINITY, f64::NEG_INFINITY, -f64::NAN, 1e300][random.below(4)],
+        2 if random.one_in(4) => {
+            let zero = f64::from(MissingRule::ZERO);
+            let near = [zero, zero.next_up(), zero.next_down(), 1.0001e-35, 1e-36, 1e-300];
+            near[random.below(6)] * [1.0, -1.0][random.below(2)]
+        }
+        2 => {
+            let end = [130, 130, 1300][random.below(3)];
+            random.below(end) as f64 - 2.5 + [0.0, 0.500_000_001][random.below(2)]
+        }
+        3..7 if !thresholds.is_empty() => {
+            let threshold = thresholds[random.below(thresholds.len())];
+            let single = threshold as f32;
+            let singles = [single, single.next_up(), single.next_down()].map(f64::from);
+            let doubles = [threshold, threshold.next_up(), threshold.next_down()];
+            [singles, doubles][random.below(2)][random.below(3)]
+        }
+        _ => f64::from(finite(&mut random)),
+    };
+    (0..count).map(|_| (0..model.num_features()).map(|_| value()).collect()).collect()
+}
+
+/// Rows as a compiled model takes them.
+pub(crate) fn narrowed(
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) -> Vec<Vec<f32>> {
+    let narrowed = |row: &Vec<f64>| {
+        let mut narrowed = vec![0.0; row.len()];
+        compiled.narrow_row(row, &mut narrowed);
+        narrowed
+    };
+    rows.iter().map(narrowed).collect()
+}

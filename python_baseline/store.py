@@ -1,0 +1,92 @@
+"""Features in Redis: a list of serialized rows under the text of each key, as published.
+
+The published service shares one client, whose pool lends a connection for each command and first
+looks whether it is still alive, which takes a few system calls. Tuned, each thread keeps a
+connection to itself. Either way a batch is one pipeline, so one round trip.
+"""
+
+import threading
+from collections.abc import Sequence
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from python_baseline import keys
+from python_baseline.serializers import SERIALIZERS
+from python_baseline.settings import Settings
+
+# A request that waits twice for Redis is still answered within the two seconds that the
+# published Gunicorn gives a worker. One retry, as Redis may have closed an idle connection.
+SECONDS = 0.4
+RETRIES = 1
+
+
+class UnknownKey(LookupError):
+    """No flight has the key."""
+
+    def __init__(self, key: keys.Key) -> None:
+        super().__init__(f"no flight has the key {[*key]}")
+
+
+class StoreGone(ConnectionError):
+    """The features cannot be reached just now."""
+
+
+class SharedStore:
+    """The flights of one Redis database: of several with one key the first, as in PostgreSQL."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._client = redis.Redis.from_url(
+            settings.redis_url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS,
+            retry=Retry(NoBackoff(), RETRIES),
+        )  # fmt: skip
+        self._loads = SERIALIZERS[settings.serializer].loads
+
+    def fetch(self, wanted: Sequence[keys.Key]) -> list[list[float]]:
+        """A row of features for each key."""
+        try:
+            found = [self._first(wanted[0])] if len(wanted) == 1 else self._firsts(wanted)
+        except (redis.ConnectionError, redis.TimeoutError) as error:
+            raise StoreGone("redis cannot be reached") from error
+        for key, value in zip(wanted, found, strict=True):
+            if value is None:
+                raise UnknownKey(key)
+        return [self._loads(value) for value in found]
+
+    def _first(self, key: keys.Key) -> bytes | None:
+        values = self._client.lrange(keys.text(key), 0, 1)
+        return values[0] if values else None
+
+    def _firsts(self, wanted: Sequence[keys.Key]) -> list[bytes | None]:
+        pipeline = self._client.pipeline(transaction=False)
+        for key in wanted:
+            pipeline.lindex(keys.text(key), 0)
+        return pipeline.execute()
+
+
+class ThreadwiseStore(SharedStore):
+    """The same, with a connection for each thread, and no more asked for than is used."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._own = threading.local()
+
+    def _first(self, key: keys.Key) -> bytes | None:
+        try:
+            client = self._own.client
+        except AttributeError:
+            # Connects at once, so this may fail; the next request then tries again.
+            client = self._own.client = redis.Redis(
+                connection_pool=self._client.connection_pool, single_connection_client=True
+            )
+        # Not client.lindex(), which checks its arguments anew at each call.
+        return client.execute_command("LINDEX", keys.text(key), 0)
+
+
+STORES = {"shared": SharedStore, "own": ThreadwiseStore}
+
+
+def open_store(settings: Settings) -> SharedStore:
+    """Connects at the first request only."""
+    return STORES[settings.redis_connections](settings)

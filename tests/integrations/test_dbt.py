@@ -1,0 +1,83 @@
+"""The dbt package, by dbt itself: a project that predicts, and tests that pass and that fail on drift."""
+
+import json
+import os
+import shutil
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+from cluster.server import Cluster
+from tests.batch.tables import create
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKED = ROOT / "toolchain" / "dbt.txt"
+PLACE = ROOT / ".build" / "dbt"
+
+
+@pytest.fixture(scope="module")
+def dbt() -> Path:
+    """dbt, in a virtual environment of its versions."""
+    program, known = PLACE / "bin" / "dbt", PLACE / "locked.txt"
+    if not (program.exists() and known.exists() and known.read_text() == LOCKED.read_text()):
+        shutil.rmtree(PLACE, ignore_errors=True)
+        venv.create(PLACE, with_pip=True)
+        pip = [PLACE / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", LOCKED], check=True)
+        shutil.copy(LOCKED, known)
+    return program
+
+
+@pytest.fixture(scope="module")
+def project(cluster: Cluster, dbname: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project next to the package, and the tables and models that it reads."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        connection.execute("SELECT set_baseline('price', 'homes')")
+    place = tmp_path_factory.mktemp("dbt")
+    project = shutil.copytree(
+        Path(__file__).with_name("dbt"), place / "tests" / "integrations" / "dbt"
+    )
+    shutil.copytree(ROOT / "integrations" / "dbt", place / "integrations" / "dbt")
+    return project
+
+
+def ran(dbt: Path, project: Path, environment: dict[str, str], *arguments: str) -> dict[str, str]:
+    """The status of each node, by its name, after a command of dbt."""
+    command = [dbt, "--quiet", "--no-use-colors", *arguments, "--project-dir", project]
+    told = subprocess.run(
+        [*command, "--profiles-dir", project],
+        env={**os.environ, **environment, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    results = project / "target" / "run_results.json"
+    if arguments[0] == "deps":
+        assert not told.returncode, told.stdout + told.stderr
+        return {}
+    assert results.exists(), told.stdout + told.stderr
+    nodes = json.loads(results.read_text())["results"]
+    return {node["unique_id"].split(".")[2]: node["status"] for node in nodes}
+
+
+def test_a_project_predicts_and_is_tested(
+    cluster: Cluster, dbname: str, dbt: Path, project: Path
+) -> None:
+    environment = cluster.environment(dbname)
+    ran(dbt, project, environment, "deps")
+    built = ran(dbt, project, environment, "build")
+    assert len(built) == 6 and set(built.values()) == {"success", "pass"}, built
+    with cluster.connect(dbname) as connection:
+        differing = connection.execute(
+            "SELECT count(*), count(*) FILTER (WHERE by_name IS DISTINCT FROM expected"
+            " OR by_position IS DISTINCT FROM expected OR margin[1] IS DISTINCT FROM expected)"
+            " FROM (SELECT *, predict('price', area, rooms, age) AS expected FROM scored) AS s"
+        ).fetchone()
+    assert differing == (1000, 0)
+    drifted = ran(dbt, project, environment, "build", "--vars", "{shift: 40}")
+    failed = sorted(name for name, status in drifted.items() if status not in ("success", "pass"))
+    assert [name.partition("_newer")[0] for name in failed if "drift" in name] == [
+        "pgboost_no_drift"
+    ]
+    assert all(drifted[name] == "fail" for name in failed), drifted
