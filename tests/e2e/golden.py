@@ -29,6 +29,11 @@ class Golden:
         return hex_rows(self.record.get(key) or self.record["margins"])
 
     @property
+    def is_linear(self) -> bool:
+        """Whether it has coefficients in place of trees."""
+        return self.path.name.startswith("gblinear") and "no_rounds" not in self.path.name
+
+    @property
     def leaves(self) -> list[list[int]]:
         """Leaf ids by row and tree; empty for a model without trees."""
         return [[int(leaf) for leaf in line.split()] for line in self.record["leaves"]]

@@ -73,3 +73,12 @@ def test_pictures(connection: psycopg.Connection, tmp_path: Path, plot: str, out
     assert FRAME.columns[sizes.argmin()] not in shown
     axes.figure.savefig(tmp_path / "plot.png")
     plt.close(axes.figure)
+
+
+def test_a_waterfall_names_the_prediction_of_large_numbers(connection: psycopg.Connection) -> None:
+    model = xgboost.XGBRegressor(n_estimators=3).fit(FRAME, 1000 + models.target(FRAME))
+    pgboost.push(connection, "large", model)
+    axes = pgboost.plots.waterfall(pgboost.explain(connection, "large", FRAME))
+    drawn = [label.get_text() for other in axes.figure.axes for label in other.get_xticklabels()]
+    assert any("f(x)" in label for label in drawn), drawn
+    plt.close(axes.figure)
