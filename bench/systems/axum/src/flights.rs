@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
@@ -19,6 +20,8 @@ pub const KEY: [&str; 4] = ["originairportid", "year", "month", "dayofmonth"];
 
 /// How often a connection is tried again before a request is told that there is none.
 const RETRIES: usize = 1;
+/// How long Redis may take to answer, as long as a load generator waits.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The parts of a key, in that order.
 pub type Key = [u32; KEY.len()];
@@ -39,7 +42,10 @@ impl Flights {
         }
         let client = redis::Client::open(place)?;
         // Without Redis each request says so soon; the default waits for it for ten seconds.
-        let config = ConnectionManagerConfig::new().set_number_of_retries(RETRIES);
+        // A busy Redis may take longer than the default of half a second for 1,000 clients.
+        let config = ConnectionManagerConfig::new()
+            .set_number_of_retries(RETRIES)
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
         Ok(Self::Redis(ConnectionManager::new_with_config(client, config).await?))
     }
 
