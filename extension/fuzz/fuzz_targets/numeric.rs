@@ -59,7 +59,8 @@ fn stored(short: bool, negative: bool, weight: i16, digits: &[u16]) -> Vec<u8> {
     header.into_iter().chain(digits.iter().copied()).flat_map(u16::to_ne_bytes).collect()
 }
 
-/// All digits as a whole number, and the power of ten to multiply it by; what is read has no more than 16 of them.
+/// All digits as a whole number, and the power of ten to multiply it by; what is read has no more than 16 of
+/// them.
 fn text(negative: bool, weight: i16, digits: &[u16]) -> String {
     let sign = if negative { "-" } else { "" };
     let exponent = 4 * (i64::from(weight) + 1 - digits.len() as i64);

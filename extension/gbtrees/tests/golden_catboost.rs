@@ -1,8 +1,8 @@
 //! Compares the engine with CatBoost on the models of every release in `tests/golden/catboost`.
 //!
 //! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
-//! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
-//! the same. `tests/golden/README.md` says how the files were made.
+//! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes
+//! be the same. `tests/golden/README.md` says how the files were made.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Golden models on the many rows that tests/long/test_golden_against_libraries.py has drawn, and for which it
-//! has asked the libraries: all kernels have the bits of the library's margins.
+//! Golden models on the many rows that tests/long/test_golden_against_libraries.py has drawn, and for which
+//! it has asked the libraries: all kernels have the bits of the library's margins.
 //!
 //! The folder of PGBOOST_ROWS has a file `cases.json`: a list of objects with the paths `model`, `rows` and
 //! `margins`, the last two of doubles one after another, and whether the library's margins are `single`s.

@@ -1,9 +1,10 @@
 //! Compares the engine with LightGBM on the models of every release in `tests/golden/lightgbm`.
 //!
-//! Each model is evaluated by the reference walk over the checked model, and through the compiled model by every
-//! kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64; values
-//! may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are found by listing the folders, so a test also requires that there are as many as there
-//! should be. `tests/golden/lightgbm/README.md` says how the files were made.
+//! Each model is evaluated by the reference walk over the checked model, and through the compiled model by
+//! every kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64;
+//! values may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are
+//! found by listing the folders, so a test also requires that there are as many as there should be.
+//! `tests/golden/lightgbm/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

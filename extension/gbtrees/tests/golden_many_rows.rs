@@ -1,8 +1,8 @@
 //! Every golden model of every library on many rows: all kernels have the bits of the oracle.
 //!
-//! The other golden tests hold the oracle to what the libraries predicted, on some twenty rows per model. Here it
-//! is the oracle that the kernels must equal, on a thousand rows per model, and more with PGBOOST_TIMES: of the
-//! model's own thresholds and codes, of the values next to them, and of special values.
+//! The other golden tests hold the oracle to what the libraries predicted, on some twenty rows per model.
+//! Here it is the oracle that the kernels must equal, on a thousand rows per model, and more with
+//! PGBOOST_TIMES: of the model's own thresholds and codes, of the values next to them, and of special values.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

@@ -1,8 +1,8 @@
 //! Compares the engine with ONNX Runtime on the models in `tests/golden/onnx`.
 //!
-//! Each model is evaluated by the reference walk and through the compiled model by every kernel, row by row and in
-//! batches, which must agree to the bit. Values must be ONNX Runtime's within 1 ULP of f32, and classes the
-//! same. `tests/golden/onnx/README.md` says how the files were made.
+//! Each model is evaluated by the reference walk and through the compiled model by every kernel, row by row
+//! and in batches, which must agree to the bit. Values must be ONNX Runtime's within 1 ULP of f32, and
+//! classes the same. `tests/golden/onnx/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

@@ -1,7 +1,7 @@
 //! Arrays: their elements as values or as texts, and arrays of numbers that are read and written in place.
 //!
-//! An array of numbers without NULLs has its elements one after another behind the lengths and the lower bounds
-//! of its dimensions, the last dimension's next to each other (array.h).
+//! An array of numbers without NULLs has its elements one after another behind the lengths and the lower
+//! bounds of its dimensions, the last dimension's next to each other (array.h).
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -136,8 +136,8 @@ pub fn quoted_literal(text: &str) -> String {
 /// The function of a schema with that name and arguments of those types.
 pub fn function(schema: Oid, name: &str, arguments: &[Oid]) -> Option<Oid> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the keys are a name, a vector of OIDs and an OID, as the cache's are; the tuple is null or one of
-    // pg_proc, which is read before it is given back.
+    // SAFETY: the keys are a name, a vector of OIDs and an OID, as the cache's are; the tuple is null or one
+    // of pg_proc, which is read before it is given back.
     unsafe {
         let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
         let tuple = pg_sys::SearchSysCache3(

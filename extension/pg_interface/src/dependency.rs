@@ -1,9 +1,9 @@
-//! Objects that depend on a function, and the expressions that PostgreSQL's catalogs store of them: of indexes,
-//! columns, constraints, rules, functions and more.
+//! Objects that depend on a function, and the expressions that PostgreSQL's catalogs store of them: of
+//! indexes, columns, constraints, rules, functions and more.
 //!
-//! Expressions are read as trees, as PostgreSQL reads them, and never as SQL text: a text depends on settings,
-//! and one tree has many texts. Nothing in them is evaluated. Catalogs are read as of now, not as the
-//! statement's snapshot saw them. `pg_depend` says which objects call a function (dependency.c,
+//! Expressions are read as trees, as PostgreSQL reads them, and never as SQL text: a text depends on
+//! settings, and one tree has many texts. Nothing in them is evaluated. Catalogs are read as of now, not as
+//! the statement's snapshot saw them. `pg_depend` says which objects call a function (dependency.c,
 //! `find_expr_references_walker`).
 
 use std::ffi::CStr;

@@ -1,10 +1,10 @@
 //! How long what was read stays true: until a committed change of it, and for snapshots that are new enough.
 //!
-//! PostgreSQL sends relcache messages to all backends at commit, and with the log to standbys: for tables that an
-//! extension watches, by its triggers, for roles and memberships in them, for the owner of the database, who is
-//! a member of pg_database_owner, and for the columns of any row type. The callbacks run in the middle of other
-//! work and may look up nothing, so they only increment a generation: what was cached under another one is read
-//! again before its next use.
+//! PostgreSQL sends relcache messages to all backends at commit, and with the log to standbys: for tables
+//! that an extension watches, by its triggers, for roles and memberships in them, for the owner of the
+//! database, who is a member of pg_database_owner, and for the columns of any row type. The callbacks run in
+//! the middle of other work and may look up nothing, so they only increment a generation: what was cached
+//! under another one is read again before its next use.
 //!
 //! A backend keeps what it read from the registry together with the mark of the newest snapshot
 //! that was known to give the same answer. A later statement may use it again only if its own

@@ -248,8 +248,8 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The keys and the values, if this is an object that `jsonb_build_object` builds of constant keys, no two
-    /// of which are equal.
+    /// The keys and the values, if this is an object that `jsonb_build_object` builds of constant keys, no
+    /// two of which are equal.
     pub fn as_object(self) -> Option<Vec<(String, Expr<'p>)>> {
         let (function, arguments) = self.as_call()?;
         // SAFETY: the node is a call.
@@ -275,8 +275,8 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::exprType(self.node) }
     }
 
-    /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list of
-    /// them, as a catalog stores it, queries in it included.
+    /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list
+    /// of them, as a catalog stores it, queries in it included.
     pub fn calls(self, found: &mut Vec<(Oid, Vec<Expr<'p>>)>) {
         // SAFETY: takes nothing; raises where the tree is too deep.
         unsafe { pg_sys::check_stack_depth() };

@@ -1,9 +1,9 @@
 //! Queries that only read, under the active snapshot and with the rights of the caller.
 //!
-//! The text is prepared as it is; nothing is ever put into it. A query of the caller's must be one SELECT; its
-//! rows go from the executor to a closure without a copy, and nothing of the result is kept. pgrx's
-//! `Spi::get_one` connects for writing, which takes a transaction id and fails on a standby; its `select` takes
-//! a newer snapshot once the transaction has written.
+//! The text is prepared as it is; nothing is ever put into it. A query of the caller's must be one SELECT;
+//! its rows go from the executor to a closure without a copy, and nothing of the result is kept. pgrx's
+//! `Spi::get_one` connects for writing, which takes a transaction id and fails on a standby; its `select`
+//! takes a newer snapshot once the transaction has written.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -151,8 +151,8 @@ pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>, NotOn
     Spi::connect(|_| Ok(prepare(query, argument)?.columns))
 }
 
-/// Runs a query and passes each row to the closure, which returns whether it wants more, with its first columns
-/// alone, at most `width` in number.
+/// Runs a query and passes each row to the closure, which returns whether it wants more, with its first
+/// columns alone, at most `width` in number.
 ///
 /// # Errors
 /// [`NotOneSelect`]. PostgreSQL's own are raised.
@@ -348,8 +348,8 @@ unsafe extern "C-unwind" fn start(
 /// PostgreSQL calls it.
 unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}
 
-/// The positions, counted from 0, of the columns that make up a primary key, for each table whose whole key is
-/// among the columns of the query.
+/// The positions, counted from 0, of the columns that make up a primary key, for each table whose whole key
+/// is among the columns of the query.
 ///
 /// # Errors
 /// [`NotOneSelect`]. PostgreSQL's own are raised.
@@ -424,8 +424,8 @@ impl FirstRow {
     }
 }
 
-/// Runs a query of the extension's and calls the closure with its first row, if there is one. PostgreSQL's own errors
-/// are raised.
+/// Runs a query of the extension's and calls the closure with its first row, if there is one. PostgreSQL's
+/// own errors are raised.
 pub fn select<T>(
     query: &str,
     arguments: &[DatumWithOid<'_>],

@@ -1,9 +1,9 @@
-//! PostgreSQL's functions called without pgrx's guard, which is a `sigsetjmp` per call and would cost more than
-//! the calls themselves where they run for every row.
+//! PostgreSQL's functions called without pgrx's guard, which is a `sigsetjmp` per call and would cost more
+//! than the calls themselves where they run for every row.
 //!
-//! The first block of functions cannot raise an error: they read a variable of the backend or memory that they
-//! are given, or allocate in a way that returns NULL if there is no memory; the source of each was read in
-//! every supported release.
+//! The first block of functions cannot raise an error: they read a variable of the backend or memory that
+//! they are given, or allocate in a way that returns NULL if there is no memory; the source of each was read
+//! in every supported release.
 //!
 //! All others may raise an error, which then jumps over the frame that called them. So every function that
 //! calls one of them must own nothing whose `drop` matters, and must itself be called from PostgreSQL without
@@ -36,7 +36,8 @@ unsafe extern "C-unwind" {
         length: i32,
         value: *mut JsonbValue,
     ) -> *mut JsonbValue;
-    /// Whether the call is one of an aggregate's functions, and the context that its state lives in (nodeAgg.c).
+    /// Whether the call is one of an aggregate's functions, and the context that its state lives in
+    /// (nodeAgg.c).
     pub fn AggCheckCallContext(call: FunctionCallInfo, context: *mut MemoryContext) -> c_int;
     /// Memory of a context: with MCXT_ALLOC_NO_OOM null if there is none, for sizes up to a gigabyte
     /// (mcxt.c).

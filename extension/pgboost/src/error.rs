@@ -219,7 +219,8 @@ error_table! {
     FunctionExists { function: String } =>
         DUPLICATE_FUNCTION, "function \"{function}\" already exists",
         hint "Pass another name as function, or replace => true.";
-    /// One that takes the call in place of pgboost's: anybody who may create functions in the schema can make it.
+    /// One that takes the call in place of pgboost's: anybody who may create functions in the schema can make
+    /// it.
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";

@@ -6,8 +6,8 @@
 //! the shares r of the baseline and c of the current values. Numbers of which the baseline has more than 20
 //! are in bins of equal width from the least to the greatest of both, as many as Sturges' rule says;
 //! each other number or category is one bin. A share of 0 is replaced by 0.0001, or by a
-//! millionth of the least other share if that is at most 0.0001. Features are read as they are, not as the model
-//! takes them: a category that it was not trained on counts as well.
+//! millionth of the least other share if that is at most 0.0001. Features are read as they are, not as the
+//! model takes them: a category that it was not trained on counts as well.
 
 use std::collections::BTreeMap;
 

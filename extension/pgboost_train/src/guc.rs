@@ -38,8 +38,8 @@ pub(crate) fn max_threads() -> usize {
     allowed_threads(MAX_THREADS.get(), cores)
 }
 
-/// The threads that a setting allows on so many cores: half of them unless it says a number, so that a training
-/// leaves the others to the server.
+/// The threads that a setting allows on so many cores: half of them unless it says a number, so that a
+/// training leaves the others to the server.
 fn allowed_threads(setting: i32, cores: usize) -> usize {
     match usize::try_from(setting) {
         Ok(limit @ 1..) => cores.min(limit),

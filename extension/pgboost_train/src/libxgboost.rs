@@ -1,9 +1,9 @@
 //! libxgboost in this backend, for predictions by a registered model. It trains in a separate process, see
 //! `training::trainer`.
 //!
-//! The library is loaded when it is first needed and never before. The last models that were used stay loaded.
-//! It is installed next to this extension's library, in the folder `pgboost_train`: the wheel of XGBoost, unpacked,
-//! and the trainer.
+//! The library is loaded when it is first needed and never before. The last models that were used stay
+//! loaded. It is installed next to this extension's library, in the folder `pgboost_train`: the wheel of
+//! XGBoost, unpacked, and the trainer.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr, c_void};

@@ -2,8 +2,8 @@
 //! what shares the categories have.
 //!
 //! A [`Collector`] takes in values and sorts the numbers of all features together in bounded memory; a
-//! [`Summary`] keeps of a feature's numbers every distinct one, or where there are more than [`MAX_POINTS`] as
-//! many quantiles. Numbers are f32, as models take them, and infinite ones are missing.
+//! [`Summary`] keeps of a feature's numbers every distinct one, or where there are more than [`MAX_POINTS`]
+//! as many quantiles. Numbers are f32, as models take them, and infinite ones are missing.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Names that callers write: the rule for a model's name, the names of an array's elements as features, and the
-//! name that was probably meant.
+//! Names that callers write: the rule for a model's name, the names of an array's elements as features, and
+//! the name that was probably meant.
 //!
 //! A model's name is free text that keeps `name@version` unambiguous, and no longer than PostgreSQL's own
 //! identifiers. The elements of an array are `image[1]`, `image[2]` and so on, as a subscript names them.

@@ -54,7 +54,8 @@ impl Source {
         }
     }
 
-    /// The names of the columns that make up a primary key, for each table whose whole key is among the columns.
+    /// The names of the columns that make up a primary key, for each table whose whole key is among the
+    /// columns.
     pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
         let columns = self.columns(argument)?;
         let keys = match self {

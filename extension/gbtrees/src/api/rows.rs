@@ -1,10 +1,10 @@
 //! Rows of features as a program has them.
 //!
 //! A row has one number per feature, in the order of [`Model::feature_names`](crate::Model::feature_names):
-//! a category as [`Model::category`](crate::Model::category) gives it, NaN where a value is missing. (A category
-//! that CatBoost takes statistics of is never missing: NaN is the hash of some unknown one.) Rows are f32 or
-//! f64, dense with any strides, or sparse in CSR. Nothing is copied here; shapes are checked once, so reading
-//! them cannot fail.
+//! a category as [`Model::category`](crate::Model::category) gives it, NaN where a value is missing. (A
+//! category that CatBoost takes statistics of is never missing: NaN is the hash of some unknown one.) Rows
+//! are f32 or f64, dense with any strides, or sparse in CSR. Nothing is copied here; shapes are checked once,
+//! so reading them cannot fail.
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::{CompiledModel, Narrowing};
@@ -120,7 +120,8 @@ impl<'a, T: Number> Rows<'a, T> {
     }
 
     /// Sparse rows in CSR, as `scipy.sparse.csr_array` has them: row `i` has the numbers from `starts[i]` up
-    /// to `starts[i + 1]`, each of the column at the same index. What is absent is missing, as it is to XGBoost's
+    /// to `starts[i + 1]`, each of the column at the same index. What is absent is missing, as it is to
+    /// XGBoost's
     /// `DMatrix`; see [`Rows::with_absent`].
     ///
     /// # Errors

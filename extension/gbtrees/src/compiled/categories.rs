@@ -103,8 +103,8 @@ impl<'a> CategoryView<'a> {
         self.numbers[index]
     }
 
-    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have a
-    /// code.
+    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have
+    /// a code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         self.known_text(text).or(self.unknown())
     }
@@ -131,8 +131,8 @@ impl<'a> CategoryView<'a> {
         code.unwrap_or(self.sorted.len() as u32)
     }
 
-    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown values
-    /// have a code.
+    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown
+    /// values have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
         self.known_integer(number).or(self.unknown())
     }

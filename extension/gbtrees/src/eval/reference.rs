@@ -37,8 +37,8 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
     }
 }
 
-/// Adds a linear model: the intercept, then each feature that is not missing, in f32 (XGBoost: `GBLinear::Pred`
-/// in src/gbm/gblinear.cc).
+/// Adds a linear model: the intercept, then each feature that is not missing, in f32 (XGBoost:
+/// `GBLinear::Pred` in src/gbm/gblinear.cc).
 fn add_linear(model: &Ensemble, features: &[f64], sums: &mut [f64]) {
     if !model.is_linear() {
         return;

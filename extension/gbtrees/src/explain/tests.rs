@@ -155,8 +155,8 @@ fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
         compiled.margins(&mut scratch, narrow, &mut margins).unwrap();
         for (own, margin) in found.chunks(width).zip(&margins) {
             let sum: f64 = own.iter().copied().map(f64::from).sum();
-            // A tree's sums are of f32 as well, so one tree in thousands needs what is promised: in 6,000 of up to
-            // 119 leaves the largest difference was 1.5e-6 of the largest contribution.
+            // A tree's sums are of f32 as well, so one tree in thousands needs what is promised: in 6,000 of
+            // up to 119 leaves the largest difference was 1.5e-6 of the largest contribution.
             let promised = 2.0 * ORACLE * largest(&expected);
             let bound = promised.max(rounding(own, *margin, model.trees().len(), leaves));
             assert!((sum - margin).abs() <= bound, "{sum}, not {margin}");

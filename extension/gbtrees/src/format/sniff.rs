@@ -78,8 +78,8 @@ fn begins_ensemble<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
 /// model's length follow.
 pub(super) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
 
-/// The model itself in a file of XGBoost's wrapper for Spark, which writes the number of classes before it, in four
-/// bytes of which the last may not be 0; any other file as it is.
+/// The model itself in a file of XGBoost's wrapper for Spark, which writes the number of classes before it,
+/// in four bytes of which the last may not be 0; any other file as it is.
 pub(super) fn without_classes(bytes: &[u8]) -> &[u8] {
     match bytes {
         [0, 0, _, _, model @ ..] if model.starts_with(b"binf") || is_binary(model) => model,

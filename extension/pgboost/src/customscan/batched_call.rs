@@ -82,11 +82,12 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition. Nothing
-    /// if the function is not there any more.
+    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition.
+    /// Nothing if the function is not there any more.
     ///
     /// # Safety
-    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long as the statement.
+    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long
+    /// as the statement.
     pub(crate) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
         sources: &[ArgumentSource],

@@ -111,8 +111,8 @@ pub(crate) fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p
     evaluated.into_iter().for_each(|part| unconditional_calls(part, calls));
 }
 
-/// Collects the calls that aggregates and window functions evaluate on one condition alone: that of FILTER, or
-/// one in their arguments.
+/// Collects the calls that aggregates and window functions evaluate on one condition alone: that of FILTER,
+/// or one in their arguments.
 pub(crate) fn aggregated_conditional_calls<'p>(
     expression: Expr<'p>,
     calls: &mut Vec<ConditionalCall<'p>>,

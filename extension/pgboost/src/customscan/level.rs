@@ -150,8 +150,8 @@ impl<'p> QueryLevel<'p> {
     }
 }
 
-/// Whether the query of a level calls volatile functions. A function in FROM that a custom scan stands for, as
-/// Citus' for the rows of its nodes, is not called.
+/// Whether the query of a level calls volatile functions. A function in FROM that a custom scan stands for,
+/// as Citus' for the rows of its nodes, is not called.
 ///
 /// # Safety
 /// The level is valid.

@@ -304,8 +304,8 @@ impl<'p> Path<'p> {
         unsafe { (*(*self.path).parent).rtekind == pg_sys::RTEKind::RTE_RELATION }
     }
 
-    /// Whether a scan or a join has a condition that is tested once for all of its rows. The planner puts a node on top
-    /// of it for that, which computes what the path was to compute before it had a batch
+    /// Whether a scan or a join has a condition that is tested once for all of its rows. The planner puts a
+    /// node on top of it for that, which computes what the path was to compute before it had a batch
     /// (src/backend/optimizer/plan/createplan.c, `create_gating_plan`).
     pub(crate) fn is_gated(self) -> bool {
         // SAFETY: the path is valid; the lists are those of conditions that the planner keeps.
@@ -348,8 +348,8 @@ unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
     }
 }
 
-/// Whether a scan of a partition could be asked while others are, which it could not once a batch is on top of it
-/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+/// Whether a scan of a partition could be asked while others are, which it could not once a batch is on top
+/// of it (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
 ///
 /// # Safety
 /// The path is valid.

@@ -340,8 +340,8 @@ impl<'p> Placement<'_, 'p> {
         calls
     }
 
-    /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that is
-    /// not enough, or never more than one.
+    /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that
+    /// is not enough, or never more than one.
     fn reads_only_needed(
         &self,
         demand: Demand,

@@ -4,8 +4,9 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. The conditions on which calls are wanted, TRUE where always, are the
-//! node's own expressions (`custom_exprs`). Which columns are a call's features is recorded as numbers (`arguments`).
+//! so that all are tested in their order. The conditions on which calls are wanted, TRUE where always, are
+//! the node's own expressions (`custom_exprs`). Which columns are a call's features is recorded as numbers
+//! (`arguments`).
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 

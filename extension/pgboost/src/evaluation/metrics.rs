@@ -1,14 +1,17 @@
 //! The metrics of a slice, by what its model predicts, as scikit-learn defines them.
 //!
 //! Numbers and quantiles: `mean_squared_error`, `root_mean_squared_error`, `mean_absolute_error`,
-//! `mean_absolute_percentage_error`, `r2_score` and `mean_pinball_loss`. Classes: `log_loss`, `zero_one_loss`, and
-//! `precision_score`, `recall_score` and `f1_score`, of two classes for the second one, of more the mean over the
-//! classes that a row has or was predicted, whatever its weight (`average="macro"`); a share of nothing is 0.
+//! `mean_absolute_percentage_error`, `r2_score` and `mean_pinball_loss`. Classes: `log_loss`,
+//! `zero_one_loss`, and
+//! `precision_score`, `recall_score` and `f1_score`, of two classes for the second one, of more the mean over
+//! the classes that a row has or was predicted, whatever its weight (`average="macro"`); a share of nothing
+//! is 0.
 //!
-//! Rankings: the mean of `ndcg_score` over the groups, of all rows and of the best ten. The gain is the target itself,
-//! and rows of the same score share their places (sklearn/metrics/_ranking.py, `_tie_averaged_dcg`). XGBoost's own
-//! metric has exponential gains and takes such rows as they come. The weight of a group is that of its first row.
-//! A group of one row is an error, as it is in scikit-learn: any order of it is the best.
+//! Rankings: the mean of `ndcg_score` over the groups, of all rows and of the best ten. The gain is the
+//! target itself, and rows of the same score share their places (sklearn/metrics/_ranking.py,
+//! `_tie_averaged_dcg`). XGBoost's own metric has exponential gains and takes such rows as they come. The
+//! weight of a group is that of its first row. A group of one row is an error, as it is in scikit-learn: any
+//! order of it is the best.
 
 use row_source::SourceError;
 use row_source::sorter::work_mem;

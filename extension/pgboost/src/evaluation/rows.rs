@@ -43,7 +43,8 @@ pub(crate) struct KnownRow {
 /// What is done with rows that follow one another: the predictors have evaluated them.
 pub(crate) type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
 
-/// Hands over the rows whose target is not NULL, many at a time. Returns the values of `by`; one NULL without it.
+/// Hands over the rows whose target is not NULL, many at a time. Returns the values of `by`; one NULL without
+/// it.
 pub(crate) fn each(
     predictors: &mut [SourcePredictor],
     task: &Task,

@@ -1,5 +1,5 @@
-//! What a model should have predicted, a number or the place of a class, and what can be measured of a model by
-//! its objective.
+//! What a model should have predicted, a number or the place of a class, and what can be measured of a model
+//! by its objective.
 //!
 //! A class is known by its label. Where the labels are numbers, numbers are compared as such, so that
 //! 1 and 1.0 are one class; where they are not, a number is the place of a class, counted from 0, as it is

@@ -1,5 +1,5 @@
-//! Features matched by the model's feature names: to the columns of a row or of a source, or to the keys of one
-//! jsonb object.
+//! Features matched by the model's feature names: to the columns of a row or of a source, or to the keys of
+//! one jsonb object.
 //!
 //! Columns that the model does not know are ignored, so a table may have more than the model was
 //! trained on. Features `image[1]`, `image[2]` and so on are the elements of a column `image`, if there are

@@ -1,7 +1,8 @@
 //! From the arguments of a call to a row of f32: the four forms that features come in.
 //!
 //! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
-//! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
+//! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine
+//! takes as NaN.
 
 pub(crate) mod by_name;
 mod by_position;

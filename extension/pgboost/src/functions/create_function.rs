@@ -125,8 +125,8 @@ fn create(
     predict_functions::record(registry, name, &signature)
 }
 
-/// The features, with the types that predict reads as the model was trained. Of more features than a function has
-/// arguments, one object by name, or an array if they have no names.
+/// The features, with the types that predict reads as the model was trained. Of more features than a function
+/// has arguments, one object by name, or an array if they have no names.
 fn arguments(image: &ModelImage) -> Vec<(String, &'static str)> {
     let features = image.num_features();
     if features > MAX_FEATURES {

@@ -1,5 +1,5 @@
-//! `evaluate_model` and `compare_models`: metrics of models on the rows of a source, and the arguments that the functions
-//! on a source share.
+//! `evaluate_model` and `compare_models`: metrics of models on the rows of a source, and the arguments that
+//! the functions on a source share.
 
 use pg_interface::{ErrorReport, FunctionCallInfo, call, varlena};
 use pgrx::iter::TableIterator;

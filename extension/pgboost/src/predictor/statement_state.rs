@@ -2,8 +2,8 @@
 //!
 //! A query that predicts for one row spends more on finding out how to read its arguments than on
 //! reading them. So when a statement ends, its state stays with the cached image, for the next
-//! that names the same model and passes the same types. An expression predicts with one model, unless the model's
-//! name is a column too; then the last ones stay ready.
+//! that names the same model and passes the same types. An expression predicts with one model, unless the
+//! model's name is a column too; then the last ones stay ready.
 
 use gbtrees::internals::{Precision, Scratch};
 use pg_interface::call::Arguments;

@@ -1,7 +1,7 @@
 //! `xgboost_predict`, `verify_model` and `xgboost_version`: predictions by libxgboost itself.
 //!
-//! They are what pgboost's own predictions are checked against, and what their speed is compared with. Margins
-//! are compared by their bits, because pgboost promises them to be equal.
+//! They are what pgboost's own predictions are checked against, and what their speed is compared with.
+//! Margins are compared by their bits, because pgboost promises them to be equal.
 
 use std::rc::Rc;
 

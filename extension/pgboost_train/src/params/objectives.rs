@@ -1,5 +1,5 @@
-//! Objectives, metrics and constraints by their names: what each needs of the target, which way is better, and
-//! which features a constraint names.
+//! Objectives, metrics and constraints by their names: what each needs of the target, which way is better,
+//! and which features a constraint names.
 
 use std::sync::LazyLock;
 

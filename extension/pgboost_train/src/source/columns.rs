@@ -1,7 +1,9 @@
-//! The columns of a source: which are features, target, weight, group or fold, and how a field of each is read.
+//! The columns of a source: which are features, target, weight, group or fold, and how a field of each is
+//! read.
 //!
 //! A column of arrays is as many features as its arrays have elements, `image[1]`, `image[2]` and so on, as a
-//! subscript names them. Its arrays have one length, which the first row says; their dimensions do not matter.
+//! subscript names them. Its arrays have one length, which the first row says; their dimensions do not
+//! matter.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Rows of a source as records (features, target, weight, bounds, fold) in a temporary file, which is written once;
-//! the trainer reads it as often as libxgboost asks.
+//! Rows of a source as records (features, target, weight, bounds, fold) in a temporary file, which is written
+//! once; the trainer reads it as often as libxgboost asks.
 
 use pg_interface::temporary_file::TemporaryFile;
 use row_source::{Field, Row, SourceError};

@@ -1,4 +1,5 @@
-//! Which rows are trained on and which are kept for evaluation: a split, or the fold of each row or group of rows.
+//! Which rows are trained on and which are kept for evaluation: a split, or the fold of each row or group of
+//! rows.
 //!
 //! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds.
 

@@ -1,7 +1,7 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 //!
-//! What the caller has not named, the objective and the features, is chosen here, and notices say so before the
-//! rounds begin, so that a wrong choice costs a cancel and no wrong model. There are none for what the
+//! What the caller has not named, the objective and the features, is chosen here, and notices say so before
+//! the rounds begin, so that a wrong choice costs a cancel and no wrong model. There are none for what the
 //! caller has named, nor for a training that goes on from a model, which has both.
 
 use pg_interface::report::notice_with;
@@ -195,7 +195,8 @@ fn notice_of_two_values(column: &str, [low, high]: [f32; 2]) {
     );
 }
 
-/// Names the primary keys among the features: a model learns from one by heart what does not hold for new rows.
+/// Names the primary keys among the features: a model learns from one by heart what does not hold for new
+/// rows.
 fn notice_of_keys(source: &str, features: &[&str]) -> Result<()> {
     for key in Source::of(source)?.primary_keys("source")? {
         if key.iter().all(|column| features.contains(&column.as_str())) {

@@ -1,5 +1,5 @@
-//! The rows of a training, read and described: what all that is trained on them has in common, and the trainer's
-//! job for them: the rows, the features, the parameters.
+//! The rows of a training, read and described: what all that is trained on them has in common, and the
+//! trainer's job for them: the rows, the features, the parameters.
 
 use pgboost_trainer::{Job, Parameters};
 use row_source::{Source, SourceError};

@@ -1,7 +1,9 @@
-//! The boosting rounds, and what each evaluation says: a value for each set of rows, each metric and each fold.
+//! The boosting rounds, and what each evaluation says: a value for each set of rows, each metric and each
+//! fold.
 //!
-//! Between two rounds the progress is written, and the training may stop early. In a cross-validation, as `xgboost.cv`
-//! has it, all folds take a round, then their metrics are averaged, and the last average decides about stopping.
+//! Between two rounds the progress is written, and the training may stop early. In a cross-validation, as
+//! `xgboost.cv` has it, all folds take a round, then their metrics are averaged, and the last average decides
+//! about stopping.
 
 use std::time::{Duration, Instant};
 

@@ -209,8 +209,8 @@ impl RawCtrs {
         self.ctrs.iter().flat_map(|ctr| ctr.table.combination.hashes.iter().copied())
     }
 
-    /// Makes the lines of all combinations from the file's tables; their keys are made of `key_parts`. `limits`
-    /// bound how many numbers there are.
+    /// Makes the lines of all combinations from the file's tables; their keys are made of `key_parts`.
+    /// `limits` bound how many numbers there are.
     pub(super) fn projections(
         &self,
         mut tables: Vec<Table>,

@@ -1,9 +1,9 @@
 //! CatBoost's models, as JSON and as `cbm`, its binary format.
 //!
 //! `json` and `cbm` read a file into the same [`File`]; `build` makes a model of it. `features` are the
-//! columns of a row, `splits` says what a split tests, `tree` makes nodes of trees, `info` reads what the file
-//! says about itself, `objective` what its values mean, and `flatbuffer` reads the tables of `cbm`. `ctr` makes
-//! numbers of target statistics, which `json_ctr` and `cbm_ctr` read.
+//! columns of a row, `splits` says what a split tests, `tree` makes nodes of trees, `info` reads what the
+//! file says about itself, `objective` what its values mean, and `flatbuffer` reads the tables of `cbm`.
+//! `ctr` makes numbers of target statistics, which `json_ctr` and `cbm_ctr` read.
 //!
 //! What is true of CatBoost's files alone: a split sends a row to bit 1 if its value is above a border,
 //! or if its category has a hash; a symmetric tree has one split per level, and a leaf per combination

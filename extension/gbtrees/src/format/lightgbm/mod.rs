@@ -88,8 +88,8 @@ fn check_first_line(line: Line<'_>, index: usize) -> Result<()> {
     }
 }
 
-/// Checks the size of a tree, which ends where the next one begins. LightGBM finds a tree by the sizes of those
-/// before it, so that of the last one is nobody's concern.
+/// Checks the size of a tree, which ends where the next one begins. LightGBM finds a tree by the sizes of
+/// those before it, so that of the last one is nobody's concern.
 fn check_size(
     lines: &mut Lines<'_, '_>,
     header: &Header<'_>,

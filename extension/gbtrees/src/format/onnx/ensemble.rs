@@ -200,8 +200,8 @@ impl Weights {
         Ok(Weights { trees, nodes, outputs, values })
     }
 
-    /// Keeps the weights of the second of two classes if those of the first are their opposites, leaf by leaf, as
-    /// CatBoost writes them; returns whether it did. The sums of both are opposites then.
+    /// Keeps the weights of the second of two classes if those of the first are their opposites, leaf by
+    /// leaf, as CatBoost writes them; returns whether it did. The sums of both are opposites then.
     fn keep_second(&mut self) -> bool {
         let leaf = |at: usize| (self.trees.get(at), self.nodes.get(at));
         let are_opposites = |at: usize| {
@@ -221,8 +221,8 @@ impl Weights {
         true
     }
 
-    /// Whether the class of the largest sum has a weight, whatever row it is of: all are above 0, and some tree has
-    /// one in every leaf.
+    /// Whether the class of the largest sum has a weight, whatever row it is of: all are above 0, and some
+    /// tree has one in every leaf.
     fn are_chosen(&self, trees: &[Grown], outputs: usize) -> bool {
         let has_weights = |grown: &Grown| match grown.parts.output {
             TreeOutput::One(_) => {

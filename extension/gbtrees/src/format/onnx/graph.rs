@@ -1,9 +1,9 @@
 //! The graph: what each of its values is, found from its inputs to its outputs.
 //!
-//! A graph is read if it is the input's columns, what `preprocess` knows of them, one ensemble, or many of one
-//! tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its scores. Nodes come in
-//! an order in which each has its inputs, as ONNX requires. Any other node is refused by its operator's
-//! name, since what it does to the numbers is not known here.
+//! A graph is read if it is the input's columns, what `preprocess` knows of them, one ensemble, or many of
+//! one tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its scores.
+//! Nodes come in an order in which each has its inputs, as ONNX requires. Any other node is refused by its
+//! operator's name, since what it does to the numbers is not known here.
 
 use std::collections::HashMap;
 use std::rc::Rc;

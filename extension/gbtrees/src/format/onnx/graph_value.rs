@@ -1,6 +1,6 @@
-//! What the values of the graph are, and what becomes of the scores of an isolation forest as skl2onnx writes it:
-//! of the mean depth of a row over all trees a score, that score less the forest's offset, and below 0 the
-//! class -1, else 1.
+//! What the values of the graph are, and what becomes of the scores of an isolation forest as skl2onnx writes
+//! it: of the mean depth of a row over all trees a score, that score less the forest's offset, and below 0
+//! the class -1, else 1.
 
 use std::rc::Rc;
 

@@ -66,8 +66,8 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
     let (objective, link) = objective_named(objective, &[])?;
     let mut base_score = vec![f32::from_bits(base_score)];
     if major == 0 && objective.task != Task::Multiclass {
-        // A margin, or a release candidate's score: XGBoost takes either for a margin and makes a score of it,
-        // which becomes a margin again with its own rounding.
+        // A margin, or a release candidate's score: XGBoost takes either for a margin and makes a score of
+        // it, which becomes a margin again with its own rounding.
         single::apply(objective.transform, 1.0, &mut base_score);
     }
     let parameters = Parameters {
