@@ -22,5 +22,7 @@ def test_it_applies_and_its_test_exists(patch: Path) -> None:
     else:
         *modules, function = name.split("::")
         files = (ROOT / "extension" / where / "src").rglob("*.rs")
-        beside = {file for file in files if modules[0] in (*file.parts, file.stem)}
+        # The tests of a crate's root are in lib.rs.
+        place = "lib" if modules == ["tests"] else modules[0]
+        beside = {file for file in files if place in (*file.parts, file.stem)}
         assert any(f"fn {function}(" in file.read_text() for file in beside)
