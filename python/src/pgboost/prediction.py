@@ -61,7 +61,9 @@ def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
     info, rows, found = _found(connection, "predict_contribs", model, frame)
     width, outputs = info["features"], info["outputs"]
     # shap's waterfall labels two ticks that are 1e-8 apart, which are one in float32.
-    contributions = np.array(found, np.float32).astype(float).reshape(len(found), outputs, width + 1)
+    contributions = (
+        np.array(found, np.float32).astype(float).reshape(len(found), outputs, width + 1)
+    )
     values, base = contributions[:, :, :-1].transpose(0, 2, 1), contributions[:, :, -1]
     if outputs == 1:
         values, base = values[:, :, 0], base[:, 0]
