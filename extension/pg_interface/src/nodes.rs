@@ -3,8 +3,7 @@
 //! An [`Expr`] is a node that the planner is working on: `'p` is the life of the planning that passed it.
 //! Whether a node may be evaluated early is judged elsewhere, by its tag.
 
-use std::ffi::CStr;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, NodeTag, Oid};
@@ -123,11 +122,9 @@ impl<'p> Expr<'p> {
 
     /// `self IS NOT TRUE`, `self IS NOT FALSE`, and so on.
     pub fn is(self, test: pg_sys::BoolTestType::Type) -> Expr<'p> {
-        // SAFETY: a node of zeros but for its tag is what makeNode returns.
+        // SAFETY: the tag is the type's; the node is filled in.
         unsafe {
-            let node: *mut pg_sys::BooleanTest =
-                pg_sys::palloc0(size_of::<pg_sys::BooleanTest>()).cast();
-            (*node).xpr.type_ = NodeTag::T_BooleanTest;
+            let node: *mut pg_sys::BooleanTest = make(NodeTag::T_BooleanTest);
             (*node).arg = self.node.cast();
             (*node).booltesttype = test;
             (*node).location = -1;
@@ -139,8 +136,7 @@ impl<'p> Expr<'p> {
     pub fn is_null(self) -> Expr<'p> {
         // SAFETY: as above.
         unsafe {
-            let node: *mut pg_sys::NullTest = pg_sys::palloc0(size_of::<pg_sys::NullTest>()).cast();
-            (*node).xpr.type_ = NodeTag::T_NullTest;
+            let node: *mut pg_sys::NullTest = make(NodeTag::T_NullTest);
             (*node).arg = self.node.cast();
             (*node).nulltesttype = pg_sys::NullTestType::IS_NULL;
             (*node).location = -1;
@@ -408,6 +404,19 @@ pub unsafe fn list_pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = 
 pub unsafe fn list_integers(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
     // SAFETY: the caller says so.
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).int_value })
+}
+
+/// A node of zeros but for its tag (`makeNode`), to be filled in.
+///
+/// # Safety
+/// The type is the one that the tag stands for; PostgreSQL's memory may be taken.
+pub unsafe fn make<T>(tag: NodeTag) -> *mut T {
+    // SAFETY: the caller says so: a node begins with its tag.
+    unsafe {
+        let node = pg_sys::palloc0(size_of::<T>());
+        (*node.cast::<pg_sys::Node>()).type_ = tag;
+        node.cast()
+    }
 }
 
 /// A list of these pointers; none is a null pointer.

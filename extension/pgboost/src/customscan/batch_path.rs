@@ -83,11 +83,10 @@ impl<'p> Batch<'_, 'p> {
         target: *mut pg_sys::PathTarget,
         tests: bool,
     ) -> Path<'p> {
-        // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode returns.
+        // SAFETY: the caller says so; the node is made by its tag.
         unsafe {
             let below = self.with_features();
-            let path: *mut pg_sys::CustomPath =
-                pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast();
+            let path: *mut pg_sys::CustomPath = nodes::make(NodeTag::T_CustomPath);
             (*path).path = *like;
             (*path).path.type_ = NodeTag::T_CustomPath;
             (*path).path.pathtype = NodeTag::T_CustomScan;

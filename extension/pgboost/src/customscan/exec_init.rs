@@ -327,10 +327,9 @@ pub(crate) fn register() {
 /// PostgreSQL calls it with a plan that `make_plan` made.
 #[pg_guard]
 unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: a node of zeros but for its tag is what makeNode returns.
+    // SAFETY: the state begins with PostgreSQL's, and so with its tag.
     unsafe {
-        let state: *mut State = pg_sys::palloc0(size_of::<State>()).cast();
-        (*state).scan.ss.ps.type_ = NodeTag::T_CustomScanState;
+        let state: *mut State = nodes::make(NodeTag::T_CustomScanState);
         (*state).scan.methods = &raw const EXEC.0;
         state.cast()
     }

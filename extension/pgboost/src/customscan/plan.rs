@@ -34,8 +34,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     _conditions: *mut List,
     below: *mut List,
 ) -> *mut Plan {
-    // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
-    // tag is what makeNode returns.
+    // SAFETY: PostgreSQL passes a path of ours, with one plan below it; the node is made by its tag.
     unsafe {
         let Some(below_plan) = nodes::list_pointers::<Plan>(below).next() else {
             return std::ptr::null_mut();
@@ -53,8 +52,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         let spreads_rows = !output.is_null() && !wants_row(&evaluated, &calls);
         read_columns(root, below_plan, spreads_rows);
         let inputs = (*below_plan).targetlist;
-        let plan: *mut CustomScan = pg_sys::palloc0(size_of::<CustomScan>()).cast();
-        (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
+        let plan: *mut CustomScan = nodes::make(NodeTag::T_CustomScan);
         (*plan).scan.plan.targetlist = output;
         if tests != 0 {
             (*plan).scan.plan.qual = take_conditions(below_plan);
