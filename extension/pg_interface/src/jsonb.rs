@@ -70,11 +70,12 @@ pub struct ObjectType {
 }
 
 impl ObjectType {
-    /// Of an expression that builds an object with constant keys, if values of all its types can be read.
-    pub fn of(expression: Expr<'_>) -> Option<ObjectType> {
+    /// Of an expression that builds an object with constant keys, with its values; nothing if one is of a type
+    /// that cannot be read.
+    pub fn with_values(expression: Expr<'_>) -> Option<(ObjectType, Vec<Expr<'_>>)> {
         let (keys, values): (Vec<_>, Vec<_>) = expression.as_object()?.into_iter().unzip();
-        let types = values.into_iter().map(|value| item_type(value.type_oid()));
-        Some(ObjectType { keys, types: types.collect::<Option<_>>()? })
+        let types = values.iter().map(|value| item_type(value.type_oid()));
+        Some((ObjectType { keys, types: types.collect::<Option<_>>()? }, values))
     }
 
     /// How to read the value at a position.

@@ -13,7 +13,7 @@ use crate::jsonb::{Item, ObjectType};
 use crate::tuple::VirtualValues;
 use crate::value::{Number, NumberType, Value};
 
-/// Whole numbers below are written with all their digits, by any setting that lets floats be read.
+/// Whole numbers below are written with all their digits.
 const MAX_WHOLE_DOUBLE: f64 = 9_007_199_254_740_992.0;
 /// Up to here a real's digits are the same by PostgreSQL's rule and by Rust's.
 const MAX_REAL: f32 = 16_777_216.0;
@@ -58,8 +58,7 @@ impl<'a> VirtualObject<'a> {
 fn number_item(number: Number<'_>, double: bool) -> Option<Item<'_>> {
     match number.number_type() {
         NumberType::Bool => Some(Item::Boolean(number.single() != 0.0)),
-        NumberType::Float4 => of_real(number.single(), double),
-        NumberType::Float8 => of_double(number.double()),
+        NumberType::Float4 | NumberType::Float8 => float_item(number, double),
         NumberType::Numeric if !number.double().is_finite() => {
             let text = number.numeric_text();
             let is_special = !text.ends_with(|last: char| last.is_ascii_digit());
@@ -69,49 +68,55 @@ fn number_item(number: Number<'_>, double: bool) -> Option<Item<'_>> {
     }
 }
 
+fn float_item(number: Number<'_>, double: bool) -> Option<Item<'static>> {
+    let special = |text: &str| Some(Item::Text(text.to_owned()));
+    let value = number.double();
+    match value {
+        _ if value.is_nan() => special("NaN"),
+        f64::INFINITY => special("Infinity"),
+        f64::NEG_INFINITY => special("-Infinity"),
+        _ if !writes_all_digits() => None,
+        _ if number.number_type() == NumberType::Float4 => of_real(number.single(), double),
+        _ => of_double(value),
+    }
+}
+
 /// The item of a double: the float nearest to its digits is the float nearest to it, unless it lies in the
 /// middle between two floats.
 fn of_double(value: f64) -> Option<Item<'static>> {
-    let discarded = u64::from(f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS);
-    let middle = value.to_bits() & ((1 << discarded) - 1) == 1 << (discarded - 1);
-    if let Some(item) = whole_or_special(value) {
+    if let Some(item) = whole(value) {
         return Some(item);
     }
-    let is_safe = !middle && (MIN_NORMAL..MAX_WHOLE_DOUBLE).contains(&value.abs());
-    (is_safe && writes_all_digits()).then(|| double_item(value))
+    let discarded = u64::from(f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS);
+    let is_middle = value.to_bits() & ((1 << discarded) - 1) == 1 << (discarded - 1);
+    let is_safe = !is_middle && (MIN_NORMAL..MAX_WHOLE_DOUBLE).contains(&value.abs());
+    is_safe.then(|| double_item(value))
 }
 
 /// The item of a real. As f64 it is the number that its few digits say, not the real's own value.
 fn of_real(value: f32, double: bool) -> Option<Item<'static>> {
-    if value.is_finite() && value.abs() >= MAX_REAL {
+    if value.abs() >= MAX_REAL {
         return None;
     }
-    if let Some(item) = whole_or_special(f64::from(value)) {
+    if let Some(item) = whole(value.into()) {
         return Some(item);
     }
-    if !value.is_normal() || !writes_all_digits() {
+    if !value.is_normal() {
         return None;
     }
     if !double {
-        return Some(double_item(f64::from(value)));
+        return Some(double_item(value.into()));
     }
     let digits: f64 = value.to_string().parse().ok()?;
     (digits as f32 == value).then(|| double_item(digits))
 }
 
-fn whole_or_special(value: f64) -> Option<Item<'static>> {
-    let special = |text: &str| Some(Item::Text(text.to_owned()));
-    match value {
-        _ if value.is_nan() => special("NaN"),
-        f64::INFINITY => special("Infinity"),
-        f64::NEG_INFINITY => special("-Infinity"),
-        _ if value.fract() == 0.0 && value.abs() < MAX_WHOLE_DOUBLE && writes_all_digits() => {
-            // SAFETY: the datum is a bigint.
-            let whole = unsafe { Number::new(Datum::from(value as i64), NumberType::Int8) };
-            Some(Item::Number(whole))
-        }
-        _ => None,
-    }
+/// The item of a whole number, of which zero has no sign.
+fn whole(value: f64) -> Option<Item<'static>> {
+    let is_whole = value.fract() == 0.0 && value.abs() < MAX_WHOLE_DOUBLE;
+    // SAFETY: the datum is a bigint.
+    let item = || unsafe { Number::new(Datum::from(value as i64), NumberType::Int8) };
+    is_whole.then(|| Item::Number(item()))
 }
 
 fn double_item(value: f64) -> Item<'static> {

@@ -21,9 +21,8 @@ pub(crate) enum ArgumentSource {
 
 /// The elements of an array that is written as such, or the values of an object; else the argument itself.
 pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
-    let values = || ObjectType::of(argument).and(argument.as_object());
-    let values = || Some(values()?.into_iter().map(|(_, value)| value).collect());
-    let elements: Vec<_> = argument.as_array().or_else(values).unwrap_or_default();
+    let values = || ObjectType::with_values(argument).map(|(_, values)| values);
+    let elements = argument.as_array().or_else(values).unwrap_or_default();
     let constant = elements.iter().any(|element| element.tag() == NodeTag::T_Const);
     if elements.is_empty() || constant { vec![argument] } else { elements }
 }
@@ -111,8 +110,7 @@ impl ArgumentSource {
     /// # Safety
     /// The cell holds the argument, a copy that is the caller's own; the tuple is a target list.
     pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
-        // SAFETY: the caller says so; nodes are read by their tags, and one of zeros but for its tag is
-        // what makeNode returns.
+        // SAFETY: the caller says so; nodes are read and made by their tags.
         unsafe {
             let node: *mut Node = (*cell).ptr_value.cast();
             match self {
@@ -130,9 +128,7 @@ impl ArgumentSource {
                 }
                 ArgumentSource::Parts(columns) => {
                     let columns = columns.iter().map(|column| reference(*column, tuple));
-                    let row: *mut pg_sys::RowExpr =
-                        pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast();
-                    (*row).xpr.type_ = NodeTag::T_RowExpr;
+                    let row: *mut pg_sys::RowExpr = nodes::make(NodeTag::T_RowExpr);
                     (*row).args = nodes::list_of(columns);
                     (*row).row_typeid = pg_sys::exprType(node);
                     (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;

@@ -138,7 +138,7 @@ impl Call {
             ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
             ArgumentSource::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
                 numbers.iter().filter_map(kept).collect(),
-                ObjectType::of(argument),
+                ObjectType::with_values(argument).map(|(object_type, _)| object_type),
             )),
         };
         // SAFETY: the expression is a call.
@@ -330,18 +330,16 @@ impl ArgSource for RealCells<'_> {
 /// # Safety
 /// Both are valid; PostgreSQL's memory may be allocated.
 unsafe fn if_wanted(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: a node of zeros but for its tag is what makeNode returns.
+    // SAFETY: the caller says so; nodes are made by their tags.
     unsafe {
         if (*condition).type_ == NodeTag::T_Const {
             return call;
         }
         let (type_oid, collation) = (pg_sys::exprType(call), pg_sys::exprCollation(call));
-        let when: *mut pg_sys::CaseWhen = pg_sys::palloc0(size_of::<pg_sys::CaseWhen>()).cast();
-        (*when).xpr.type_ = NodeTag::T_CaseWhen;
+        let when: *mut pg_sys::CaseWhen = nodes::make(NodeTag::T_CaseWhen);
         (*when).expr = condition.cast();
         (*when).result = call.cast();
-        let case: *mut pg_sys::CaseExpr = pg_sys::palloc0(size_of::<pg_sys::CaseExpr>()).cast();
-        (*case).xpr.type_ = NodeTag::T_CaseExpr;
+        let case: *mut pg_sys::CaseExpr = nodes::make(NodeTag::T_CaseExpr);
         (*case).casetype = type_oid;
         (*case).casecollid = collation;
         (*case).args = nodes::list_of([when]);

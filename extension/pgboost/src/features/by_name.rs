@@ -125,12 +125,11 @@ impl MatchedColumns {
             } else if let Some((position, array)) = array_of(columns, &names, index, context)? {
                 matched.push_array(position, array);
             } else {
-                let (model, feature) = (context.model.to_owned(), (*name).to_owned());
                 // ROW(a, b) calls its columns f1, f2 and so on.
                 let mut numbered = columns.iter().enumerate();
                 let unnamed =
                     numbered.all(|(place, column)| column.name == format!("f{}", place + 1));
-                return Err(Error::NoSuchFeature { model, feature, form: ROW_FORM, unnamed });
+                return Err(absent(name, ROW_FORM, unnamed, context));
             }
         }
         Ok(matched)
@@ -377,8 +376,9 @@ impl ObjectForm {
     ) -> Result<()> {
         let object = object.ok_or(Error::NotAnObject)?;
         let values = self.places.find(&object, &self.names);
-        for (index, feature) in features.iter_mut().enumerate() {
-            let value = values.get(index).ok_or_else(|| absent(&self.names, index, context))?;
+        for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
+            let value =
+                values.get(index).ok_or_else(|| absent(name, OBJECT_FORM, false, context))?;
             *feature = read(context, index, value)?;
         }
         Ok(())
@@ -399,8 +399,9 @@ impl ObjectForm {
         }
         let places = self.virtual_places.iter().flat_map(|(_, places)| places);
         let double = context.image.narrowing() != Narrowing::Rounded;
-        for ((index, feature), place) in features.iter_mut().enumerate().zip(places) {
-            let place = place.ok_or_else(|| absent(&self.names, index, context))?;
+        let wanted = features.iter_mut().zip(&self.names).zip(places);
+        for (index, ((feature, name), place)) in wanted.enumerate() {
+            let place = place.ok_or_else(|| absent(name, OBJECT_FORM, false, context))?;
             let is_double = double || context.image.categories(index).is_some();
             let value = object.item(place, is_double).ok_or(Error::NotAnObject)?;
             *feature = read(context, index, value)?;
@@ -416,10 +417,9 @@ impl ObjectForm {
 }
 
 #[cold]
-fn absent(names: &[Box<str>], index: usize, context: FeatureContext<'_>) -> Error {
-    let feature = names.get(index).map(Box::to_string).unwrap_or_default();
-    let (model, form) = (context.model.to_owned(), OBJECT_FORM);
-    Error::NoSuchFeature { model, feature, form, unnamed: false }
+fn absent(feature: &str, form: &'static str, unnamed: bool, context: FeatureContext<'_>) -> Error {
+    let (model, feature) = (context.model.to_owned(), feature.to_owned());
+    Error::NoSuchFeature { model, feature, form, unnamed }
 }
 
 #[inline]
