@@ -18,16 +18,6 @@ pub(crate) fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
     entry::batched(function)
 }
 
-/// Collects the calls of predict that an expression evaluates whatever the row.
-pub(crate) fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
-    if kind(expression) == ExprKind::Calling && prediction(expression).is_some() {
-        calls.push(expression);
-    } else {
-        let parts = parts_always_evaluated(expression).into_iter();
-        parts.for_each(|part| unconditional_calls(part, calls));
-    }
-}
-
 /// A call that is evaluated for the rows of which that condition is true.
 #[derive(Clone, Copy)]
 pub(crate) struct ConditionalCall<'p> {
@@ -35,39 +25,88 @@ pub(crate) struct ConditionalCall<'p> {
     pub(crate) condition: Expr<'p>,
 }
 
-/// Collects the calls that an expression evaluates on one condition alone.
-pub(crate) fn conditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<ConditionalCall<'p>>) {
-    for (condition, part) in parts_on_condition(expression) {
-        add_conditional(part, condition, calls);
-    }
-    let parts = parts_always_evaluated(expression).into_iter();
-    parts.for_each(|part| conditional_calls(part, calls));
+/// The calls of predict that expressions evaluate.
+#[derive(Default)]
+pub(crate) struct Calls<'p> {
+    /// Those that are evaluated whatever the row.
+    pub(crate) always: Vec<Expr<'p>>,
+    /// Those that are evaluated on one condition alone.
+    pub(crate) conditional: Vec<ConditionalCall<'p>>,
 }
 
-fn add_conditional<'p>(part: Expr<'p>, condition: Expr<'p>, calls: &mut Vec<ConditionalCall<'p>>) {
-    let mut found = Vec::new();
-    unconditional_calls(part, &mut found);
-    calls.extend(found.into_iter().map(|call| ConditionalCall { call, condition }));
-}
-
-/// The parts that are evaluated if a condition is true, with the condition: what CASE gives first and, if it
-/// has one condition, otherwise; and the second operand of AND, OR and COALESCE.
-fn parts_on_condition(expression: Expr<'_>) -> Vec<(Expr<'_>, Expr<'_>)> {
-    match expression.as_searched_case()[..] {
-        [condition, result, default] => {
-            let otherwise = condition.is(BoolTestType::IS_NOT_TRUE);
-            return vec![(condition, result), (otherwise, default)];
+impl<'p> Calls<'p> {
+    /// Adds those of an expression.
+    pub(crate) fn add(&mut self, expression: Expr<'p>) {
+        if kind(expression) == ExprKind::Calling && prediction(expression).is_some() {
+            self.always.push(expression);
+            return;
         }
-        [condition, result, ..] => return vec![(condition, result)],
+        parts_always_evaluated(expression).into_iter().for_each(|part| self.add(part));
+        for (tested, condition, part) in parts_on_condition(expression) {
+            self.add_conditional(part, || condition(tested));
+        }
+    }
+
+    fn add_conditional(&mut self, part: Expr<'p>, condition: impl FnOnce() -> Expr<'p>) {
+        let mut found = Calls::default();
+        found.add(part);
+        if !found.always.is_empty() {
+            let condition = condition();
+            let calls = found.always.into_iter();
+            self.conditional.extend(calls.map(|call| ConditionalCall { call, condition }));
+        }
+    }
+
+    /// Adds those that an expression's aggregates and window functions evaluate.
+    pub(crate) fn add_aggregated(&mut self, expression: Expr<'p>) {
+        if kind(expression) != ExprKind::Aggregate {
+            expression.children().into_iter().for_each(|part| self.add_aggregated(part));
+            return;
+        }
+        let (arguments, filter) = expression.as_aggregate();
+        // FILTER's condition comes before the arguments.
+        filter.into_iter().for_each(|filter| self.add(filter));
+        for argument in arguments {
+            match filter {
+                Some(filter) => self.add_conditional(argument, || filter),
+                None => self.add(argument),
+            }
+        }
+    }
+
+    /// Adds those that an output evaluates for every row from which it makes a set, or a value.
+    pub(crate) fn add_for_sets(&mut self, output: Expr<'p>) {
+        if output.returns_set() {
+            output.children().into_iter().for_each(|argument| self.add_for_sets(argument));
+        } else {
+            self.add(output);
+        }
+    }
+}
+
+/// What is tested, the condition made of it, and the part that is evaluated if that is true.
+type PartOnCondition<'p> = (Expr<'p>, fn(Expr<'p>) -> Expr<'p>, Expr<'p>);
+
+/// What CASE gives first and, if it has one condition, otherwise; and the second operand of AND, OR and
+/// COALESCE.
+fn parts_on_condition<'p>(expression: Expr<'p>) -> Vec<PartOnCondition<'p>> {
+    let is_not_true = |tested: Expr<'p>| tested.is(BoolTestType::IS_NOT_TRUE);
+    let is_not_false = |tested: Expr<'p>| tested.is(BoolTestType::IS_NOT_FALSE);
+    match expression.as_searched_case()[..] {
+        [tested, result, default] => {
+            return vec![(tested, |tested| tested, result), (tested, is_not_true, default)];
+        }
+        [tested, result, ..] => return vec![(tested, |tested| tested, result)],
         _ => {}
     }
-    let [first, second, ..] = expression.operands()[..] else { return Vec::new() };
-    let condition = match expression.tag() {
-        NodeTag::T_CoalesceExpr => first.is_null(),
-        _ if expression.is_or() => first.is(BoolTestType::IS_NOT_TRUE),
-        _ => first.is(BoolTestType::IS_NOT_FALSE),
-    };
-    vec![(condition, second)]
+    match expression.operands()[..] {
+        [first, second, ..] if expression.tag() == NodeTag::T_CoalesceExpr => {
+            vec![(first, Expr::is_null, second)]
+        }
+        [first, second, ..] if expression.is_or() => vec![(first, is_not_true, second)],
+        [first, second, ..] => vec![(first, is_not_false, second)],
+        _ => Vec::new(),
+    }
 }
 
 /// The parts that are evaluated whenever the expression is, for the same row.
@@ -82,9 +121,8 @@ fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
 /// What is evaluated first: the first operand of AND, OR and COALESCE, and what CASE looks at before
 /// it chooses.
 fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
-    let first = expression.children().into_iter().next()?;
-    let is_list = first.tag() == NodeTag::T_List;
-    if is_list { first.children().into_iter().next() } else { Some(first) }
+    let operands = expression.operands().into_iter().next();
+    operands.or_else(|| expression.children().into_iter().next())
 }
 
 pub(crate) fn predicts(expression: Expr<'_>) -> bool {
@@ -97,55 +135,12 @@ pub(crate) fn predicts_pinned(expression: Expr<'_>) -> bool {
         || expression.children().into_iter().any(predicts_pinned)
 }
 
-/// Collects the calls that aggregates and window functions evaluate for every row.
-pub(crate) fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
-    if kind(expression) != ExprKind::Aggregate {
-        expression.children().into_iter().for_each(|part| aggregated_calls(part, calls));
-        return;
-    }
-    // FILTER's condition comes before the arguments.
-    let evaluated = match expression.as_aggregate() {
-        (_, Some(filter)) => vec![filter],
-        (arguments, None) => arguments,
-    };
-    evaluated.into_iter().for_each(|part| unconditional_calls(part, calls));
-}
-
-/// Collects the calls that aggregates and window functions evaluate on one condition alone: that of FILTER,
-/// or one in their arguments.
-pub(crate) fn aggregated_conditional_calls<'p>(
-    expression: Expr<'p>,
-    calls: &mut Vec<ConditionalCall<'p>>,
-) {
-    if kind(expression) != ExprKind::Aggregate {
-        let parts = expression.children().into_iter();
-        parts.for_each(|part| aggregated_conditional_calls(part, calls));
-        return;
-    }
-    let (arguments, filter) = expression.as_aggregate();
-    for argument in arguments {
-        match filter {
-            Some(filter) => add_conditional(argument, filter, calls),
-            None => conditional_calls(argument, calls),
-        }
-    }
-}
-
 /// How often an expression has a call in it.
 pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
     if expression.is_same_as(call) {
         return 1;
     }
     expression.children().into_iter().map(|part| occurrences(part, call)).sum()
-}
-
-/// Collects the calls that an output evaluates for every row from which it makes a set, or a value.
-pub(crate) fn calls_for_sets<'p>(output: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
-    if output.returns_set() {
-        output.children().into_iter().for_each(|argument| calls_for_sets(argument, calls));
-    } else {
-        unconditional_calls(output, calls);
-    }
 }
 
 /// What an aggregation or a step of window functions must return for these expressions to be computed above

@@ -18,9 +18,8 @@ use pg_interface::report;
 
 use super::batch_path::Batch;
 use super::calls::{
-    ConditionalCall, aggregated_calls, aggregated_conditional_calls, arguments_never_error,
-    calls_for_sets, can_batch, columns_beside, columns_of, conditional_calls, distinct,
-    occurrences, predicts, predicts_pinned, returned_for, unconditional_calls,
+    Calls, ConditionalCall, arguments_never_error, can_batch, columns_beside, columns_of, distinct,
+    occurrences, predicts, predicts_pinned, returned_for,
 };
 use super::error_safety::{
     ExprKind, has_no_effects, is_made_of, kind, may_read_ahead, never_errors,
@@ -150,12 +149,11 @@ impl<'p> Placement<'_, 'p> {
                 path.replace_below(|path_below| self.below_sets(path, path_below, below));
                 path
             }
-            PathKind::GroupingSets => {
+            PathKind::Aggregation | PathKind::GroupingSets | PathKind::Window => {
                 path.replace_below(|path_below| self.below_aggregation(path, path_below, below));
-                path
-            }
-            PathKind::Aggregation | PathKind::Window => {
-                path.replace_below(|path_below| self.below_aggregation(path, path_below, below));
+                if path.kind() == PathKind::GroupingSets {
+                    return path;
+                }
                 let batch = self.testing(path, demand).or_else(|| self.computing(path, demand));
                 batch.unwrap_or(path)
             }
@@ -249,32 +247,29 @@ impl<'p> Placement<'_, 'p> {
     fn below_aggregation(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
         let mut evaluated = path.outputs();
         evaluated.extend(path.conditions());
-        let mut calls = Vec::new();
-        evaluated.iter().for_each(|output| aggregated_calls(*output, &mut calls));
-        let mut conditional = Vec::new();
-        let each = evaluated.iter();
-        each.for_each(|output| aggregated_conditional_calls(*output, &mut conditional));
-        let conditional = self.worth_batching(merged(conditional, &calls, &evaluated));
-        self.with_calls(below, calls, conditional, &evaluated, demand).unwrap_or(below)
+        let mut calls = Calls::default();
+        evaluated.iter().for_each(|output| calls.add_aggregated(*output));
+        calls.conditional = self.worth_batching(merged(&calls, &evaluated));
+        self.with_calls(below, calls, &evaluated, demand).unwrap_or(below)
     }
 
     /// What is below a step that makes several rows of one, or a batch on top of it.
     fn below_sets(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
         let outputs = path.outputs();
-        let mut calls = Vec::new();
-        outputs.iter().for_each(|output| calls_for_sets(*output, &mut calls));
+        let mut calls = Calls::default();
+        outputs.iter().for_each(|output| calls.add_for_sets(*output));
+        calls.conditional.clear();
         if outputs.iter().any(|output| output.is_volatile()) {
             return below;
         }
-        self.with_calls(below, calls, Vec::new(), &outputs, demand).unwrap_or(below)
+        self.with_calls(below, calls, &outputs, demand).unwrap_or(below)
     }
 
     /// A batch on top of a path, which adds the calls to what is evaluated above it.
     fn with_calls(
         &self,
         below: Path<'p>,
-        mut calls: Vec<Expr<'p>>,
-        mut conditional: Vec<ConditionalCall<'p>>,
+        Calls { always: mut calls, mut conditional }: Calls<'p>,
         evaluated: &[Expr<'p>],
         demand: Demand,
     ) -> Option<Path<'p>> {
@@ -320,13 +315,11 @@ impl<'p> Placement<'_, 'p> {
     /// The calls that expressions evaluate for every row, or for so many that all may be predicted: a row
     /// whose prediction fails is evaluated with its conditions.
     fn calls_of(&self, expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
-        let (mut calls, mut conditional) = (Vec::new(), Vec::new());
-        for expression in expressions {
-            unconditional_calls(*expression, &mut calls);
-            conditional_calls(*expression, &mut conditional);
-        }
-        calls.extend(self.worth_batching(conditional).into_iter().map(|it| it.call));
-        calls
+        let mut found = Calls::default();
+        expressions.iter().for_each(|expression| found.add(*expression));
+        let Calls { mut always, conditional } = found;
+        always.extend(self.worth_batching(conditional).into_iter().map(|it| it.call));
+        always
     }
 
     /// Those calls that may be computed for all rows: many need them, and their arguments never fail.
@@ -400,13 +393,9 @@ fn has_few_rows(below: Path<'_>, demand: Demand) -> bool {
 }
 
 /// The calls that are evaluated on a condition alone, each once with all of its conditions, and nowhere else.
-fn merged<'p>(
-    conditional: Vec<ConditionalCall<'p>>,
-    always: &[Expr<'p>],
-    evaluated: &[Expr<'p>],
-) -> Vec<ConditionalCall<'p>> {
+fn merged<'p>(calls: &Calls<'p>, evaluated: &[Expr<'p>]) -> Vec<ConditionalCall<'p>> {
     let mut merged: Vec<(ConditionalCall<'p>, usize)> = Vec::new();
-    for found in conditional {
+    for found in calls.conditional.iter().copied() {
         match merged.iter_mut().find(|(known, _)| known.call.is_same_as(found.call)) {
             Some((known, count)) => {
                 known.condition = known.condition.or(found.condition);
@@ -417,7 +406,7 @@ fn merged<'p>(
     }
     merged.retain(|(found, count)| {
         let everywhere = evaluated.iter().map(|it| occurrences(*it, found.call)).sum::<usize>();
-        *count == everywhere && !always.iter().any(|call| call.is_same_as(found.call))
+        *count == everywhere && !calls.always.iter().any(|call| call.is_same_as(found.call))
     });
     merged.into_iter().map(|(found, _)| found).collect()
 }

@@ -6,10 +6,7 @@ use pg_interface::nodes::{Expr, function_name, is_volatile_function};
 use pg_interface::report;
 use pgrx::pg_sys::NodeTag;
 
-use super::calls::{
-    aggregated_calls, calls_for_sets, columns_of, prediction, unconditional_calls,
-    varying_arguments,
-};
+use super::calls::{Calls, columns_of, prediction, varying_arguments};
 use super::error_safety::{ExprKind, kind, never_errors};
 use super::level::QueryLevel;
 use crate::guc;
@@ -23,15 +20,15 @@ pub(crate) fn tell(level: &QueryLevel<'_>, few: bool, batched: &[Expr<'_>]) {
             say(call, "PostgreSQL calls a function in FROM for one row at a time");
         }
     }
-    let mut always = Vec::new();
+    let mut calls = Calls::default();
     for whole in expressions.iter().flat_map(|expression| wholes(*expression)) {
-        unconditional_calls(whole, &mut always);
-        aggregated_calls(whole, &mut always);
-        calls_for_sets(whole, &mut always);
+        calls.add(whole);
+        calls.add_aggregated(whole);
+        calls.add_for_sets(whole);
     }
     for call in expressions.iter().flat_map(|expression| calls_in(*expression)) {
         if !is_batched(&call) {
-            let is_always = || always.iter().any(|other: &Expr<'_>| other.is_same_as(call));
+            let is_always = || calls.always.iter().any(|other| other.is_same_as(call));
             say(call, &of_level(level, few).unwrap_or_else(|| of_call(level, call, is_always)));
         }
     }
