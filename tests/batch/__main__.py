@@ -16,6 +16,7 @@ from data.flights import Request
 from speed.scans import ONE_PROCESS
 from speed.series import BATCHES, Subject, subject
 from speed.site import STATE, Measure, running, seconds, set_
+from tests.batch.plans import has_batch
 from tests.batch.shapes import SHAPES, TABLES, Shape, unsent
 from workbench import preparation
 from workbench.preparation import DATABASE
@@ -27,12 +28,6 @@ OPTIONS = {"rows": (60_000, "flights"), "repetitions": (5, "of everything")}
 MODELS = {"25x6": ("small", 25, 6), "200x8": ("large", 200, 8)}
 PREPARATION = 5
 CONTROL = "control"
-
-
-def has_batch(connection: psycopg.Connection, statement: str) -> bool:
-    """Whether the plan has a batch."""
-    plan = connection.execute(f"EXPLAIN (COSTS OFF) {statement}").fetchall()
-    return any("BatchPredict" in line for (line,) in plan)
 
 
 def _undone(connection: psycopg.Connection, statement: str, settings: dict[str, object]) -> float:

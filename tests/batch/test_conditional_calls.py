@@ -5,6 +5,7 @@ import psycopg
 import pytest
 
 from cluster.server import Cluster
+from tests.batch.plans import has_batch
 from tests.batch.tables import create
 
 PRICE = "predict('price', area, rooms, age)"
@@ -72,11 +73,6 @@ def tables(cluster: Cluster, dbname: str) -> None:
             "CREATE TABLE stored AS SELECT *,"
             f" CASE WHEN NOT ({KNOWN}) OR id % 5 = 0 THEN 1::real END AS known FROM homes; ANALYZE stored"
         )
-
-
-def has_batch(connection: psycopg.Connection, query: str) -> bool:
-    plan = connection.execute(f"EXPLAIN {query}").fetchall()
-    return any("BatchPredict" in line for (line,) in plan)
 
 
 def given(connection: psycopg.Connection, query: str, batches: str) -> list[object]:

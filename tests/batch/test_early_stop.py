@@ -4,6 +4,7 @@ without. Row 500 fails in each query, and what comes before it in the order of t
 import psycopg
 import pytest
 
+from tests.batch.plans import has_batch
 from tests.batch.tables import create
 
 FAILING = 500
@@ -54,8 +55,7 @@ def use(connection: psycopg.Connection, batches: str) -> None:
 
 @ALL
 def test_it_has_a_batch_and_fails(connection: psycopg.Connection, name: str) -> None:
-    plan = connection.execute(f"EXPLAIN {QUERIES[name]}").fetchall()
-    assert any("BatchPredict" in line for (line,) in plan)
+    assert has_batch(connection, QUERIES[name])
     with pytest.raises(psycopg.errors.DivisionByZero):
         connection.execute(QUERIES[name])
 

@@ -1,0 +1,9 @@
+"""What plans say of batches."""
+
+import psycopg
+
+
+def has_batch(connection: psycopg.Connection, query: str) -> bool:
+    """Whether the plan has a batch."""
+    lines = connection.execute(f"EXPLAIN (COSTS OFF) {query}").fetchall()
+    return any("BatchPredict" in line for (line,) in lines)
