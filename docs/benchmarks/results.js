@@ -78,7 +78,7 @@ window.RESULTS = {"systems": {
 "group": "other services",
 "what": "the engine of this extension behind [axum](https://crates.io/crates/axum), in Rust: no Python, and the features in its own memory",
 "engine": true,
-"memory": false,
+"memory": true,
 "program": false
 },
 "postgres_libxgboost/simple": {
@@ -195,7 +195,7 @@ window.RESULTS = {"systems": {
 "group": "other services",
 "what": "",
 "engine": true,
-"memory": false,
+"memory": true,
 "program": true
 },
 "asgi/http": {

@@ -20,7 +20,7 @@ class Axum(Http):
 
     part = "axum"
 
-    def __init__(self, site: Site, store: str = "memory") -> None:
+    def __init__(self, site: Site, store: str = "redis") -> None:
         super().__init__(site, store, "float32")
 
     @property
