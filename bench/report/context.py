@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.report import claims, computed, explanations, finding, grid, measured, queries, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources, newest
+from bench.report.files import Sources, newest, place
 from bench.report.measured import Lacking, Measured, better, values
 
 NOT_MEASURED = "(not measured)"
@@ -34,9 +34,13 @@ def _rate(of: Measured, name: str) -> float:
 
 
 def _quick(sources: Sources) -> dict[str, Any] | None:
-    """The newest quick run of the best service: its figures by name, and what its directory says of it."""
-    for one in sources.all:
-        if one.result.workload["name"] == "quick" and (found := named(one))["has"](BEST):
+    """The best service of the newest quick run of the same place.
+
+    Its figures by name, and what its directory says of it.
+    """
+    quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
+    for one in quick:
+        if place(one) == place(sources.local) and (found := named(one))["has"](BEST):
             note = sources.directory / one.name / "README.md"
             return found | {
                 "name": one.name,
