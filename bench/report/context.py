@@ -34,10 +34,12 @@ def _rate(of: Measured, name: str) -> float:
 
 
 def _quick(sources: Sources) -> dict[str, Any] | None:
-    """The best service of the newest quick run of the same place.
+    """The best service, where no full run has it: of the newest quick run of the same place.
 
     Its figures by name, and what its directory says of it.
     """
+    if named(sources.local)["has"](BEST):
+        return None
     quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
     for one in quick:
         if place(one) == place(sources.local) and (found := named(one))["has"](BEST):
@@ -80,7 +82,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "starved": [cell for cell in local.result.cells if cell.starved],
         "e": measured, "computed": computed, "Asked": measured.Asked,
-        "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
+        "BEST": BEST, "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip
 
 
