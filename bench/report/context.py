@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.report import claims, computed, explanations, finding, grid, measured, queries, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources, newest, place
+from bench.report.files import Sources, newest, note, place
 from bench.report.measured import Lacking, Measured, better, values
 
 NOT_MEASURED = "(not measured)"
@@ -43,11 +43,7 @@ def _quick(sources: Sources) -> dict[str, Any] | None:
     quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
     for one in quick:
         if place(one) == place(sources.local) and (found := named(one))["has"](BEST):
-            note = sources.directory / one.name / "README.md"
-            return found | {
-                "name": one.name,
-                "note": note.read_text().strip() if note.exists() else "",
-            }
+            return found | {"name": one.name, "note": note(sources.directory / one.name)}
     return None
 
 

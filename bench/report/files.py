@@ -61,6 +61,12 @@ def newest(directory: Path, file: str) -> Path | None:
     return found and found.parent
 
 
+def note(run: Path) -> str:
+    """What a run's directory says of it in words: its README.md; nothing where it has none."""
+    path = run / "README.md"
+    return path.read_text().strip() if path.exists() else ""
+
+
 def _read(path: Path, directory: Path) -> Measured | None:
     """A result; None for one of another schema, which was made before this one."""
     text, name = path.read_text(), str(path.parent.relative_to(directory))
