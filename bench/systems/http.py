@@ -116,11 +116,9 @@ class Http(Running):
 
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for."""
-        return (
-            None
-            if REQUESTS[cell.request].paths
-            else f"{cell.request} can be asked for in SQL alone"
-        )
+        if REQUESTS[cell.request].paths:
+            return None
+        return f"{cell.request} can be asked for in SQL alone"
 
     @property
     def where(self) -> str:
