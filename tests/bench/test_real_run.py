@@ -213,6 +213,7 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
 
 def test_no_password_and_no_path_is_in_the_result(result: results.Result, state: Path) -> None:
     text = repr(result)
+    assert "redis://" not in text
     assert str(state) not in text
     assert str(Path(__file__).resolve().parents[2]) not in text
     assert "password" not in text.replace("TCP, password", "")
