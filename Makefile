@@ -53,7 +53,7 @@ test: lint test-engine test-errors test-python ## run the extensions' tests: lin
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
-	@$(VENV)/pytest --durations=20 $(HARNESS:%=tests/%)
+	@$(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=tests/%)
 
 .PHONY: lint
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
