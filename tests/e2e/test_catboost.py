@@ -132,14 +132,24 @@ def test_null_has_no_statistics(
     stored.execute("RESET pgboost.enable_batch")
 
 
-def test_statistics_are_not_explained(
+def test_statistics_have_no_interactions(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
 ) -> None:
-    """A split on them is not of one feature."""
-    load(stored, train(frame, label, STATISTICS["RMSE, CTR"]))
-    for function in ("predict_contribs", "predict_interactions"):
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="target statistics"):
-            stored.execute(f"SELECT {function}('m', {COLUMNS}) FROM stored")
+    """CatBoost's do not add up to its contributions."""
+    model = train(frame, label, STATISTICS["RMSE, CTR"])
+    pool = Pool(frame.iloc[:5], cat_features=CATEGORICAL)
+    theirs = model.get_feature_importance(pool, type="ShapInteractionValues")[:, :-1, :-1]
+    own = model.get_feature_importance(pool, type="ShapValues")[:, :-1]
+    assert np.abs(theirs.sum(axis=-1) - own).max() > 0.001 * np.abs(own).max()
+    load(stored, model)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="but no interactions"):
+        stored.execute(f"SELECT predict_interactions('m', {COLUMNS}) FROM stored")
+    query = f"""SELECT explained, own FROM stored AS t, predict_contribs('m', t) AS own,
+        LATERAL (SELECT array_agg(contribution) AS explained
+                 FROM explain_prediction('m', t, top => NULL) WHERE feature <> '(prediction)') AS e
+        WHERE id < 5"""
+    for explained, contributions in stored.execute(query):
+        assert sorted(explained) == sorted(contributions)
 
 
 @pytest.mark.parametrize("most", [10, 2])

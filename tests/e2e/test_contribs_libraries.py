@@ -20,11 +20,11 @@ LIGHTGBM = (
 )  # fmt: skip
 # CatBoost explains only the first output of RMSEWithUncertainty. For deep trees that are not symmetric
 # its figures are not those of the definition, which takes a few lines of Python for three features.
-CATBOOST = [
-    name
-    for name, params in catboost.MODELS.items()
+CATBOOST = {
+    name: params
+    for name, params in (catboost.MODELS | catboost.STATISTICS).items()
     if name != "RMSEWithUncertainty" and "grow_policy" not in params
-]
+}
 
 
 def assert_explained(connection: psycopg.Connection, expected: np.ndarray) -> None:
@@ -50,10 +50,14 @@ def test_lightgbm(connection: psycopg.Connection, name: str) -> None:
 @pytest.mark.parametrize("name", CATBOOST)
 def test_catboost(connection: psycopg.Connection, name: str) -> None:
     frame = catboost.make_frame()
-    model = catboost.train(frame, catboost.make_label(frame), catboost.MODELS[name])
+    model = catboost.train(frame, catboost.make_label(frame), CATBOOST[name])
     connection.execute("SELECT load_model('m', %s)", (catboost.file_of(model, "cbm"),))
-    store(connection, frame.iloc[:ROWS])
-    pool = Pool(frame.iloc[:ROWS], cat_features=catboost.CATEGORICAL)
+    rows = frame.iloc[:ROWS].copy()
+    # Training has seen neither.
+    rows.loc[::7, "colour"] = "never seen"
+    rows.loc[::5, "size"] = 99
+    store(connection, rows)
+    pool = Pool(rows, cat_features=catboost.CATEGORICAL)
     assert_explained(connection, model.get_feature_importance(pool, type="ShapValues"))
 
 

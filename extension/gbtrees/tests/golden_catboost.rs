@@ -2,7 +2,8 @@
 //!
 //! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
 //! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes
-//! be the same. `tests/golden/README.md` says how the files were made.
+//! be the same; contributions are near CatBoost's, which are doubles. `tests/golden/README.md` says how the
+//! files were made.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,12 +16,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gbtrees::internals::AlignedBytes;
-use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::internals::{
+    BatchScratch, CompiledModel, ContributionScratch, Ensemble, Kernel, Scratch, oracle,
+};
 use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
 const MIN_CASES: usize = 350;
+/// How far a contribution may be from CatBoost's and the oracle's, as a part of the row's largest.
+const WITHIN: f64 = 1e-6;
 const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10"];
 
 /// One file of a model, and what CatBoost makes of its rows.
@@ -217,6 +222,75 @@ fn leaves_are_the_same() {
             assert_eq!(found, expected, "{} row {number}, by reference", case.name);
         });
     }
+}
+
+fn bits_of(numbers: &[f32]) -> Vec<u32> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
+fn largest(numbers: &[f64]) -> f64 {
+    numbers.iter().fold(0.0, |largest, number| largest.max(number.abs()))
+}
+
+/// The largest difference, as a part of the largest expected number.
+fn apart(found: &[f32], expected: &[f64]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let pairs = found.iter().zip(expected);
+    let differences: Vec<f64> = pairs.map(|(found, own)| f64::from(*found) - own).collect();
+    largest(&differences) / largest(expected).max(1e-30)
+}
+
+impl Case {
+    /// The contributions of rows in one call: the same bits with every kernel.
+    fn contributions(&self, rows: &[f32]) -> Vec<f32> {
+        let features = self.compiled.num_features();
+        let numbers = rows.len() / features * self.compiled.num_outputs() * (features + 1);
+        let mut all = Kernel::available().map(|kernel| {
+            let mut scratch = ContributionScratch::with_kernel(kernel);
+            let mut found = vec![0.0; numbers];
+            self.compiled.contributions(&mut scratch, rows, &mut found, Cancel::never()).unwrap();
+            found
+        });
+        let first = all.next().unwrap();
+        assert!(all.all(|other| bits_of(&other) == bits_of(&first)), "{}: kernels", self.name);
+        first
+    }
+}
+
+#[test]
+fn contributions_are_catboosts_and_add_up_to_the_margins() {
+    let all = json(&folder().join("contributions.json"));
+    let (mut compared, mut farthest) = (0, 0.0f64);
+    for case in cases() {
+        let width = case.compiled.num_features() + 1;
+        let per_row = case.compiled.num_outputs() * width;
+        let found = case.contributions(&case.rows().concat());
+        case.each_row(|number, row, margins| {
+            let found = &found[number * per_row..][..per_row];
+            let alone = bits_of(&case.contributions(row));
+            assert_eq!(bits_of(found), alone, "{} row {number}, alone", case.name);
+            let defined = oracle::contributions(&case.model, row);
+            let far = apart(found, &defined);
+            assert!(far <= WITHIN, "{} row {number}: {far:e} from the oracle", case.name);
+            for (own, margin) in found.chunks(width).zip(margins) {
+                let sum: f64 = own.iter().copied().map(f64::from).sum();
+                let far = (sum - f64::from_bits(*margin)).abs() / largest(&defined).max(1e-30);
+                assert!(far <= 2.0 * WITHIN, "{} row {number}: {far:e} from margin", case.name);
+            }
+        });
+        let Some(record) = all.get(case.name[1..].replace(".json", ".cbm")) else { continue };
+        let records = list(&record["rows"]).iter().zip(texts(&record["values"]));
+        for (number, theirs) in records {
+            let number = usize::try_from(number.as_u64().unwrap()).unwrap();
+            let theirs: Vec<f64> = hex(theirs, 16).into_iter().map(f64::from_bits).collect();
+            let far = apart(&found[number * per_row..][..per_row], &theirs);
+            assert!(far <= WITHIN, "{} row {number}: {far:e} from CatBoost", case.name);
+            farthest = farthest.max(far);
+        }
+        compared += 1;
+    }
+    assert!(compared >= 300, "only {compared} models");
+    println!("contributions are up to {farthest:e} of the largest one away");
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl<'m> Predictor<'m> {
     /// `pred_interactions` has them. Its lines add up to the contributions.
     ///
     /// # Errors
-    /// As for [`Predictor::contributions`].
+    /// As for [`Predictor::contributions`]; [`ErrorKind::Unsupported`] for target statistics (CatBoost's CTR).
     pub fn interactions<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<f32>> {
         let width = (self.model.num_features() + 1).pow(2);
         let mut out = zeros(rows.shape()[0], self.model.num_outputs() * width)?;

@@ -33,7 +33,7 @@ use crate::{Cancel, Result};
 /// The version of the compiled model's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 12;
+pub const COMPILED_MODEL_VERSION: u32 = 13;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -184,7 +184,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Whether the file has the covers that explanations need, and no target statistics, which have none.
+    /// Whether the file has the covers that explanations need.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
         sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()

@@ -217,10 +217,9 @@ sections! {
     CTR_TABLES: u32,
     /// Features of whose categories rows have hashes, and splits test codes.
     CTR_CODES: u32,
-    /// One per tree, or none if the model has no covers or has target statistics: only explanations read them
-    /// and what follows.
+    /// One per tree, or none if the model has no covers: only explanations read them and what follows.
     TREE_SUMMARIES: TreeSummary,
-    /// The features of the splits of each tree.
+    /// The features of the splits of each tree; behind those of the model, projections of several categories.
     SPLIT_FEATURES: u32,
     /// The splits of each tree, those below a split behind it.
     SPLITS: SplitRecord,

@@ -9,7 +9,7 @@
 //! A category here is its hash, not a code: combinations of categories that no list could name have keys.
 //! Of these features a row has the bits of the hash as an f32, or the hash as an f64, and none is missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -121,6 +121,21 @@ impl Ctrs {
         })
     }
 
+    /// By what splits test, in a model of so many features, the player that it is in explanations: a feature,
+    /// or behind these the projection that is the first to combine the same categories, if they are several
+    /// (`MapBinFeaturesToClasses` in catboost/libs/fstr/shap_prepared_trees.cpp).
+    pub(crate) fn players(&self, num_features: usize) -> Vec<u32> {
+        let mut players: Vec<u32> = (0..num_features as u32).collect();
+        let mut known = HashMap::new();
+        for (own, projection) in (num_features as u32..).zip(&self.projections) {
+            let categories: BTreeSet<u32> = projection.categories().collect();
+            let only = categories.first().filter(|_| categories.len() == 1).copied();
+            let player = *known.entry(categories).or_insert(only.unwrap_or(own));
+            players.extend(std::iter::repeat_n(player, projection.width));
+        }
+        players
+    }
+
     /// Checks what evaluation relies on, of a model of so many features.
     pub(crate) fn check(&self, num_features: usize) -> Result<()> {
         let fault = |kind, message: &str| Err(Error::new(kind, message));
@@ -133,9 +148,8 @@ impl Ctrs {
                 let has_hash = matches!(part, KeyPart::Category { .. } | KeyPart::HasHash { .. });
                 feature < num_features && has_hash == self.takes_hash(feature)
             });
-            if !in_range || projection.parts.is_empty() {
-                let message =
-                    "target statistics are taken of a feature that the model does not have";
+            if !in_range || projection.categories().next().is_none() {
+                let message = "target statistics are of no category, or of a feature that the model does not have";
                 return fault(ErrorKind::FeatureRange, message);
             }
             let lines = projection.keys.len().saturating_add(1);
@@ -169,6 +183,14 @@ impl Ctrs {
 }
 
 impl Projection {
+    /// The features whose categories are combined.
+    pub(crate) fn categories(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().filter_map(|part| match part {
+            KeyPart::Category { feature } => Some(*feature),
+            _ => None,
+        })
+    }
+
     fn line<V: RowNumber>(&self, features: &[V]) -> &[f32] {
         let key = self.parts.iter().fold(0, |key, part| combined(key, part.of(features)));
         let line = self.keys.binary_search(&key).unwrap_or(self.keys.len());

@@ -28,6 +28,12 @@ pub(crate) struct CtrBuffers {
     keys: Vec<u64>,
 }
 
+impl CtrBuffers {
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<f32>() * self.rows.capacity() + size_of::<u64>() * self.keys.capacity()
+    }
+}
+
 /// The table of a projection, in its section.
 struct Table<'a> {
     projection: &'a CtrProjection,

@@ -7,9 +7,9 @@
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::records::SplitRecord;
+use crate::compiled::records::{CtrProjection, PartKind, SplitRecord};
 use crate::compiled::sections::{
-    GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
+    CTR_PARTS, CTR_PROJECTIONS, GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
 };
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
@@ -28,16 +28,17 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Sets the keys of a batch of rows: a block after the other, in which each slot has one key of every
     /// row.
     pub(super) fn set_keys(&self, scratch: &mut ContributionScratch, rows: &[f32]) -> Result<()> {
-        let (compiled, num_features) = (self.sections(), self.num_features());
-        let (block, slots) = (scratch.level.rows(), compiled.num_slots(num_features));
-        let blocks = (rows.len() / num_features).div_ceil(block);
+        let (compiled, width) = (self.sections(), self.num_split_features());
+        let (block, slots) = (scratch.level.rows(), compiled.num_slots(width));
+        let blocks = (rows.len() / self.num_features()).div_ceil(block);
         refill(&mut scratch.keys, blocks * slots * block, 0)?;
-        let features = present_values(compiled, rows, &mut scratch.present);
+        let values = self.split_values(rows, &mut scratch.ctrs);
+        let values = present_values(compiled, values, &mut scratch.present);
         let of_blocks = scratch.keys.chunks_exact_mut(slots * block);
-        for (rows, keys) in features.chunks(block * num_features).zip(of_blocks) {
-            for (lane, row) in rows.chunks_exact(num_features).enumerate() {
-                // SAFETY: the row has as many features.
-                unsafe { scratch.row_keys.set_with_outcomes(compiled, num_features, row) };
+        for (rows, keys) in values.chunks(block * width).zip(of_blocks) {
+            for (lane, row) in rows.chunks_exact(width).enumerate() {
+                // SAFETY: the row has all that splits test.
+                unsafe { scratch.row_keys.set_with_outcomes(compiled, width, row) };
                 let keys = keys.iter_mut().skip(lane).step_by(block);
                 keys.zip(scratch.row_keys.as_slice()).for_each(|(key, own)| *key = *own);
             }
@@ -53,29 +54,55 @@ impl<B: StableBytes> CompiledModel<B> {
         rows: &[f32],
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        let (compiled, num_features) = (self.sections(), self.num_features());
-        let (block, count) = (scratch.level.rows(), rows.len() / num_features);
+        let (compiled, width) = (self.sections(), self.num_split_features());
+        let players = Players { compiled, num_features: self.num_features() };
+        let (block, count) = (scratch.level.rows(), rows.len() / self.num_features());
         let of_block = part.outputs.len() * part.places.len() * count.min(block);
         refill(&mut scratch.sums, count.div_ceil(block) * of_block, 0.0)?;
         let mut checks = CancelChecks { cancel, work: 0, stops: false };
         if scratch.takes_rows_alone(part.matrix.is_none(), count) {
             let mut present = std::mem::take(&mut scratch.present);
-            for (lane, row) in
-                present_values(compiled, rows, &mut present).chunks_exact(num_features).enumerate()
-            {
-                // SAFETY: the row has as many features.
-                unsafe { scratch.row_keys.set_with_outcomes(compiled, num_features, row) };
+            let mut ctrs = std::mem::take(&mut scratch.ctrs);
+            let values = present_values(compiled, self.split_values(rows, &mut ctrs), &mut present);
+            for (lane, row) in values.chunks_exact(width).enumerate() {
+                // SAFETY: the row has all that splits test.
+                unsafe { scratch.row_keys.set_with_outcomes(compiled, width, row) };
                 each_tree(compiled, part, |tree| {
-                    scratch.add_tree_of_row(compiled, part, tree, (lane, count), &mut checks)
+                    scratch.add_tree_of_row(players, part, tree, (lane, count), &mut checks)
                 })?;
             }
-            scratch.present = present;
+            (scratch.present, scratch.ctrs) = (present, ctrs);
             return Ok(());
         }
-        let slots = compiled.num_slots(num_features);
+        let slots = compiled.num_slots(width);
         each_tree(compiled, part, |tree| {
-            scratch.add_tree(compiled, part, tree, (slots, count), &mut checks)
+            scratch.add_tree(players, part, tree, (slots, count), &mut checks)
         })
+    }
+}
+
+/// What splits are on: see [`SPLIT_FEATURES`].
+#[derive(Clone, Copy)]
+struct Players<'a> {
+    compiled: Sections<'a>,
+    num_features: usize,
+}
+
+impl Players<'_> {
+    /// Calls `add` with each feature that has a part in a player's contribution, and that part: of
+    /// categories that are combined each has the same (CatBoost: `UnpackInternalShaps` in
+    /// catboost/libs/fstr/shap_values.cpp).
+    #[inline(always)]
+    fn parts(self, player: u32, mut add: impl FnMut(usize, f64)) {
+        let Some(projection) = (player as usize).checked_sub(self.num_features) else {
+            return add(player as usize, 1.0);
+        };
+        let CtrProjection { first_part, parts, .. } =
+            self.compiled.get(CTR_PROJECTIONS)[projection];
+        let parts = &self.compiled.get(CTR_PARTS)[first_part as usize..][..parts as usize];
+        let categories = parts.iter().filter(|part| part.kind == PartKind::Category);
+        let own = 1.0 / categories.clone().count() as f64;
+        categories.for_each(|category| add(category.feature as usize, own));
     }
 }
 
@@ -124,7 +151,7 @@ impl ContributionScratch {
     /// Adds a tree to the sums of every block.
     fn add_tree(
         &mut self,
-        compiled: Sections<'_>,
+        players: Players<'_>,
         part: &Part,
         tree: Tree<'_>,
         (slots, count): (usize, usize),
@@ -141,13 +168,13 @@ impl ContributionScratch {
             let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
-                let rows = Block { keys, nodes: NodeSections::of(compiled) };
+                let rows = Block { keys, nodes: NodeSections::of(players.compiled) };
                 let found = match part.matrix {
                     None => walks.sums::<false>(*level, prepared, &rows, checks)?,
                     Some(_) => walks.sums::<true>(*level, prepared, &rows, checks)?,
                 };
                 let sums = &mut sums[first..first + of_output];
-                add(part, tree.features, found.chunks_exact(block), sums);
+                add(part, players, tree.features, found.chunks_exact(block), sums);
             }
         }
         Ok(())
@@ -156,19 +183,21 @@ impl ContributionScratch {
     /// Adds a tree to the sums of one of a few rows, to which the keys were set.
     fn add_tree_of_row(
         &mut self,
-        compiled: Sections<'_>,
+        players: Players<'_>,
         part: &Part,
         tree: Tree<'_>,
         (lane, lanes): (usize, usize),
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { rows, rules, row_keys, sums, .. } = self;
-        let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(compiled) };
+        let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(players.compiled) };
         let first = (tree.output - part.outputs.start) * part.places.len();
         for points in rules.of(tree.points) {
             let found = rows.sums(tree.splits, tree.features.len(), points, keys)?;
-            for (feature, found) in tree.features.iter().zip(found) {
-                sums[(first + *feature as usize) * lanes + lane] += f64::from(*found);
+            for (player, found) in tree.features.iter().zip(found) {
+                players.parts(*player, |feature, own| {
+                    sums[(first + feature) * lanes + lane] += own * f64::from(*found);
+                });
             }
             checks.count(points.points.len() * tree.splits.len());
         }
@@ -195,25 +224,29 @@ impl ContributionScratch {
 /// of the model that the part has.
 fn add<'a>(
     part: &Part,
+    players: Players<'_>,
     features: &[u32],
     mut found: impl Iterator<Item = &'a [f32]>,
     sums: &mut [f64],
 ) {
     let lanes = sums.len() / part.places.len();
-    let mut add = |place: usize| {
-        let found = verified::sure(found.next(), "a walk has all sums");
+    let mut next = || verified::sure(found.next(), "a walk has all sums");
+    let mut add = |place: usize, own: f64, found: &[f32]| {
         if part.places.contains(&place) {
-            let own = &mut sums[(place - part.places.start) * lanes..][..lanes];
-            own.iter_mut().zip(found).for_each(|(sum, found)| *sum += f64::from(*found));
+            let sums = &mut sums[(place - part.places.start) * lanes..][..lanes];
+            sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += own * f64::from(*found));
         }
     };
     for (index, feature) in features.iter().enumerate() {
-        let feature = *feature as usize;
         match part.matrix {
-            None => add(feature),
+            None => {
+                let found = next();
+                players.parts(*feature, |feature, own| add(feature, own, found));
+            }
             Some(_) => {
-                let others = features.iter().take(index + 1);
-                others.for_each(|other| add(pair(feature, *other as usize)));
+                let pairs = features.iter().take(index + 1);
+                let pairs = pairs.map(|other| pair(*feature as usize, *other as usize));
+                pairs.for_each(|place| add(place, 1.0, next()));
             }
         }
     }

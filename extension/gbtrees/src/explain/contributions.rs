@@ -115,7 +115,9 @@ impl<B: StableBytes> CompiledModel<B> {
     /// [`CompiledModel::contributions`].
     ///
     /// # Errors
-    /// As for [`CompiledModel::contributions`].
+    /// As for [`CompiledModel::contributions`]; [`crate::ErrorKind::Unsupported`] if splits test target
+    /// statistics: what two combinations with a category in common do together, CatBoost leaves out
+    /// (`UnpackInternalShapInteractionValues` in catboost/libs/fstr/shap_interaction_values.cpp).
     pub fn interactions(
         &self,
         scratch: &mut ContributionScratch,
@@ -137,12 +139,13 @@ impl<B: StableBytes> CompiledModel<B> {
         let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
         let width = what.width(num_features);
         self.has_rows(rows.len(), out.len(), num_outputs * width)?;
-        self.can_be_explained()?;
+        self.can_be_explained(what)?;
         if self.is_linear() {
             return self.explain_linear(width, rows, out, cancel);
         }
         let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
-        let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
+        let slots = self.sections().num_slots(self.num_split_features());
+        let block = scratch.level.rows();
         let places = num_outputs * width * size_of::<f64>();
         let a_row = slots * size_of::<u32>() + places.min(PART_BYTES / block);
         let batch = (BATCH_BYTES / a_row).clamp(block, MAX_ROWS) / block * block;
@@ -213,9 +216,10 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    fn can_be_explained(&self) -> Result<()> {
-        if self.has_ctrs() {
-            let message = "a model with target statistics (CTR) cannot be explained";
+    fn can_be_explained(&self, what: What) -> Result<()> {
+        if what == What::Interactions && self.has_ctrs() {
+            let message =
+                "a model with target statistics (CTR) has contributions, but no interactions";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if !self.has_covers() {

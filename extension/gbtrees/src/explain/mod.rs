@@ -3,10 +3,11 @@
 //! `importance` measures the whole model. Contributions explain one row: each feature's share of the
 //! margin, and with interactions each pair's. They are Shapley values of the path-dependent game that
 //! TreeSHAP defines: a feature that is not in a coalition sends a row down both sides of its splits,
-//! weighed by their covers. `reference` computes them as they are defined and is the oracle. `walk` has
-//! the formula: the derivative of a tree backwards, for blocks of rows, under an integral that
-//! Gauss-Legendre quadrature solves; `row` does the same for one row. `quadrature` has what rows share,
-//! `batch` takes rows through the trees, and `lanes` has the instructions.
+//! weighed by their covers. Categories that a target statistic combines are one player, whose contribution
+//! they share evenly. `reference` computes them as they are defined and is the oracle. `walk` has the formula:
+//! the derivative of a tree backwards, for blocks of rows, under an integral that Gauss-Legendre quadrature
+//! solves; `row` does the same for one row. `quadrature` has what rows share, `batch` takes rows through the
+//! trees, and `lanes` has the instructions.
 
 mod batch;
 mod contributions;
@@ -21,6 +22,7 @@ mod walk;
 pub use crate::explain::importance::{ImportanceKind, has_importance, importance};
 
 use crate::eval::Kernel;
+use crate::eval::ctr::CtrBuffers;
 use crate::eval::row_keys::RowKeys;
 use crate::explain::row::RowBuffers;
 use crate::explain::walk::{Level, MAX_POINTS, WalkBuffers};
@@ -30,6 +32,7 @@ use crate::quadrature::{Points, Rule, SplitFactors};
 pub struct ContributionScratch {
     level: Level,
     row_keys: RowKeys,
+    ctrs: CtrBuffers,
     present: Vec<f32>,
     /// By block and slot, one per row.
     keys: Vec<u32>,
@@ -53,6 +56,7 @@ impl ContributionScratch {
         ContributionScratch {
             level: Level::of(kernel),
             row_keys: RowKeys::new(0),
+            ctrs: CtrBuffers::default(),
             present: Vec::new(),
             keys: Vec::new(),
             sums: Vec::new(),
@@ -65,7 +69,8 @@ impl ContributionScratch {
 
     /// What they take: a caller that keeps buffers bounds them by it.
     pub fn bytes(&self) -> usize {
-        size_of::<f32>() * self.present.capacity()
+        self.ctrs.bytes()
+            + size_of::<f32>() * self.present.capacity()
             + size_of::<u32>() * self.keys.capacity()
             + size_of::<f64>() * self.sums.capacity()
             + self.numbers.bytes()

@@ -6,11 +6,11 @@
 //! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
 //! polynomial; all its terms are positive. No quadrature is used.
 
-use crate::ensemble::{Ensemble, Node, Precision, Split, Tree, TreeOutput};
+use crate::ensemble::{Ensemble, Node, Precision, RowNumber, Split, Tree, TreeOutput};
 use crate::eval::reference::goes_left;
 use crate::lower::points::share;
 
-/// A feature on a path.
+/// A feature on a path, or a combination of features.
 #[derive(Clone, Copy)]
 struct Player {
     feature: usize,
@@ -20,8 +20,9 @@ struct Player {
 }
 
 /// The contributions of a row, in the order of [`crate::compiled::CompiledModel::contributions`].
-pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
+pub fn contributions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
+    let features = &model.split_values(features)[..];
     let mut sums = vec![0.0; model.num_outputs() * width];
     for tree in model.trees() {
         each_leaf(model, tree, features, &mut |players, values| {
@@ -31,8 +32,12 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> V
             }
             for (index, player) in players.iter().enumerate() {
                 let worth = (player.taken - player.share) * coalitions(players, &[index]);
+                let features = features_of(model, player.feature);
+                let worth = worth / features.len() as f64;
                 for (output, value) in values {
-                    sums[output * width + player.feature] += value * worth;
+                    for feature in &features {
+                        sums[output * width + feature] += value * worth;
+                    }
                 }
             }
         });
@@ -40,7 +45,7 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> V
     if model.is_linear() {
         for (place, sum) in sums.iter_mut().enumerate() {
             let (output, feature) = (place / width, place % width);
-            let value = features.get(feature).map_or(1.0, |value| (*value).into() as f32);
+            let value = features.get(feature).map_or(1.0, |value| *value as f32);
             let product = f64::from(value) * f64::from(model.coefficient(feature, output));
             *sum = if value.is_nan() { 0.0 } else { product };
         }
@@ -50,7 +55,7 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> V
 }
 
 /// The interactions of a row, in the order of [`crate::compiled::CompiledModel::interactions`].
-pub fn interactions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
+pub fn interactions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width * width];
     for tree in model.trees() {
@@ -74,6 +79,17 @@ pub fn interactions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Ve
         sums[row % width] = own - sums.iter().sum::<f64>();
     }
     sums
+}
+
+/// The features that share a player's contribution evenly: see [`crate::ensemble::ctr::Ctrs::players`].
+fn features_of(model: &Ensemble, player: usize) -> Vec<usize> {
+    match player.checked_sub(model.num_features()) {
+        Some(own) => {
+            let categories = model.ctrs.projections[own].categories();
+            categories.map(|feature| feature as usize).collect()
+        }
+        None => vec![player],
+    }
 }
 
 /// The weighted sum, over all coalitions of players but those left out, of the products of their parts.
@@ -111,6 +127,7 @@ fn each_leaf<V: Copy + Into<f64>>(
     features: &[V],
     visit: &mut Visit<'_>,
 ) {
+    let player_of = model.ctrs.players(model.num_features());
     let mut open = vec![(0u32, Vec::<Player>::new())];
     while let Some((id, players)) = open.pop() {
         let node = &tree.nodes()[id as usize];
@@ -121,7 +138,7 @@ fn each_leaf<V: Copy + Into<f64>>(
         let left = goes_left(model, tree, split, features);
         for (child, taken) in [split.left, split.right].into_iter().zip([left, !left]) {
             let mut players = players.clone();
-            let feature = split.feature as usize;
+            let feature = player_of[split.feature as usize] as usize;
             let share = share(cover(tree, child), cover(tree, id));
             let taken = f64::from(u8::from(taken));
             match players.iter_mut().find(|player| player.feature == feature) {

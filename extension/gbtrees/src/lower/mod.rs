@@ -51,11 +51,8 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     let trees = Trees::collect(&forest, cancel)?;
     let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let outcomes = Outcomes::of(&trees, model.num_split_features(), total_depth, cancel)?;
-    // Models with target statistics are not explained.
-    let splits = match model.has_ctrs() {
-        true => Splits::default(),
-        false => Splits::collect(&forest, &trees, &outcomes, cancel)?,
-    };
+    let players = model.ctrs.players(model.num_features());
+    let splits = Splits::collect(&forest, &trees, &outcomes, &players, cancel)?;
     let ctrs = CtrSections::of(&model.ctrs, cancel)?;
     let coded: Vec<u32> = (0..model.num_features())
         .filter(|feature| model.ctrs.takes_hash(*feature))

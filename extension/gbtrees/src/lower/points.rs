@@ -26,7 +26,9 @@ const WITHIN: f64 = 1e-7;
 const LEAST: f64 = 1e-30;
 
 /// What summaries are computed with.
-pub(crate) struct Summaries {
+pub(crate) struct Summaries<'p> {
+    /// See [`crate::ensemble::ctr::Ctrs::players`]. They are called features here.
+    players: &'p [u32],
     /// By feature the product of its shares on the path; nothing if it is not on it.
     on_path: Vec<Option<f64>>,
     open: Vec<Step>,
@@ -63,9 +65,9 @@ enum Event {
     },
 }
 
-impl Summaries {
-    pub(crate) fn new(num_features: usize) -> Self {
-        Summaries { on_path: vec![None; num_features], open: Vec::new() }
+impl<'p> Summaries<'p> {
+    pub(crate) fn new(players: &'p [u32]) -> Self {
+        Summaries { players, on_path: vec![None; players.len()], open: Vec::new() }
     }
 
     pub(crate) fn of(&mut self, tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
@@ -187,6 +189,7 @@ impl Summaries {
             Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
             Node::Split(Split { feature, left, right, cover, .. }) => {
                 let share = left_share(tree, cover, [left, right]);
+                let feature = self.players[feature as usize];
                 let sides = [(right, 1.0 - share), (left, share)];
                 self.open.extend(sides.map(|(child, share)| Step::Edge {
                     child,
@@ -265,7 +268,8 @@ mod tests {
     fn summary(nodes: Vec<Node>, num_features: u32) -> TreeSummary {
         let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
         let tree = Tree { nodes, sets, depth, output, source, first_leaf };
-        Summaries::new(num_features as usize).of(&tree, Cancel::never()).unwrap()
+        let players: Vec<u32> = (0..num_features).collect();
+        Summaries::new(&players).of(&tree, Cancel::never()).unwrap()
     }
 
     /// Points of a chain: each split is on another feature and sends such a share to its left, a leaf.

@@ -1,8 +1,9 @@
 //! The splits of each tree as explanations walk them.
 //!
 //! A split comes before those below it, the left ones first, and knows the split above it on the same
-//! feature. They lie at the end of a compiled model, away from what predictions read; where the model's file
-//! has no covers, or the model target statistics, a compiled model has none.
+//! feature. What a feature is with target statistics, [`crate::ensemble::ctr::Ctrs::players`] says. They lie
+//! at the end of a compiled model, away from what predictions read; where the model's file has no covers, a
+//! compiled model has none.
 
 use crate::compiled::records::{
     CATEGORICAL, GroupKind, Leaves, SplitRecord, TreeSummary, WideNode,
@@ -31,14 +32,15 @@ impl Splits {
         forest: &Forest<'_>,
         trees: &Trees,
         outcomes: &Outcomes,
+        players: &[u32],
         cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut all = Splits::default();
         if !has_covers(forest, cancel)? {
             return Ok(all);
         }
-        let mut summaries = Summaries::new(forest.num_features());
-        let mut paths = Paths::new(forest.num_features());
+        let mut summaries = Summaries::new(players);
+        let mut paths = Paths::new(players);
         reserve(&mut all.summaries, forest.trees().len())?;
         for (index, tree) in forest.trees().iter().enumerate() {
             let summary = TreeSummary {
@@ -107,7 +109,9 @@ impl Nodes<'_> {
 }
 
 /// What a walk knows of each feature.
-struct Paths {
+struct Paths<'p> {
+    /// By what splits test, the feature that it is.
+    players: &'p [u32],
     /// By feature its place among those of the tree.
     places: Vec<Option<u32>>,
     /// Those of the tree.
@@ -137,10 +141,10 @@ enum Step {
     },
 }
 
-impl Paths {
-    fn new(num_features: usize) -> Self {
+impl<'p> Paths<'p> {
+    fn new(players: &'p [u32]) -> Self {
         let (features, on_path, open) = (Vec::new(), Vec::new(), Vec::new());
-        Paths { places: vec![None; num_features], features, on_path, open }
+        Paths { players, places: vec![None; players.len()], features, on_path, open }
     }
 
     /// Adds the splits of a tree, by their index in it.
@@ -178,7 +182,8 @@ impl Paths {
     fn split(&mut self, nodes: &Nodes<'_>, node: u32, at: usize) -> SplitRecord {
         let WideNode { slot, right_offset, .. } = nodes.wide(node);
         let [left, right] = [node + right_offset + 1, node + right_offset];
-        let (share, place) = (nodes.share(node), self.place_of(slot / 2));
+        let feature = self.players[slot as usize / 2];
+        let (share, place) = (nodes.share(node), self.place_of(feature));
         let before = self.on_path[place];
         // In turn: the left side, the right side, and what was.
         self.open.push(Step::Set { place, to: before });

@@ -4,8 +4,7 @@ Usage: python contributions.py
 
 Writes contributions.json beside the models of each library: by release and name, the numbers of a few
 rows and, sixteen hex digits a number, what `predict(pred_contrib=True)` and
-`get_feature_importance(type="ShapValues")` return for them. Models of CatBoost with categories are left
-out, since rows are numbers here. Needs lightgbm 4.7.0 and catboost 1.2.10.
+`get_feature_importance(type="ShapValues")` return for them. Needs lightgbm 4.7.0 and catboost 1.2.10.
 """
 
 import json
@@ -14,6 +13,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import catboost
 import lightgbm as lgb
@@ -23,6 +23,8 @@ import lightgbm as lgb
 # not symmetric.
 UNEXPLAINED = re.compile("constant|uncertainty|scale_and_biases|depthwise|lossguide")
 CHOSEN = (0, 1, 2, 24)
+# Of models with categories, some of which training has not seen there.
+WITH_TEXTS = (*CHOSEN, 13, 45, 51, 60)
 HERE = Path(__file__).parent
 
 
@@ -37,15 +39,23 @@ def hex_rows(values: np.ndarray) -> list[str]:
     return [row.astype(">f8").tobytes().hex() for row in values.reshape(len(values), -1)]
 
 
+def with_texts(rows: np.ndarray, record: dict, chosen: list[int]) -> pd.DataFrame:
+    """The rows with their categories."""
+    frame = pd.DataFrame(rows, columns=record["feature_names"])
+    for column, values in record["texts"].items():
+        frame[frame.columns[int(column)]] = [values[row] for row in chosen]
+    return frame
+
+
 def by_lightgbm(path: Path, rows: np.ndarray) -> np.ndarray:
     """Contributions, output by output, an output's bias last."""
     return lgb.Booster(model_file=path).predict(rows, pred_contrib=True, num_threads=1)
 
 
-def by_catboost(path: Path, rows: np.ndarray) -> np.ndarray:
+def by_catboost(path: Path, rows: np.ndarray | pd.DataFrame) -> np.ndarray:
     """The same."""
     model = catboost.CatBoost().load_model(str(path))
-    pool = catboost.Pool(rows.astype(np.float32))
+    pool = catboost.Pool(rows, cat_features=model.get_cat_feature_indices())
     return model.get_feature_importance(pool, type="ShapValues", thread_count=1)
 
 
@@ -57,10 +67,13 @@ def write(library: str, suffix: str, code: str, explain) -> None:
         if not expected.exists() or (suffix == ".cbm" and UNEXPLAINED.search(path.name)):
             continue
         record = json.loads(expected.read_text())
-        if (record.get("categorical") and library == "catboost") or not record["rows"]:
+        if not record["rows"]:
             continue
-        chosen = [row for row in CHOSEN if row < len(record["rows"])]
+        texts = record.get("texts")
+        chosen = [row for row in (WITH_TEXTS if texts else CHOSEN) if row < len(record["rows"])]
         rows = numbers([record["rows"][row] for row in chosen], code)
+        if texts:
+            rows = with_texts(rows, record, chosen)
         name = f"{path.parent.name}/{path.name}"
         try:
             values = explain(path, rows)

@@ -188,6 +188,11 @@ fn what_is_wrong_with_statistics_is_refused_for_its_reason() {
         no kind | K.ctr_type - | MissingKey | model
         another kind than the table's | K.ctr_type = "Counter" | MissingKey | model
         no elements | K.elements - | MissingKey | model
+        a condition alone | K.elements = [
+            {"combination_element": "float_feature", "float_feature_index": 0, "border": 1}
+            ]; ctr_data = {"{\"identifier\":[{\"border\":1,\"combination_element\":\"float_feature\",
+            \"float_feature_index\":0}],\"type\":\"Borders\"}": {"hash_stride": 3, "hash_map": []}}
+            | FeatureRange | model
         an element of another kind | K.elements.0.combination_element = "text" | Unsupported | model
         an element without a feature | K.elements.0.cat_feature_index - | MissingKey | model
         an element without a border | K.elements.1.border - | MissingKey | model

@@ -203,4 +203,7 @@ fn statistics_that_are_not_there_are_refused() {
     assert!(refused(&tampered_at(compiled(), CTR_PARTS.index, part)), "feature");
     let part = |parts: &mut [u32]| parts[0] = 9;
     assert!(refused(&tampered_at(compiled(), CTR_PARTS.index, part)), "kind");
+    let end = (model.num_features() + model.ctrs.projections.len()) as u32;
+    let on = |player| refused(&tampered(compiled(), SPLIT_FEATURES, |all| all[0] = player));
+    assert!(on(end) && !on(end - 1), "player");
 }

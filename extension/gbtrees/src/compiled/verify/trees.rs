@@ -156,7 +156,9 @@ pub(crate) fn verify_splits(
     let right = summaries.iter().all(|summary| summary.points > 0);
     ensure(right, "has a tree without points")?;
     let features = compiled.get(SPLIT_FEATURES);
-    let right = features.iter().all(|feature| (*feature as usize) < num_features);
+    let projections = compiled.get(CTR_PROJECTIONS).len();
+    let players = num_features - compiled.num_ctrs() + projections;
+    let right = features.iter().all(|feature| (*feature as usize) < players);
     ensure(right, "has splits on no feature")?;
     let (mut split, mut feature) = (0usize, 0usize);
     let mut rights = Vec::new();
