@@ -232,7 +232,10 @@ def test_features_are_the_inputs(connection: psycopg.Connection) -> None:
             "LabelEncoder",
             (impute.SimpleImputer(missing_values="", strategy="most_frequent"), TEXTS),
         ),
-        ("OneHotEncoder that fails", (make_pipeline(impute.SimpleImputer(), ONE_HOT()), ["size"])),
+        (
+            "OneHotEncoder that fails",
+            (make_pipeline(impute.SimpleImputer(strategy="median"), ONE_HOT()), ["size"]),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
