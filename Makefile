@@ -53,7 +53,7 @@ test: lint test-engine test-errors test-python ## run the extensions' tests: lin
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
-	@$(VENV)/pytest $(HARNESS:%=tests/%)
+	@$(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=tests/%)
 
 .PHONY: lint
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
@@ -85,7 +85,7 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest -n 2 --dist loadfile $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@$(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \

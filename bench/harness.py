@@ -37,8 +37,11 @@ class Harness:
         asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
         self._systems = {name: system for name, system in systems.items() if name in asked}
         self._checked: list[results.Checked] = []
-        # What ended the measurement of some cells, the last of it.
-        self.failed: str | None = None
+
+    @property
+    def failed(self) -> str | None:
+        """What ended the measurement of some cells, the last of it."""
+        return self._measuring.failed
 
     def run(self) -> results.Result:
         """Everything; the servers are stopped whatever happens."""
@@ -53,13 +56,13 @@ class Harness:
                 try:
                     self._measure(trees, systems)
                 except (CommandFailed, Unsound) as error:
-                    # What was measured before is kept; with nothing measured it is this run's end.
-                    self.failed = str(error)
-                    if not self._measuring.fail(trees, systems, self.failed):
-                        raise
+                    # What is measured of others is kept.
+                    self._measuring.fail(trees, systems, str(error))
                 # The first model's stands, which every system has.
                 found = {name: system.configuration() for name, system in systems.items()}
                 configuration = found | configuration
+            if self.failed and not self._measuring.measured():
+                raise Unsound(self.failed)
             return results.Result(
                 schema=results.SCHEMA,
                 started=began,

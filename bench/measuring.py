@@ -1,8 +1,9 @@
 """Measures cells in turn, repetition after repetition, and keeps what was found.
 
-A rate that a cell cannot hold in the first repetition is measured that once, as it is; the faster
-ones of the same system are then not asked for, and say so. A run in which a server did not have all of its
-cores is repeated once, and both are kept.
+A rate that a cell cannot hold in the first repetition is measured that once, as it is; the faster ones of
+the same system are then not asked for, and say so. A cell in which requests fail says so and is not asked
+again; the others go on. A run in which a server did not have all of its cores is repeated once, and both are
+kept.
 """
 
 import time
@@ -36,6 +37,8 @@ class Measuring:
         # Why a cell is not asked; with runs before, it was given up.
         self.skipped = {c: why for c in cells if (why := systems[c.system].lacks(c)) is not None}
         self._given_up: set[Cell] = set()
+        # Why a measurement failed, the last of them.
+        self.failed: str | None = None
         self._runs: dict[Cell, list[results.Run]] = {cell: [] for cell in cells}
         self._repetition = 0
         self._seconds = self._planned = 0.0
@@ -53,12 +56,19 @@ class Measuring:
                 if cell not in self.skipped:
                     self._measure(cell)
 
-    def fail(self, trees: int, systems: Collection[str], why: str) -> bool:
-        """Says of the cells of some systems that have no run why; false if no cell at all has one."""
+    def measured(self) -> bool:
+        """Whether any cell has a run."""
+        return any(self._runs.values())
+
+    def fail(self, trees: int, systems: Collection[str], why: str) -> None:
+        """Says of the cells of some systems that have no run why."""
+        self.failed = why
         for cell in self._cells:
             if cell.trees == trees and cell.system in systems and not self._runs[cell]:
-                self.skipped.setdefault(cell, f"the run failed: {why.splitlines()[0]}")
-        return any(self._runs.values())
+                self._fail(cell, why)
+
+    def _fail(self, cell: Cell, why: str) -> None:
+        self.skipped.setdefault(cell, f"the run failed: {why.splitlines()[0]}")
 
     def _warm_up(self, cells: Sequence[Cell]) -> None:
         seconds = self._workload.warm_up_seconds
@@ -77,8 +87,11 @@ class Measuring:
             run = self._run(cell)
         except Unsound as error:
             if cell.rate is None or self._repetition:
-                raise
-            self._give_up(cell, str(error).splitlines()[0])
+                self.failed = f"{cell.name}: {error}"
+                say(self.failed)
+                self._fail(cell, str(error))
+            else:
+                self._give_up(cell, str(error).splitlines()[0])
             return
         if self._starved(cell, run):
             say(

@@ -23,6 +23,8 @@ if [ "${PGBOOST_TRAIN:-yes}" != no ]; then
 fi
 if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
     features+=,pgboost/faults,pgboost_train/faults
+    # Nobody measures them.
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
     export CARGO_TARGET_DIR=$root/.build/faults
     built=$CARGO_TARGET_DIR/release
 fi

@@ -43,6 +43,7 @@ CREATE TABLE pgboost_catalog.version (
     metrics jsonb,
     loaded_by text NOT NULL,
     loaded_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),
+    deployed_at timestamp with time zone,
     pinned boolean NOT NULL DEFAULT false,
     CONSTRAINT version_pkey PRIMARY KEY (model, version)
 );
@@ -177,6 +178,7 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.size,
            v.loaded_by,
            v.loaded_at,
+           v.deployed_at,
            v.pinned
       FROM pgboost_catalog.model AS m
       JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.name

@@ -131,14 +131,34 @@ def test_a_run_without_all_cores_is_repeated_once_and_both_are_kept(tmp_path: Pa
     assert all((tmp_path / log).exists() for log in logs)
 
 
+def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
+    class Refusing(Limited):
+        def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+            if load.seconds == WORKLOAD.seconds:
+                raise Unsound("requests failed: {'status': 3}")
+            return super().run(cell, load)
+
+    workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))})
+    site = Site(workload, on_this_machine(directory=tmp_path), tmp_path)
+    cells = workload.cells_of({"one": description("one"), "two": description("two")})
+    systems = {"one": Refusing(most=1000), "two": Limited(most=1000)}
+    measuring = Measuring(site, systems, cells, tmp_path)
+    measuring.measure(3, ["one", "two"])
+    refused, other = measuring.found()
+    assert (refused.skipped, refused.runs) == ("the run failed: requests failed: {'status': 3}", [])
+    assert (other.skipped, len(other.runs)) == (None, WORKLOAD.repetitions)
+    assert measuring.failed == "one/http/hot/3t/5c: requests failed: {'status': 3}"
+
+
 def test_cells_of_a_part_that_failed_say_so_and_what_was_measured_stays(tmp_path: Path) -> None:
     site = Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
     cells = WORKLOAD.cells_of({"one": description("one"), "two": description("two")})
     systems = {"one": Limited(most=1000), "two": Limited(most=1000)}
     measuring = Measuring(site, systems, cells, tmp_path)
-    assert not measuring.fail(4, ["two"], "it does not start")
+    assert not measuring.measured()
     measuring.measure(3, ["one"])
-    assert measuring.fail(3, ["two"], "it does not start:\nits last words")
+    assert measuring.measured()
+    measuring.fail(3, ["two"], "it does not start:\nits last words")
     for cell in measuring.found():
         assert bool(cell.runs) == (cell.system == "one")
         assert cell.skipped == (None if cell.runs else "the run failed: it does not start:")

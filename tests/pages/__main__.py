@@ -1,6 +1,7 @@
 """`python -m tests.pages PAGE...`: writes what the blocks of pages print into the blocks `text` behind them.
 
-The notebook, docs/notebook.ipynb, gets the outputs of its cells.
+The notebook, docs/notebook.ipynb, gets the outputs of its cells, and the recording of README.md is made again
+where it does not show what the page does.
 
 As `make test-sql-accept` does for tests/sql: read the difference before you commit it.
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from cluster import Cluster, start, stop
 from tests.conftest import PREFERRED_PORT, SETTINGS
-from tests.pages import databases, notebook
+from tests.pages import databases, notebook, recording
 from tests.pages.blocks import ROOT, Section, page, sections
 from tests.pages.running import printed
 from tests.state import STATE
@@ -58,6 +59,9 @@ def main() -> None:
                 databases.copy(cluster, "page", path)
                 found.append((part, outputs(part, cluster, "page")))
             fill(path, found)
+        if recording.PAGE in paths:
+            databases.copy(cluster, "page", recording.PAGE)
+            recording.write(cluster, "page")
     finally:
         stop(STATE, delete=True)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from tests.pages import databases
+from tests.pages import databases, recording
 from tests.pages.blocks import DOCS, FENCED, ROOT, page
 from tests.pages.running import compared, printed, same
 
@@ -26,6 +26,10 @@ def test_every_block_prints_what_the_page_shows(
     databases.copy(cluster, DATABASE, path)
     for block in page(path).blocks:
         compared(block, printed(block, cluster, DATABASE, tmp_path))
+
+
+def test_the_recording_shows_what_the_readme_does() -> None:
+    assert recording.current(), "run: make test-pages-accept"
 
 
 @pytest.mark.parametrize("path", PAGES)

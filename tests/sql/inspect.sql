@@ -7,11 +7,11 @@ SELECT name, version, deployed, owner, objective, features, outputs, trees, dept
 SELECT count(*) FROM pgboost_models AS p JOIN model_file AS f ON f.name = p.name AND length(f.content) = p.size;
 
 -- model_info has it all as one object; what differs from run to run is taken out here.
-SELECT jsonb_pretty(model_info('flower') - 'loaded_at' - 'sha256');
+SELECT jsonb_pretty(model_info('flower') - ARRAY['loaded_at', 'deployed_at', 'sha256']);
 SELECT model_info('price') ->> 'sha256' = encode(sha256(file_of('price')), 'hex') AS digest,
        (model_info('price') ->> 'loaded_at')::timestamptz = (SELECT loaded_at FROM pgboost_models WHERE name = 'price') AS loaded_at;
 SELECT load_model('price', file_of('price_doubled'));
-SELECT model_info('price') - ARRAY['loaded_at', 'sha256'] = model_info('price@2') - ARRAY['loaded_at', 'sha256'] AS same,
+SELECT model_info('price') - ARRAY['loaded_at', 'deployed_at', 'sha256'] = model_info('price@2') - ARRAY['loaded_at', 'deployed_at', 'sha256'] AS same,
        model_info('price') -> 'deployed' AS now, model_info('price@1') -> 'deployed' AS before, model_info('price@1') -> 'size' AS size;
 
 -- Parameters and metrics come back as they went in, also where no float holds them.
@@ -39,3 +39,10 @@ SELECT kind, feature, importance FROM unnest(ARRAY['weight', 'gain', 'cover', 't
 SELECT * FROM feature_importance('price@1');
 SELECT * FROM feature_importance('tickets', 'total_gain');
 SELECT * FROM feature_importance('targets', importance_type => 'weight');
+
+-- Versions by when they were deployed last: the second is what was deployed before.
+SELECT load_model('price', file_of('price'), deploy => false);
+SELECT deploy_model('price@1');
+SELECT version, deployed, deployed_at IS NOT NULL AS was_deployed FROM pgboost_models WHERE name = 'price'
+ ORDER BY deployed_at DESC NULLS LAST;
+SELECT (model_info('price') ->> 'deployed_at')::timestamptz > (model_info('price@2') ->> 'deployed_at')::timestamptz AS later;

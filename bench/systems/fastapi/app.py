@@ -20,6 +20,10 @@ from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
 
 Rows = Sequence[Sequence[float]]
+# Of a worker to Redis: more than a quarter of a hundred clients, which is what a worker serves of those.
+MAX_CONNECTIONS = 100
+# As long as the load generators wait.
+PATIENCE_SECONDS = 60
 
 
 class Worker(UvicornWorker):
@@ -29,10 +33,16 @@ class Worker(UvicornWorker):
 
 
 class Redis:
-    """Features in Redis, as python_baseline/store.py has them."""
+    """Features in Redis, as python_baseline/store.py has them.
+
+    A request waits for a connection where a thousand clients ask; redis-py's usual pool refuses the 101st.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        self._client = redis.asyncio.Redis.from_url(settings.redis_url)
+        pool = redis.asyncio.BlockingConnectionPool.from_url(
+            settings.redis_url, max_connections=MAX_CONNECTIONS, timeout=PATIENCE_SECONDS
+        )
+        self._client = redis.asyncio.Redis.from_pool(pool)
         self._loads = SERIALIZERS[settings.serializer].loads
 
     async def fetch(self, wanted: Sequence[keys.Key]) -> Rows:

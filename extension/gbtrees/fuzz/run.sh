@@ -6,6 +6,8 @@
 # libFuzzer with AddressSanitizer, debug assertions and overflow checks. It needs a nightly toolchain,
 # whose compiler instruments; cargo-fuzz is not needed, but finds the same targets.
 # Comparisons are not traced, nor inputs weighed by what is rare: each took a third of the time (perf).
+# Most inputs of files are made by mutations that keep their structure (fuzz_targets/mutation); with PLAIN_MUTATIONS=1
+# none is. The last line of a run has the edges that it covered.
 # What it learns stays in corpus/. An input that fails is left in found/ and belongs into a test.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -47,8 +49,8 @@ run() {
     done
     echo "==> $target"
     "target/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=2 \
-        -rss_limit_mb=512 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 -verbosity=0 \
-        -print_final_stats=1 "corpus/$target" 2>&1 | grep -vE '^INFO|^"|^#####'
+        -rss_limit_mb=512 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 \
+        -print_final_stats=1 "corpus/$target" 2>&1 | grep -vE '^INFO|^"|^#####|^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|READ)'
 }
 
 for target in "${targets[@]}"; do

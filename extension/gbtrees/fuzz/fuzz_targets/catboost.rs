@@ -2,9 +2,16 @@
 //! what they enclose.
 #![no_main]
 
+mod mutation;
 mod scored;
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+
+fuzz_mutator!(|data: &mut [u8], size: usize, longest: usize, seed: u32| {
+    mutation::mutate(data, size, longest, seed, |bytes, random| {
+        mutation::words::edit(bytes, random).or_else(|| mutation::json::edit(bytes, random))
+    })
+});
 
 fuzz_target!(|bytes: &[u8]| {
     let Some(core) = bytes.get(8..).filter(|_| bytes.starts_with(b"CBM1")) else {

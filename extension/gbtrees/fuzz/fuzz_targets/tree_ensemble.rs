@@ -2,9 +2,14 @@
 //! what follows.
 #![no_main]
 
+mod mutation;
 mod scored;
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+
+fuzz_mutator!(|data: &mut [u8], size: usize, longest: usize, seed: u32| {
+    mutation::mutate(data, size, longest, seed, mutation::json::edit)
+});
 
 fuzz_target!(|bytes: &[u8]| {
     if bytes.starts_with(b"{") {

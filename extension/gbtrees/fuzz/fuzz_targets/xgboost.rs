@@ -1,8 +1,13 @@
 //! XGBoost's models: JSON, UBJSON and the binary format, which the reader tells apart.
 #![no_main]
 
+mod mutation;
 mod scored;
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target};
+
+fuzz_mutator!(|data: &mut [u8], size: usize, longest: usize, seed: u32| {
+    mutation::mutate(data, size, longest, seed, mutation::json::edit)
+});
 
 fuzz_target!(|bytes: &[u8]| scored::check(bytes));

@@ -256,7 +256,7 @@ pub(crate) fn describe(registry: &Registry, name: &str, version: i32) -> Result<
          'depth', v.depth, 'labels', v.labels, 'size', v.size, \
          'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
-         'loaded_at', v.loaded_at) FROM pgboost_catalog.version AS v \
+         'loaded_at', v.loaded_at, 'deployed_at', v.deployed_at) FROM pgboost_catalog.version AS v \
          JOIN pgboost_catalog.model AS m ON m.name = v.model \
          WHERE v.model = $1 AND v.version = $2",
         &[name.into(), version.into()],

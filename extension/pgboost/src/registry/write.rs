@@ -66,8 +66,8 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
-         loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
-         $17, $18, $19, $20, $21)",
+         loaded_by, deployed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         $14, $15, $16, $17, $18, $19, $20, $21, CASE WHEN $22 THEN pg_catalog.now() END)",
         &[
             new.name.into(),
             version.into(),
@@ -90,6 +90,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
             jsonb::parameter(new.parameters),
             jsonb::parameter(new.metrics),
             session::role_name(user).into(),
+            new.deploy.into(),
         ],
     )?;
     model_file::insert(registry, new.name, version, new.file)?;
@@ -117,8 +118,9 @@ pub(crate) fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
-         (SELECT FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2) \
+        "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
+         WHERE v.model = $1 AND v.version = $2 RETURNING v.version) \
+         UPDATE pgboost_catalog.model AS m SET deployed = v.version FROM v WHERE m.name = $1 \
          RETURNING 1",
         &[name.into(), version.into()],
     )?

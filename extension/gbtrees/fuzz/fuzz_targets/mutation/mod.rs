@@ -1,0 +1,40 @@
+//! Mutations of files that keep their structure, so that most inputs pass the parser and reach what checks values.
+//!
+//! Three of four inputs are made here, one by libFuzzer's changes of bytes, and all with `PLAIN_MUTATIONS` set: by that
+//! the coverage of both is compared (docs/dev/testing.md).
+#![allow(dead_code, reason = "each target edits the formats that it reads")]
+
+pub mod json;
+pub mod protobuf;
+pub mod words;
+
+use std::sync::LazyLock;
+
+use fastrand::Rng;
+
+static PLAIN: LazyLock<bool> = LazyLock::new(|| std::env::var_os("PLAIN_MUTATIONS").is_some());
+
+/// Numbers at which readers and kernels change their minds.
+const NUMBERS: [f64; 12] = [
+    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 255.0, 65_536.0, 2_147_483_647.0, 4_294_967_295.0, 1e-35, f64::MAX,
+];
+
+/// Changes the first `size` of these bytes, and returns how many they are then: at most `longest`. An edit returns
+/// nothing for bytes that it cannot read.
+pub fn mutate(
+    data: &mut [u8],
+    size: usize,
+    longest: usize,
+    seed: u32,
+    edit: impl Fn(&[u8], &mut Rng) -> Option<Vec<u8>>,
+) -> usize {
+    let mut random = Rng::with_seed(seed.into());
+    let edited = (!*PLAIN && random.u8(..4) > 0).then(|| edit(&data[..size], &mut random)).flatten();
+    match edited.filter(|edited| edited.len() <= longest) {
+        Some(edited) => {
+            data[..edited.len()].copy_from_slice(&edited);
+            edited.len()
+        }
+        None => libfuzzer_sys::fuzzer_mutate(data, size, longest),
+    }
+}
