@@ -42,7 +42,8 @@ impl<'a> Reader<'_, 'a, '_> {
         let lists: Vec<Vec<Step>> = keys.iter().map(step).collect();
         let can_fail = first.is_none() && steps.is_empty();
         let copies = table.picked(&vec![0.0; keys.len()], self.limits)?;
-        if !ignores && !(can_fail && self.inputs.require(column, keys)) {
+        let is_exact = ignores || can_fail && self.inputs.require(column, keys);
+        if !is_exact {
             let what = "a node OneHotEncoder that fails at other numbers than its own";
             return Err(unsupported(what, IGNORE).at(node.place.place()));
         }
