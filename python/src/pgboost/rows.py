@@ -53,16 +53,12 @@ class Rows:
         """The arrays of some rows after the other, as PostgreSQL writes arrays."""
         size = max(_VALUES // max(self.frame.shape[1], 1), 1)
         for start in range(0, len(self.frame), size):
-            part = slice(start, start + size)
+            part = (self.frame.iloc if self.has_names else self.frame)[start : start + size]
             if _ARRAY in self.types:
-                rows = _numbers(self.frame)[part]
-                yield [_array([_array(row, "double precision") for row in rows], "text")]
+                rows = [_array(row, "double precision") for row in _numbers(part)]
+                yield [_array(rows, "text")]
                 continue
-            columns = (
-                (column for _, column in self.frame.iloc[part].items())
-                if self.has_names
-                else self.frame[part].T
-            )
+            columns = (column for _, column in part.items()) if self.has_names else part.T
             pairs = zip(columns, self.types.values(), strict=True)
             yield [_array(column, kind) for column, kind in pairs]
 
