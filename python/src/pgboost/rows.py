@@ -62,27 +62,28 @@ class Rows:
             pairs = zip(columns, self.types.values(), strict=True)
             yield [_array(column, kind) for column, kind in pairs]
 
-    def of_features(self, features: Sequence[str] | None, by_position: bool) -> Rows:
-        """The columns that are a model's features, in its order.
-
-        Columns without names stay as they are, and with `by_position` those of which some are no features.
-        """
-        rows = Rows(self.frame)
-        names = {str(name): name for name in self.frame.columns} if self.has_names else {}
-        absent = [feature for feature in features or () if feature not in names]
-        if features and not absent:
-            rows = Rows(self.frame[[names[feature] for feature in features]])
-        elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
-            raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
-        if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
-            # A subquery has at most 1,664 columns, a model has more.
-            rows.types = {_ARRAY: "double precision[]"}
-        return rows
-
     def arguments(self) -> sql.Composable:
         """The features of a prediction, after `of_features`."""
         listed = sql.SQL(", ").join(sql.SQL("t.{}").format(_name(column)) for column in self.types)
         return listed if len(self.types) <= MAX_COLUMNS else sql.SQL("t")
+
+
+def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -> Rows:
+    """The columns that are a model's features, in its order.
+
+    Columns without names stay as they are, and with `by_position` those of which some are no features.
+    """
+    names = {str(name): name for name in getattr(frame, "columns", ())}
+    absent = [feature for feature in features or () if feature not in names]
+    if features and not absent:
+        frame = frame[[names[feature] for feature in features]]
+    elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
+        raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
+    rows = Rows(frame)
+    if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
+        # A subquery has at most 1,664 columns, a model has more.
+        rows.types = {_ARRAY: "double precision[]"}
+    return rows
 
 
 def predicted(extension: Extension, function: str, reference: str, rows: Rows) -> list[Any]:

@@ -11,7 +11,7 @@ from .errors import UnsupportedModelError, translated
 from .extension import Extension
 from .libraries import model_file
 from .model_file import ModelFile
-from .rows import Rows, predicted
+from .rows import of_features, predicted
 
 
 def verify(  # noqa: PLR0913 (two are options)
@@ -42,7 +42,7 @@ def verify(  # noqa: PLR0913 (two are options)
 def compare(extension: Extension, name: str, file: ModelFile, frame: Any) -> Verification:
     """`verify` for a model's file with the functions of its object."""
     info = extension.info(name)
-    rows = Rows(frame).of_features(info["feature_names"], by_position=True)
+    rows = of_features(frame, info["feature_names"], by_position=True)
     values = predicted(extension, "predict_array", name, rows)
     classes = predicted(extension, "predict_class", name, rows) if file.classes else []
     ours = Predictions(values, classes)
