@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .connecting import Connection, connected
 from .errors import translated
 from .extension import Extension
-from .rows import source as source_of
+from .rows import source_of
 
 if TYPE_CHECKING:
     import pandas

@@ -99,7 +99,7 @@ def predicted(extension: Extension, function: str, reference: str, rows: Rows) -
 
 
 @contextmanager
-def source(database: Database, given: Any) -> Iterator[str]:
+def source_of(database: Database, given: Any) -> Iterator[str]:
     """A table or a query by its text; a frame is in a temporary table meanwhile."""
     if not hasattr(given, "columns"):
         yield given

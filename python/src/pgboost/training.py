@@ -13,7 +13,7 @@ from psycopg import sql
 from .connecting import Connection, Database, connected
 from .errors import needed, translated
 from .extension import Extension
-from .rows import source as source_of
+from .rows import source_of
 
 if TYPE_CHECKING:
     import pandas
