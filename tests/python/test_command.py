@@ -29,9 +29,14 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(cluster: Cluster, dbname: str) -> Command:
+def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
+    """That of the package and of the module's database."""
+    return cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
+
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Command:
     """Runs the command on the module's database."""
-    environment = cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
 
     def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
@@ -99,6 +104,14 @@ def test_other_pickles_are_refused(run: Command, tmp_path: Path, content: Any, r
     assert found.returncode == 1
     assert reason in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_list_imports_neither_numpy_nor_pandas(environment: dict[str, str]) -> None:
+    program = (
+        "import sys; from pgboost.__main__ import main; assert main(['list']) == 0;"
+        " assert not {'numpy', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 def test_the_database_names_the_command(run: Command, tmp_path: Path) -> None:

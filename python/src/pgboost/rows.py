@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-import pandas
 from psycopg import sql
 
 from .connecting import Database
@@ -154,6 +152,8 @@ def _type(dtype: Any) -> str:
 
 def _numbers(values: Any) -> Any:
     """Doubles, of which NaN is what pandas calls missing; booleans are 0 and 1."""
+    import numpy as np
+
     if not hasattr(values, "to_numpy"):
         return np.asarray(values, np.float64)
     return values.to_numpy(np.float64, na_value=np.nan)
@@ -163,6 +163,8 @@ def _array(column: Any, kind: str) -> str:
     """An array of PostgreSQL; nan and inf are numbers there as they are here."""
     if kind in ("real", "double precision"):
         return f"{{{','.join(map(str, _numbers(column).tolist()))}}}"
+    import pandas
+
     missing = pandas.isna(column)
     write = str if kind in ("boolean", "bigint", "numeric") else _quoted
     pairs = zip(column, missing, strict=True)
