@@ -52,6 +52,18 @@ def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize("driver", [psycopg, psycopg2])
+def test_arguments_may_be_numpys_and_any_iterables(driver: object) -> None:
+    connection = driver.connect("")
+    params = {"max_depth": np.int64(2), "monotone_constraints": np.array([1, 0])}
+    given = {"rounds": np.int64(3), "features": FRAME.columns[1:3].to_numpy()}
+    pgboost.train(connection, "numpys", ROWS, "target", params, **given)
+    pgboost.train(connection, "numpys", ROWS, "target", features={"other": 1}.keys())
+    found = {version.version: version.features for version in pgboost.models(connection)}
+    assert found == {1: 2, 2: 1}
+    connection.close()
+
+
+@pytest.mark.parametrize("driver", [psycopg, psycopg2])
 def test_progress_is_shown(driver: object, capsys: pytest.CaptureFixture[str]) -> None:
     rows = pd.concat([ROWS] * 50)
     connection = driver.connect("")

@@ -73,4 +73,5 @@ def _table(
 
 
 def _list(numbers: Sequence[float] | None) -> list[float] | None:
+    """Numbers of one type, since psycopg 3 sends no list of whole numbers and others."""
     return None if numbers is None else [float(number) for number in numbers]
