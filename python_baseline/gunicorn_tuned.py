@@ -5,7 +5,6 @@ fork, so that workers share its pages; the model is loaded after it.
 """
 
 import gc
-import importlib
 
 from python_baseline import releases
 from python_baseline.settings import Settings
@@ -21,9 +20,8 @@ keepalive = 75
 reuse_port = True
 preload_app = True
 
-# Imported with the code, not at the worker's first use of them.
+# Imported with the code, not at the worker's first use of it.
 releases.load(_settings.xgboost)
-importlib.import_module("python_baseline.store")
 
 
 def post_fork(server, worker) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.report import claims, computed, explanations, finding, grid, measured, queries, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources, newest
+from bench.report.files import Sources, newest, note, place
 from bench.report.measured import Lacking, Measured, better, values
 
 NOT_MEASURED = "(not measured)"
@@ -34,14 +34,16 @@ def _rate(of: Measured, name: str) -> float:
 
 
 def _quick(sources: Sources) -> dict[str, Any] | None:
-    """The newest quick run of the best service: its figures by name, and what its directory says of it."""
-    for one in sources.all:
-        if one.result.workload["name"] == "quick" and (found := named(one))["has"](BEST):
-            note = sources.directory / one.name / "README.md"
-            return found | {
-                "name": one.name,
-                "note": note.read_text().strip() if note.exists() else "",
-            }
+    """The best service, where no full run has it: of the newest quick run of the same place.
+
+    Its figures by name, and what its directory says of it.
+    """
+    if named(sources.local)["has"](BEST):
+        return None
+    quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
+    for one in quick:
+        if place(one) == place(sources.local) and (found := named(one))["has"](BEST):
+            return found | {"name": one.name, "note": note(sources.directory / one.name)}
     return None
 
 
@@ -76,7 +78,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "starved": [cell for cell in local.result.cells if cell.starved],
         "e": measured, "computed": computed, "Asked": measured.Asked,
-        "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
+        "BEST": BEST, "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip
 
 

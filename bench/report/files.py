@@ -61,6 +61,12 @@ def newest(directory: Path, file: str) -> Path | None:
     return found and found.parent
 
 
+def note(run: Path) -> str:
+    """What a run's directory says of it in words: its README.md; nothing where it has none."""
+    path = run / "README.md"
+    return path.read_text().strip() if path.exists() else ""
+
+
 def _read(path: Path, directory: Path) -> Measured | None:
     """A result; None for one of another schema, which was made before this one."""
     text, name = path.read_text(), str(path.parent.relative_to(directory))
@@ -76,8 +82,8 @@ def _lacks(one: Measured) -> str:
     return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, Asked()))
 
 
-def _place(one: Measured) -> tuple[str, ...]:
-    """The server's machine, and the topology."""
+def place(one: Measured) -> tuple[str, ...]:
+    """The server's machine, and the topology: figures of two places are not to be compared."""
     return one.facts["processor"], one.facts["cores"], one.result.topology.name
 
 
@@ -102,16 +108,16 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
         [
             one
             for one in whole
-            if (one.result.commit, _place(one)) == (whole[0].result.commit, _place(whole[0]))
+            if (one.result.commit, place(one)) == (whole[0].result.commit, place(whole[0]))
         ]
     )
     split = next(
         (one for one in found if one.result.topology.name == "split" and growth(one)), None
     )
-    shown = {_place(one) for one in (first, split) if one}
-    rest = {_place(one): one for one in reversed(found) if not _lacks(one)}
+    shown = {place(one) for one in (first, split) if one}
+    rest = {place(one): one for one in reversed(found) if not _lacks(one)}
     return Sources(
         directory, first, split,
-        elsewhere=[one for place, one in rest.items() if place not in shown],
+        elsewhere=[one for where, one in rest.items() if where not in shown],
         all=found,
     )  # fmt: skip

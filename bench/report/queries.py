@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.report.files import note
 from bench.results import Spread, ratio
 
 FILE = "queries.json"
@@ -31,5 +32,5 @@ def given(run: Path) -> dict[str, Any]:
         "figures": {name: _figures(one["series"]) for name, one in found["subjects"].items()},
         "in_batches": sum(one["batch"] for one in shapes.values()),
         "reasons": {name: one["reason"] for name, one in shapes.items() if not one["batch"]},
-        "SMALL": SMALL, "LARGE": LARGE,
+        "SMALL": SMALL, "LARGE": LARGE, "note": note(run),
     }  # fmt: skip

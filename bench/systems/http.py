@@ -26,6 +26,8 @@ from bench.workload import Cell
 from python_baseline.settings import Settings
 
 STORES = ("redis", "memory")
+# What a record has in place of a host and a port.
+ADDRESS = "ADDRESS"
 
 # A command and what it adds to the environment.
 Started = tuple[list[str], dict[str, str]]
@@ -116,11 +118,9 @@ class Http(Running):
 
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for."""
-        return (
-            None
-            if REQUESTS[cell.request].paths
-            else f"{cell.request} can be asked for in SQL alone"
-        )
+        if REQUESTS[cell.request].paths:
+            return None
+        return f"{cell.request} can be asked for in SQL alone"
 
     @property
     def where(self) -> str:
@@ -162,16 +162,19 @@ class Http(Running):
     def configuration(self) -> dict[str, Any]:
         """The command, and what it adds to the environment; no place, no password."""
         command, environment = self._started
-        # The port is another each time, and where files lie is nobody's concern.
         address = ":".join(map(str, self.at)) if self.at else ""
-        command = [
-            PurePath(word).name if word.startswith("/") else word.replace(address or " ", "ADDRESS")
-            for word in command
-        ]
+        command = [_recorded(word, address) for word in command]
         hidden = ("PATH", "_MODEL", "_URL")
         kept = {name: value for name, value in environment.items() if not name.endswith(hidden)}
         entry = {"store": self._store, "serializer": self._serializer}
         return {"entry": entry, "command": command[1:], "environment": kept}
+
+
+def _recorded(word: str, address: str) -> str:
+    """A word of a command without what differs by run: ports, and where files lie."""
+    if word.startswith("redis://"):
+        return ADDRESS
+    return PurePath(word).name if word.startswith("/") else word.replace(address or " ", ADDRESS)
 
 
 def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""Features from elsewhere lead to the same predictions, and a source that goes is said so."""
+"""The tuned service predicts what the published one does, and a Redis that goes is said so."""
 
 import os
 import signal
@@ -37,12 +37,10 @@ def answers(client: Client) -> list[float]:
     return given
 
 
-def test_rows_in_json_give_the_same(
-    start_service: StartService, redis_server: Address, reference: list[float]
+def test_the_tuned_service_answers_as_the_published_one(
+    start_service: StartService, reference: list[float]
 ) -> None:
-    url = "redis://{}:{}/1".format(*redis_server)
-    load(url, Request(ROWS), "json")
-    assert answers(start_service("tuned", serializer="json", redis_url=url)) == reference
+    assert answers(start_service("tuned")) == reference
 
 
 def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:

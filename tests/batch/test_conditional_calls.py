@@ -30,6 +30,11 @@ BATCHED = {
     "coalesce": f"SELECT id, coalesce(known, {PRICE}) FROM stored",
     "array": "SELECT sum((predict_array('price', area, rooms, age))[1]) FILTER (WHERE rooms > 2)"
     " FROM homes",
+    "subquery": f"SELECT sum({PRICE}) FILTER (WHERE EXISTS (SELECT FROM towns WHERE towns.town = homes.town))"
+    " FROM homes",
+    "failing subquery": f"SELECT sum({TICKETS}) FILTER (WHERE {KNOWN} AND id NOT IN (SELECT tax FROM towns)),"
+    f" max({TICKETS}) FILTER (WHERE {KNOWN} AND EXISTS (SELECT FROM towns WHERE towns.town = homes.town))"
+    " FROM homes",
     # Rows fail, and are not needed.
     "failing filter": f"SELECT sum({TICKETS}) FILTER (WHERE {KNOWN}), count(*) FROM homes",
     "failing filters": f"SELECT sum({TICKETS}) FILTER (WHERE {KNOWN}),"

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,8 @@ def test_every_run_used_processor_and_memory(result: results.Result) -> None:
 
 def test_the_result_says_what_was_measured(result: results.Result) -> None:
     assert all(result.versions.values())
+    # Of Python's package, though the service in Rust has a crate of that name.
+    assert result.versions["redis"] == version("redis")
     assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()
     assert result.workload["seed"] == WORKLOAD.seed
     assert {*result.configuration} == {*SYSTEMS}
@@ -210,6 +213,7 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
 
 def test_no_password_and_no_path_is_in_the_result(result: results.Result, state: Path) -> None:
     text = repr(result)
+    assert "redis://" not in text
     assert str(state) not in text
     assert str(Path(__file__).resolve().parents[2]) not in text
     assert "password" not in text.replace("TCP, password", "")

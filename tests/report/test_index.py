@@ -4,17 +4,18 @@ import json
 import shutil
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.report.files import sources
+from bench.report.files import Sources, sources
 from bench.report.measured import Asked
 from bench.report.pages import PAGES, ROOT
 from bench.report.web import script
 from tests.report.browser import Page, opened
-from tests.report.conftest import LOCAL, SPLIT
+from tests.report.conftest import LOCAL, SPLIT, scaled
 
 SHOWN = """[...document.querySelectorAll("#panels li")].map((row) => ({
   cell: row.dataset.cell, figure: row.dataset.figure, value: row.dataset.value,
@@ -103,6 +104,18 @@ def test_committed_figures_are_those_of_the_results(page: Page, scheme: str, wid
     assert (
         page.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     ) == (scheme == "light")
+
+
+def test_a_copy_of_all_features_is_only_said_of_a_service_that_has_one(
+    page: Page, made: Sources, tmp_path: Path
+) -> None:
+    # The service in Rust with its features in Redis answers most here.
+    fast = scaled(made.local, "axum_redis", 1_000)
+    (tmp_path / "results.js").write_text(script(replace(made, local=fast)))
+    shutil.copy(ROOT / PAGES / "index.html", tmp_path)
+    page.show((tmp_path / "index.html").as_uri(), "light", 1000)
+    said = page.ask("document.getElementById('should').textContent")
+    assert "holds a copy of all features: service (this engine in Rust) answers" in said
 
 
 def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) -> None:

@@ -107,6 +107,11 @@ def test_a_quick_run_says_what_no_full_run_has(directory: Path, root: Path) -> N
     }
     (directory / "quick" / "results.json").write_text(json.dumps(document | quick))
     (directory / "quick" / "README.md").write_text("Built before.\n")
+    # A newer one of another machine is not to be compared with the full run.
+    larger = document["topology"] | {"hosts": {"local": document["machine"] | {"cores": "64"}}}
+    newer = quick | {"started": "2026-01-05T00:00:00+00:00", "topology": larger}
+    (directory / "elsewhere").mkdir()
+    (directory / "elsewhere" / "results.json").write_text(json.dumps(document | newer))
     files = files_of(sources(directory), root)
     runs = {
         cell["name"]: [run["requests_per_second"] for run in cell["runs"]]

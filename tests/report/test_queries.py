@@ -34,8 +34,10 @@ def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / NAME
     path.mkdir()
     record.write(path / queries.FILE, run)
+    (path / "README.md").write_text("Built in haste.\n")
     text = pages.page("queries", path)
     assert "1 of 2 shapes of a query predict in batches" in text
+    assert "\nBuilt in haste. Compare the columns" in text
     assert "2026-01-05 on Made Up 1" in text and "each reads 60,000 rows" in text
     assert (
         "| `a / b` | yes | 11.0 | 30.0 | 2.00 (1.50 to 3.00) | 50.0 | 5.00 (4.00 to 6.00) |" in text

@@ -27,4 +27,6 @@ class Asgi(FastApi):
         return server.call("bench.machine:packages", names=(*PACKAGES, "hiredis"))
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        return self.served(APP, self.settings(models, predictor=self._library), address, 1)
+        # libraries.py loads the pinned library, whatever is installed.
+        settings = self.settings(models, predictor=self._library, xgboost="pinned")
+        return self.served(APP, settings, address, 1)

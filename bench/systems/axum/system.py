@@ -20,7 +20,7 @@ class Axum(Http):
 
     part = "axum"
 
-    def __init__(self, site: Site, store: str = "memory") -> None:
+    def __init__(self, site: Site, store: str = "redis") -> None:
         super().__init__(site, store, "float32")
 
     @property
@@ -32,7 +32,12 @@ class Axum(Http):
         server.run([server.root / FOLDER / "build.sh"])
         lock = tomllib.loads(Path(__file__).with_name("Cargo.lock").read_text())
         crates = {crate["name"]: crate["version"] for crate in lock["package"]}
-        return {name: crates[name] for name in ("axum", "redis", "tokio")}
+        # Python's client of Redis has the name "redis" in the same record.
+        return {
+            "axum": crates["axum"],
+            "tokio": crates["tokio"],
+            "redis (crate)": crates["redis"],
+        }
 
     def load(self) -> list[Loading]:
         if self._store == "redis":

@@ -15,8 +15,8 @@ class FlaskRedis(Http):
 
     part = "gunicorn"
 
-    def __init__(self, site: Site, mode: str, **features: str) -> None:
-        super().__init__(site, **features)
+    def __init__(self, site: Site, mode: str) -> None:
+        super().__init__(site)
         self._mode = mode
 
     def versions(self) -> dict[str, str]:
