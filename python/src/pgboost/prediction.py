@@ -81,4 +81,5 @@ def _found(
         extension = Extension(database)
         info = extension.info(model)
         rows = of_features(frame, info["feature_names"], by_position=False)
-        return info, rows, predicted(extension, function, info["reference"], rows)
+        found = predicted(extension, [function], info["reference"], rows)
+        return info, rows, [value for (value,) in found]

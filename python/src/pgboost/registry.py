@@ -97,7 +97,7 @@ def _require_same(
     if check is True and file.inputs is not None:
         frame = drawn(file.inputs(), info["feature_names"], given["categories"])
         rows = "rows drawn around the model's thresholds"
-    found = compare(extension, reference, file, frame)
+    found = compare(extension, info, file, frame)
     if not found:
         raise PredictionsDifferError(
             f"the database does not predict what the model predicts, first in {found.first}"

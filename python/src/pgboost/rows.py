@@ -84,15 +84,20 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     return rows
 
 
-def predicted(extension: Extension, function: str, reference: str, rows: Rows) -> list[Any]:
-    """What a function of a model returns for each row."""
-    query = sql.SQL("SELECT {}(%s, {}) FROM {} ORDER BY {}").format(
-        extension.name(function), rows.arguments(), rows.relation(), sql.Identifier(_ROW)
+def predicted(
+    extension: Extension, functions: Sequence[str], reference: str, rows: Rows
+) -> list[tuple[Any, ...]]:
+    """What each of a model's functions returns for each row."""
+    calls = sql.SQL(", ").join(
+        sql.SQL("{}(%s, {})").format(extension.name(function), rows.arguments())
+        for function in functions
     )
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
+        calls, rows.relation(), sql.Identifier(_ROW)
+    )
+    references = [reference] * len(functions)
     return [
-        value
-        for arrays in rows.chunks()
-        for (value,) in extension.rows(query, [reference, *arrays])
+        found for arrays in rows.chunks() for found in extension.rows(query, [*references, *arrays])
     ]
 
 
