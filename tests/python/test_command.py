@@ -18,6 +18,7 @@ from sklearn import ensemble, preprocessing
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 
+import lightgbm
 import pgboost
 from cluster import Cluster
 from tests.python import models
@@ -85,6 +86,60 @@ def test_a_model_among_others_with_labels(
     assert "not sent: threshold (float)" in found.stderr
     row = connection.execute("SELECT model_info('price')->'labels'").fetchone()
     assert row == (["high", "low", "middle"],)
+
+
+def test_labels_of_a_model_file(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    frame, labels = models.numbers(), ["small", "large", "very large"]
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)
+    model.fit(frame, models.classes(frame, [0, 1, 2]))
+    path = tmp_path / "model.txt"
+    model.booster_.save_model(path)
+    found = run("push", path, "--name", "size", "--labels", *labels)
+    assert (found.returncode, found.stdout) == (0, "size@1\n"), found.stderr
+    in_sql = pgboost.predict_class(connection, "size", frame.to_numpy())
+    assert list(in_sql) == [labels[code] for code in model.predict(frame)]
+    found = run("push", path, "--name", "size", "--labels", *labels[:2])
+    assert (found.returncode, found.stdout) == (1, "")
+    assert "labels" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lightgbm.LGBMRegressor(n_estimators=9, min_data_per_group=5, verbose=-1),
+        xgboost.XGBRegressor(n_estimators=9, enable_categorical=True),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_texts_of_a_csv_are_the_models_categories(
+    run: Command, connection: psycopg.Connection, tmp_path: Path, model: Any
+) -> None:
+    """Those that look like numbers too, and where the file does not have every category."""
+    frame = models.frame()[["whole"]].assign(
+        city=pd.Categorical(np.resize(["Wien", "Graz", "Linz", None], models.ROWS)),
+        code=pd.Categorical(np.resize(["9", "10", "20"], models.ROWS)),
+    )
+    model.fit(frame, frame["whole"] + 9 * (frame["city"] == "Linz") + 5 * (frame["code"] == "10"))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    rows = frame[frame["city"] != "Graz"]
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    name = type(model).__name__
+    pgboost.push(connection, name, model)
+    pgboost.push(connection, name, model, rounds=1)
+    given = ("verify", tmp_path / "model.pkl", "--rows", tmp_path / "rows.csv", "--name")
+    found = run(*given, f"{name}@1")
+    assert (found.returncode, found.stdout) == (0, "300 rows: all the same\n"), found.stderr
+    # Where the versions differ, its numbers are those of the rows with their categories.
+    in_sql = pgboost.predict(connection, f"{name}@2", rows)
+    in_python = model.predict(rows).astype(np.float32)
+    worst = np.abs(in_sql.astype(float) - in_python).argmax()
+    found = run(*given, f"{name}@2")
+    shown = f"row {worst}: {in_sql[worst]:.9g} in SQL, {in_python[worst]:.9g} in Python"
+    assert found.returncode == 1, found.stderr
+    assert f"worst {shown}" in found.stdout
 
 
 @pytest.mark.parametrize(
