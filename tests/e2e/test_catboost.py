@@ -135,7 +135,7 @@ def test_null_has_no_statistics(
 def test_statistics_have_no_interactions(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
 ) -> None:
-    """CatBoost's do not add up to its contributions."""
+    """CatBoost's do not add up to its contributions where categories are combined."""
     model = train(frame, label, STATISTICS["RMSE, CTR"])
     pool = Pool(frame.iloc[:5], cat_features=CATEGORICAL)
     theirs = model.get_feature_importance(pool, type="ShapInteractionValues")[:, :-1, :-1]

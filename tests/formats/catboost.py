@@ -44,7 +44,7 @@ MODELS = {
 STATISTICS = {
     f"{name}, CTR": {"one_hot_max_size": 2, "model_size_reg": 0, **params}
     for name, params in {
-        "RMSE": {"loss_function": "RMSE"},
+        "RMSE": {"loss_function": "RMSE", "max_ctr_complexity": 3},
         "RMSE, one-hot": {"loss_function": "RMSE", "one_hot_max_size": 4, "max_ctr_complexity": 3},
         "RMSE, Lossguide": {"loss_function": "RMSE", **LOSSGUIDE},
         "Poisson": {"loss_function": "Poisson", "counter_calc_method": "Full"},
