@@ -223,3 +223,30 @@ impl KeyPart {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_the_same_categories_are_one_player() {
+        let category = |feature| KeyPart::Category { feature };
+        let above = KeyPart::Above { feature: 1, border: 0.5, missing_too: false };
+        let projections = [
+            vec![category(0)],
+            vec![category(0), category(2)],
+            vec![category(0), above],
+            vec![category(0), category(2), above],
+            vec![category(2)],
+        ];
+        let projections = projections.map(|parts| Projection {
+            parts,
+            keys: Vec::new(),
+            width: 2,
+            lines: vec![0.0; 2],
+        });
+        let ctrs = Ctrs { projections: projections.into(), hashed: vec![true, false, true] };
+        assert_eq!(ctrs.check(3), Ok(()));
+        assert_eq!(ctrs.players(3), [0, 1, 2, 0, 0, 4, 4, 0, 0, 4, 4, 2, 2]);
+    }
+}
