@@ -32,10 +32,11 @@ def exported() -> Iterator[tuple[str, Public]]:
         if isinstance(node, ast.ImportFrom) and node.module:
             defined = {one.name: one for one in public(parsed(node.module))}
             found |= {name.name: defined[name.name] for name in node.names}
-    kinds = {
-        name: (isinstance(one, ast.ClassDef), name.endswith("Error")) for name, one in found.items()
-    }
-    for name in sorted(found, key=lambda name: (kinds[name], name)):
+
+    def place(name: str) -> tuple[bool, bool, str]:
+        return isinstance(found[name], ast.ClassDef), name.endswith("Error"), name
+
+    for name in sorted(found, key=place):
         yield name, found[name]
 
 
@@ -87,6 +88,7 @@ def arguments_of(arguments: ast.arguments) -> list[str]:
 
 
 def argument(one: ast.arg, default: ast.expr | None) -> str:
+    """One argument, as it is written in a signature."""
     return ast.unparse(one) + ("" if default is None else f" = {ast.unparse(default)}")
 
 

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: pages outside of docs/ become pages of the site, and links lead to pages of the site.
+"""A hook of mkdocs: what it does not find becomes pages of the site, and links lead to pages of the site.
 
 A link to a file that is not a page of it, such as a test, becomes its text: no page says where the
 repository is.
@@ -9,18 +9,20 @@ import re
 from pathlib import Path
 
 import api_page
+import notebook_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-# Pages of the repository, and where they are in the site.
+# What mkdocs does not find, and where it is in the site.
 OUTSIDE = {
     "README.md": "index.md",
     "python/README.md": "python.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "dev/contributing.md",
+    "docs/notebook.ipynb": "notebook.md",
     # Under its own name it would be written where the folder's README.md is.
     "docs/benchmarks/index.html": "benchmarks/cells.html",
 }
@@ -33,12 +35,17 @@ SOURCE = re.compile(r'(?<= src=")[^":]+(?=")')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages from outside, that of the Python API, and the style."""
+    """Adds these pages, that of the Python API, and the style."""
     for path, uri in OUTSIDE.items():
-        files.append(File.generated(config, uri, content=(ROOT / path).read_text()))
+        files.append(File.generated(config, uri, content=content(ROOT / path)))
     files.append(File.generated(config, "python-api.md", content=api_page.page()))
     files.append(File.generated(config, "site.css", content=STYLE))
     return files
+
+
+def content(path: Path) -> str:
+    """The page that a file becomes."""
+    return notebook_page.page(path) if path.suffix == ".ipynb" else path.read_text()
 
 
 def in_repository(uri: str) -> str:

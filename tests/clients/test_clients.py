@@ -126,7 +126,7 @@ def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
         connection.execute(TABLE + function)
         connection.execute(f"CREATE ROLE client LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     environment = cluster.environment(dbname)
-    unix = f"host={cluster.host} port={cluster.port} user=client dbname={dbname}"
+    unix = cluster.conninfo(dbname, "client")
     tcp = f"127.0.0.1:{cluster.port}/{dbname}?user=client&password={PASSWORD.replace(' ', '%20')}"
     return environment | {"DATABASE_URL": unix, "JDBC_URL": f"jdbc:postgresql://{tcp}"}
 

@@ -144,7 +144,7 @@ def test_statistics_have_no_interactions(
     load(stored, model)
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="but no interactions"):
         stored.execute(f"SELECT predict_interactions('m', {COLUMNS}) FROM stored")
-    query = f"""SELECT explained, own FROM stored AS t, predict_contribs('m', t) AS own,
+    query = """SELECT explained, own FROM stored AS t, predict_contribs('m', t) AS own,
         LATERAL (SELECT array_agg(contribution) AS explained
                  FROM explain_prediction('m', t, top => NULL) WHERE feature <> '(prediction)') AS e
         WHERE id < 5"""

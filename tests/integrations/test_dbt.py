@@ -1,10 +1,10 @@
 """The dbt package, by dbt itself: a project that predicts, and tests that pass and that fail on drift."""
 
 import json
-import os
 import shutil
 import subprocess
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from tests.batch.tables import create
 ROOT = Path(__file__).resolve().parents[2]
 LOCKED = ROOT / "toolchain" / "dbt.txt"
 PLACE = ROOT / ".build" / "dbt"
+Build = Callable[..., dict[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -31,42 +32,42 @@ def dbt() -> Path:
 
 
 @pytest.fixture(scope="module")
-def project(cluster: Cluster, dbname: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project next to the package, and the tables and models that it reads."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project next to the package."""
+    place = tmp_path_factory.mktemp("dbt")
+    shutil.copytree(ROOT / "integrations" / "dbt", place / "integrations" / "dbt")
+    return shutil.copytree(
+        Path(__file__).with_name("dbt"), place / "tests" / "integrations" / "dbt"
+    )
+
+
+@pytest.fixture(scope="module")
+def build(cluster: Cluster, dbname: str, dbt: Path, project: Path) -> Build:
+    """Runs `dbt build` in a database with the project's tables and models; returns each node's status."""
     with cluster.connect(dbname) as connection:
         create(connection)
         connection.execute("SELECT set_baseline('price', 'homes')")
-    place = tmp_path_factory.mktemp("dbt")
-    project = shutil.copytree(
-        Path(__file__).with_name("dbt"), place / "tests" / "integrations" / "dbt"
-    )
-    shutil.copytree(ROOT / "integrations" / "dbt", place / "integrations" / "dbt")
-    return project
+    environment = cluster.environment(dbname) | {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [dbt, "--quiet", "--no-use-colors", *arguments, "--project-dir", project]
+        command += ["--profiles-dir", project]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def built(*arguments: str) -> dict[str, str]:
+        told = run("build", *arguments)
+        results = project / "target" / "run_results.json"
+        assert results.exists(), told.stdout + told.stderr
+        nodes = json.loads(results.read_text())["results"]
+        return {node["unique_id"].split(".")[2]: node["status"] for node in nodes}
+
+    told = run("deps")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return built
 
 
-def ran(dbt: Path, project: Path, environment: dict[str, str], *arguments: str) -> dict[str, str]:
-    """The status of each node, by its name, after a command of dbt."""
-    command = [dbt, "--quiet", "--no-use-colors", *arguments, "--project-dir", project]
-    told = subprocess.run(
-        [*command, "--profiles-dir", project],
-        env={**os.environ, **environment, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    results = project / "target" / "run_results.json"
-    if arguments[0] == "deps":
-        assert not told.returncode, told.stdout + told.stderr
-        return {}
-    assert results.exists(), told.stdout + told.stderr
-    nodes = json.loads(results.read_text())["results"]
-    return {node["unique_id"].split(".")[2]: node["status"] for node in nodes}
-
-
-def test_a_project_predicts_and_is_tested(
-    cluster: Cluster, dbname: str, dbt: Path, project: Path
-) -> None:
-    environment = cluster.environment(dbname)
-    ran(dbt, project, environment, "deps")
-    built = ran(dbt, project, environment, "build")
+def test_a_project_predicts_and_is_tested(cluster: Cluster, dbname: str, build: Build) -> None:
+    built = build()
     assert len(built) == 6 and set(built.values()) == {"success", "pass"}, built
     with cluster.connect(dbname) as connection:
         differing = connection.execute(
@@ -75,7 +76,7 @@ def test_a_project_predicts_and_is_tested(
             " FROM (SELECT *, predict('price', area, rooms, age) AS expected FROM scored) AS s"
         ).fetchone()
     assert differing == (1000, 0)
-    drifted = ran(dbt, project, environment, "build", "--vars", "{shift: 40}")
+    drifted = build("--vars", "{shift: 40}")
     failed = sorted(name for name, status in drifted.items() if status not in ("success", "pass"))
     assert [name.partition("_newer")[0] for name in failed if "drift" in name] == [
         "pgboost_no_drift"

@@ -1,15 +1,14 @@
 """The README's quick start in psql, as a terminal shows it: docs/session.cast and docs/session.svg.
 
-A program types the statements into psql at a terminal. The first file is of asciinema (asciicast, version 2: a JSON
-object, then one event per line) and is played by `asciinema play`. The second is a picture for pages, in which each
-line appears when psql wrote it.
+A program types the statements into psql at a terminal. The first file is of asciinema (asciicast, version 2:
+a JSON object, then one event per line), and `asciinema play` plays it. The second is a picture for pages, in
+which each line appears when psql wrote it.
 """
 
 import json
 import re
 import time
 from html import escape
-from pathlib import Path
 
 import pexpect
 
@@ -20,12 +19,14 @@ from tests.pages.running import ONE_THREAD, PSQL
 CAST = DOCS / "session.cast"
 PICTURE = DOCS / "session.svg"
 PAGE = "README.md"
-COLUMNS, LINES = 100, 80
-# Of psql's prompts, at the start of a statement and within one.
+COLUMNS, LINES = 104, 80
+# Of psql, at the start of a statement and within one.
 PROMPTS = ("shop=# ", "shop-# ")
-PROMPT = re.compile("shop[=-]# ")
+PROMPT = re.compile("shop[=-]# ?")
+# What psql says and the page does not show.
+MESSAGE = re.compile("NOTICE: |DETAIL: ")
 # Seconds between two keys, and before a reader has read what a statement printed.
-KEY, READ = 0.02, 1.5
+KEY, READ = 0.04, 1.5
 # Pixels.
 FONT, LINE, MARGIN = 13, 17, 12
 
@@ -45,7 +46,7 @@ def shown() -> list[str]:
 
 
 def recorded(cluster: Cluster, dbname: str) -> list[Event]:
-    """Types the statements into psql, and returns what the terminal printed, with the seconds since its start."""
+    """Types the statements into psql; returns what the terminal printed, and when, in seconds."""
     first, other = PROMPTS
     psql = pexpect.spawn(
         PSQL[0],
@@ -55,6 +56,8 @@ def recorded(cluster: Cluster, dbname: str) -> list[Event]:
         dimensions=(LINES, COLUMNS),
         timeout=120,
     )
+    # KEY is the pause between keys.
+    psql.delaybeforesend = None
     events: list[Event] = []
     started = time.monotonic()
 
@@ -62,14 +65,14 @@ def recorded(cluster: Cluster, dbname: str) -> list[Event]:
         psql.expect(pattern)
         events.append((time.monotonic() - started, psql.before + psql.after))
 
-    wait_for(PROMPT.pattern)
+    wait_for("|".join(PROMPTS))
     for line in "\n".join(statements()).splitlines():
         for key in line:
             psql.send(key)
             wait_for(re.escape(key))
             time.sleep(KEY)
         psql.send("\r")
-        wait_for(PROMPT.pattern)
+        wait_for("|".join(PROMPTS))
         time.sleep(READ if line.endswith(";") else 0)
     psql.close()
     return events
@@ -123,7 +126,8 @@ def current() -> bool:
         return False
     text = CAST.read_text()
     lines = [PROMPT.sub("", line) for _, line in lines_of(text)]
-    return [line for line in lines if line] == shown() and PICTURE.read_text() == picture(text)
+    kept = [line for line in lines if line and not MESSAGE.match(line)]
+    return kept == shown() and PICTURE.read_text() == picture(text)
 
 
 def write(cluster: Cluster, dbname: str) -> None:

@@ -5,11 +5,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import psycopg
+import xgboost
 
 import pgboost
 
 ROWS = 400
 SEED = 20261122
+
+
+class Changed(xgboost.XGBRegressor):
+    """A model that predicts other numbers than its file, where its first feature is missing."""
+
+    def predict(self, frame: Any, **options: Any) -> Any:
+        found = super().predict(frame, **options)
+        return np.where(np.isnan(np.asarray(frame, float)[:, 0]), found + 0.5, found)
 
 
 def frame(rows: int = ROWS) -> pd.DataFrame:

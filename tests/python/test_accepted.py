@@ -8,12 +8,12 @@ import numpy as np
 import psycopg
 import pytest
 import xgboost
-from psycopg.conninfo import make_conninfo
 from sklearn import ensemble, model_selection, pipeline
 
 import catboost
 import lightgbm
 import pgboost
+from cluster import Cluster
 from tests.python import models
 
 SMALL = {"n_estimators": 5, "max_depth": 3}
@@ -93,11 +93,10 @@ def test_other_models_are_named_in_one_error(connection: psycopg.Connection, mod
         pgboost.push(connection, "model", model)
 
 
-def test_a_connection_string(connection: psycopg.Connection) -> None:
+def test_a_connection_string(connection: psycopg.Connection, cluster: Cluster, dbname: str) -> None:
     frame = models.frame()
     model = xgboost.XGBRegressor(**SMALL).fit(frame, models.target(frame))
-    info = connection.info
-    given = make_conninfo(host=info.host, port=info.port, dbname=info.dbname, user=info.user)
+    given = cluster.conninfo(dbname)
     assert pgboost.push(given, "by_string", model) == 1
     assert pgboost.verify(given, "by_string", model, frame)
     assert pgboost.verify(connection, "by_string", model, frame)

@@ -18,6 +18,7 @@ from sklearn import ensemble, preprocessing
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 
+import lightgbm
 import pgboost
 from cluster import Cluster
 from tests.python import models
@@ -29,9 +30,14 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(cluster: Cluster, dbname: str) -> Command:
+def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
+    """That of the package and of the module's database."""
+    return cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
+
+
+@pytest.fixture
+def run(environment: dict[str, str]) -> Command:
     """Runs the command on the module's database."""
-    environment = cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
 
     def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
@@ -82,6 +88,60 @@ def test_a_model_among_others_with_labels(
     assert row == (["high", "low", "middle"],)
 
 
+def test_labels_of_a_model_file(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    frame, labels = models.numbers(), ["small", "large", "very large"]
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)
+    model.fit(frame, models.classes(frame, [0, 1, 2]))
+    path = tmp_path / "model.txt"
+    model.booster_.save_model(path)
+    found = run("push", path, "--name", "size", "--labels", *labels)
+    assert (found.returncode, found.stdout) == (0, "size@1\n"), found.stderr
+    in_sql = pgboost.predict_class(connection, "size", frame.to_numpy())
+    assert list(in_sql) == [labels[code] for code in model.predict(frame)]
+    found = run("push", path, "--name", "size", "--labels", *labels[:2])
+    assert (found.returncode, found.stdout) == (1, "")
+    assert "labels" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lightgbm.LGBMRegressor(n_estimators=9, min_data_per_group=5, verbose=-1),
+        xgboost.XGBRegressor(n_estimators=9, enable_categorical=True),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_texts_of_a_csv_are_the_models_categories(
+    run: Command, connection: psycopg.Connection, tmp_path: Path, model: Any
+) -> None:
+    """Those that look like numbers too, and where the file does not have every category."""
+    frame = models.frame()[["whole"]].assign(
+        city=pd.Categorical(np.resize(["Wien", "Graz", "Linz", None], models.ROWS)),
+        code=pd.Categorical(np.resize(["9", "10", "20"], models.ROWS)),
+    )
+    model.fit(frame, frame["whole"] + 9 * (frame["city"] == "Linz") + 5 * (frame["code"] == "10"))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    rows = frame[frame["city"] != "Graz"]
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    name = type(model).__name__
+    pgboost.push(connection, name, model)
+    pgboost.push(connection, name, model, rounds=1)
+    given = ("verify", tmp_path / "model.pkl", "--rows", tmp_path / "rows.csv", "--name")
+    found = run(*given, f"{name}@1")
+    assert (found.returncode, found.stdout) == (0, "300 rows: all the same\n"), found.stderr
+    # Where the versions differ, its numbers are those of the rows with their categories.
+    in_sql = pgboost.predict(connection, f"{name}@2", rows)
+    in_python = model.predict(rows).astype(np.float32)
+    worst = np.abs(in_sql.astype(float) - in_python).argmax()
+    found = run(*given, f"{name}@2")
+    shown = f"row {worst}: {in_sql[worst]:.9g} in SQL, {in_python[worst]:.9g} in Python"
+    assert found.returncode == 1, found.stderr
+    assert f"worst {shown}" in found.stdout
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -99,6 +159,14 @@ def test_other_pickles_are_refused(run: Command, tmp_path: Path, content: Any, r
     assert found.returncode == 1
     assert reason in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_list_imports_neither_numpy_nor_pandas(environment: dict[str, str]) -> None:
+    program = (
+        "import sys; from pgboost.__main__ import main; assert main(['list']) == 0;"
+        " assert not {'numpy', 'pandas'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
 
 
 def test_the_database_names_the_command(run: Command, tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Metrics, comparisons and drift come as data frames, of tables and of frames."""
+"""Metrics, comparisons and drift come as data frames; their sources are tables, queries and frames."""
+
+from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -26,6 +29,13 @@ def model(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
         pgboost.push(connection, "m", sent[1], deploy=False)
         pgboost.set_baseline(connection, "m@1", FRAME)
     return sent[0]
+
+
+@pytest.fixture
+def cursor(cluster: Cluster, dbname: str) -> Iterator[psycopg2.extensions.cursor]:
+    """One of psycopg 2."""
+    with closing(psycopg2.connect(cluster.conninfo(dbname))) as connection:
+        yield connection.cursor()
 
 
 def test_metrics_are_scikit_learns(
@@ -56,27 +66,24 @@ def test_drift(connection: psycopg.Connection) -> None:
 
 
 @pytest.mark.usefixtures("model")
-def test_sources_of_the_database(cluster: Cluster, dbname: str) -> None:
-    """A table and a query, as psycopg 2 sends them; a frame leaves no table, times are timestamps."""
-    connection = psycopg2.connect(
-        host=cluster.host, port=cluster.port, user="postgres", dbname=dbname
+def test_tables_and_queries_are_sources(cursor: psycopg2.extensions.cursor) -> None:
+    query = 'SELECT 1 AS single, 2.5 AS "Double precision", 3 AS whole, true AS flag, 4 AS other'
+    cursor.execute(f"CREATE TABLE measured AS {query}")
+    for source in ("measured", query, f"{query}, 5 AS unused"):
+        assert set(pgboost.drift(cursor.connection, "m", source)["rows"]) == {1}
+
+
+@pytest.mark.usefixtures("model")
+def test_a_frame_has_timestamps_and_leaves_no_table(cursor: psycopg2.extensions.cursor) -> None:
+    at = pd.to_datetime(["2026-11-26 04:00"]).tz_localize("Europe/Vienna")
+    rows = ROWS[:1].assign(at=at, target=1)
+    found = pgboost.evaluate(cursor.connection, "m", rows, "target", slice_by="at")
+    cursor.execute(
+        "SELECT '2026-11-26 04:00+01'::timestamptz::text, to_regclass('pg_temp.pgboost_rows')"
     )
-    with connection, connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE moments (at timestamptz, day date)")
-        cursor.execute("INSERT INTO moments VALUES ('2026-11-26 04:00+01', '2026-11-26')")
-        query = (
-            'SELECT 1 AS single, 2.5 AS "Double precision", 3 AS whole, true AS flag, 4 AS other'
-        )
-        for source in (query, f"{query}, 5 AS unused"):
-            assert set(pgboost.drift(connection, "m", source)["rows"]) == {1}
-        at = pd.to_datetime(["2026-11-26 04:00"]).tz_localize("Europe/Vienna")
-        rows = ROWS[:1].assign(at=at, target=1)
-        found = pgboost.evaluate(connection, "m", rows, "target", slice_by="at")
-        cursor.execute("SELECT at::text FROM moments")
-        assert set(found["slice"]) == {cursor.fetchone()[0]}
-        cursor.execute("SELECT to_regclass('pg_temp.pgboost_rows')")
-        assert cursor.fetchone() == (None,)
-    connection.close()
+    ((moment, table),) = cursor.fetchall()
+    assert set(found["slice"]) == {moment}
+    assert table is None
 
 
 @pytest.mark.usefixtures("model")
@@ -85,5 +92,7 @@ def test_errors_are_the_servers(connection: psycopg.Connection) -> None:
         pgboost.evaluate(connection, "m", ROWS, "none")
     with pytest.raises(LookupError, match='model "none"'):
         pgboost.drift(connection, "none", ROWS)
+    with pytest.raises(ValueError, match="quantile_alpha must have 1 numbers between 0 and 1"):
+        pgboost.evaluate(connection, "m", ROWS, "target", quantile_alpha=[0.5, 1])
     found = connection.execute("SELECT to_regclass('pg_temp.pgboost_rows')").fetchone()
     assert found == (None,)

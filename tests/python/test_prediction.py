@@ -1,6 +1,6 @@
 """Frames are predicted and explained in SQL through every kind of connection."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,7 @@ from cluster import Cluster
 from tests.python import models
 
 FRAME = models.frame()
-
-
-class Wrong(xgboost.XGBRegressor):
-    """It predicts something else than its file."""
-
-    def predict(self, frame: Any, **options: Any) -> Any:
-        return super().predict(frame, **options) + 1
-
-
-WRONG = Wrong(n_estimators=2).fit(FRAME, models.target(FRAME))
+CHANGED = models.Changed(n_estimators=2).fit(FRAME, models.target(FRAME))
 SENT = """
     SELECT info -> 'parameters', info -> 'metrics'
     FROM pgboost_models, model_info(name) AS info WHERE name = 'sent'
@@ -55,20 +46,20 @@ def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
 @pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
 def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Each thing that may be a connection."""
-    dsn = f"host={cluster.host} port={cluster.port} user=postgres dbname={dbname}"
+    conninfo = cluster.conninfo(dbname)
     if request.param == "string":
-        yield dsn
+        yield conninfo
     elif request.param == "psycopg":
-        with psycopg.connect(dsn) as connection:
+        with psycopg.connect(conninfo) as connection:
             yield connection
     elif request.param == "psycopg2":
-        connection = psycopg2.connect(dsn)
+        connection = psycopg2.connect(conninfo)
         yield connection
         connection.close()
     else:
         driver = psycopg2 if request.param == "engine2" else psycopg
         dialect = f"postgresql+{driver.__name__}://"
-        engine = sqlalchemy.create_engine(dialect, creator=lambda: driver.connect(dsn))
+        engine = sqlalchemy.create_engine(dialect, creator=lambda: driver.connect(conninfo))
         if request.param.startswith("engine"):
             yield engine
         elif request.param == "core":
@@ -93,7 +84,7 @@ def test_every_connection_commits_as_it_does(
     """A string and an engine by themselves, all others once the caller does; a refusal changes nothing."""
     connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'sent' LIMIT 1")
     with pytest.raises(pgboost.PredictionsDifferError):
-        pgboost.push(given, "sent", WRONG, check=FRAME)
+        pgboost.push(given, "sent", CHANGED, check=FRAME)
     assert pgboost.push(given, "sent", regressor, params={"eta": 0.1}, metrics={"rmse": 1.5}) == 1
     commits = isinstance(given, (str, sqlalchemy.Engine))
     if not commits:
@@ -108,13 +99,11 @@ def test_every_connection_commits_as_it_does(
 def test_psycopg2_has_savepoints(
     cluster: Cluster, dbname: str, regressor: xgboost.XGBRegressor, autocommit: bool
 ) -> None:
-    connection = psycopg2.connect(
-        host=cluster.host, port=cluster.port, user="postgres", dbname=dbname
-    )
+    connection = psycopg2.connect(cluster.conninfo(dbname))
     connection.autocommit = autocommit
     pgboost.predict(connection, "number", FRAME)
     with pytest.raises(pgboost.PredictionsDifferError):
-        pgboost.push(connection, "savepoint", WRONG, check=FRAME)
+        pgboost.push(connection, "savepoint", CHANGED, check=FRAME)
     assert "savepoint" not in {version.name for version in pgboost.models(connection)}
     connection.close()
 
@@ -142,6 +131,7 @@ def test_frames_are_matched_by_names_and_arrays_by_position(
         np.testing.assert_array_equal(pgboost.predict(connection, "number", turned), expected)
         numbers = FRAME.to_numpy()
         np.testing.assert_array_equal(pgboost.predict(connection, "number", numbers), expected)
+        assert pgboost.verify(connection, "number", regressor, FRAME)
     with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}'"):
         pgboost.predict(connection, "number", FRAME.drop(columns=FRAME.columns[0]))
     assert pgboost.predict(connection, "number", FRAME[:0]).shape == (0,)
@@ -167,6 +157,18 @@ def test_many_rows_go_in_several_statements(
     monkeypatch.setattr("pgboost.rows._VALUES", 150)
     found = pgboost.predict(connection, "number", FRAME)
     np.testing.assert_array_equal(found, regressor.predict(FRAME))
+
+
+def test_push_sends_rows_and_asks_for_metadata_once(
+    connection: psycopg.Connection,
+    classifier: xgboost.XGBClassifier,
+    logged: Callable[[], list[str]],
+) -> None:
+    connection.execute("SET log_statement = 'all'")
+    pgboost.push(connection, "once", classifier)
+    statements = [line for line in logged() if "execute <unnamed>: " in line]
+    assert sum("unnest(" in line for line in statements) == 1, statements
+    assert sum('"model_info"(' in line for line in statements) == 1, statements
 
 
 def test_versions_are_managed(

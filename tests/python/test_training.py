@@ -22,15 +22,16 @@ TARGET = models.target(FRAME)
 ROWS = FRAME.assign(target=TARGET)
 
 
-@pytest.fixture(autouse=True)
-def trainer(cluster: Cluster, dbname: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True)
+def trainer(cluster: Cluster, dbname: str) -> Iterator[None]:
     """The extension, in the database of the environment."""
     with cluster.connect(dbname) as connection:
-        connection.execute("CREATE SCHEMA IF NOT EXISTS training")
-        connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train SCHEMA training")
-    for name, value in cluster.environment(dbname).items():
-        monkeypatch.setenv(name, value)
-    yield
+        connection.execute("CREATE SCHEMA training")
+        connection.execute("CREATE EXTENSION pgboost_train SCHEMA training")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.environment(dbname).items():
+            patch.setenv(name, value)
+        yield
 
 
 def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
@@ -49,6 +50,18 @@ def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
     assert [v.deployed for v in pgboost.models(connection)] == [True, False, False]
     with pytest.raises(ValueError, match='Perhaps you mean "max_depth"'):
         pgboost.train(connection, "numbers", frame, "y", {"max_dept": 3})
+
+
+@pytest.mark.parametrize("driver", [psycopg, psycopg2])
+def test_arguments_may_be_numpys_and_any_iterables(driver: object) -> None:
+    connection = driver.connect("")
+    params = {"max_depth": np.int64(2), "monotone_constraints": np.array([1, 0])}
+    given = {"rounds": np.int64(3), "features": FRAME.columns[1:3].to_numpy()}
+    pgboost.train(connection, "numpys", ROWS, "target", params, **given)
+    pgboost.train(connection, "numpys", ROWS, "target", features={"other": 1}.keys())
+    versions = [version for version in pgboost.models(connection) if version.name == "numpys"]
+    assert [version.features for version in versions] == [2, 1]
+    connection.close()
 
 
 @pytest.mark.parametrize("driver", [psycopg, psycopg2])

@@ -14,6 +14,8 @@ import psycopg
 
 from . import models, push, verify
 from .errors import PgboostError
+from .libraries import model_file
+from .model_file import ModelFile
 from .pickled import ENDINGS, opened
 
 _DATABASE = "what to connect to, as psql takes it; by default the environment's PGHOST, PGDATABASE and so on"
@@ -34,12 +36,20 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="push, verify or list")
     command = commands.add_parser("push", help="compares a model, stores and deploys it")
     command.set_defaults(run=_push)
-    _with_model(command)
-    command.add_argument("--no-check", action="store_true", help="does not compare it")
-    command.add_argument("--no-deploy", action="store_true", help="stores it only")
+    _with_model(command, "a pickle, joblib file or model file")
+    command.add_argument(
+        "--labels",
+        nargs="+",
+        metavar="LABEL",
+        help="the classes of a model file without them, in order",
+    )
+    command.add_argument(
+        "--no-check", dest="check", action="store_false", help="does not compare it"
+    )
+    command.add_argument("--no-deploy", dest="deploy", action="store_false", help="stores it only")
     command = commands.add_parser("verify", help="compares a model with the database's, row by row")
     command.set_defaults(run=_verify)
-    _with_model(command)
+    _with_model(command, "a pickle or joblib file")
     command.add_argument(
         "--rows", required=True, type=Path, help="a CSV or Parquet file of features"
     )
@@ -49,25 +59,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _with_model(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", type=Path, help="a pickle, joblib file or model file")
+def _with_model(command: argparse.ArgumentParser, files: str) -> None:
+    command.add_argument("model", type=Path, help=files)
     command.add_argument("--name", required=True, help="the model's name in the database")
     command.add_argument("--database", default="", help=_DATABASE)
 
 
 def _push(given: argparse.Namespace) -> int:
     model, labels = _model(given.model)
-    options: dict[str, Any] = {"check": not given.no_check, "deploy": not given.no_deploy}
-    version = push(given.database, given.name, model, labels=labels, **options)
+    version = push(
+        given.database,
+        given.name,
+        model,
+        labels=given.labels or labels,
+        check=given.check,
+        deploy=given.deploy,
+    )
     print(f"{given.name}@{version}")
     return 0
 
 
 def _verify(given: argparse.Namespace) -> int:
-    import pandas
-
-    read = pandas.read_parquet if given.rows.suffix == ".parquet" else pandas.read_csv
-    found = verify(given.database, given.name, _model(given.model)[0], read(given.rows))
+    file = model_file(_model(given.model)[0])
+    found = verify(given.database, given.name, file, _rows(given.rows, file))
     print(found)
     return 0 if found else 1
 
@@ -88,6 +102,22 @@ def _model(path: Path) -> tuple[Any, list[str] | None]:
     if found.others:
         print(f"pgboost: not sent: {', '.join(found.others)}", file=sys.stderr)
     return found.model, found.labels
+
+
+def _rows(path: Path, file: ModelFile) -> Any:
+    """The rows to predict. A CSV has no types, so its categories of pandas are those of the model."""
+    import pandas
+
+    if path.suffix == ".parquet":
+        return pandas.read_parquet(path)
+    inputs = file.inputs() if file.inputs else None
+    categories = inputs.categories if inputs and not inputs.plain else {}
+    types = {
+        name: pandas.CategoricalDtype(categories[column])
+        for column, name in enumerate(pandas.read_csv(path, nrows=0))
+        if column in categories
+    }
+    return pandas.read_csv(path, dtype=types)
 
 
 if __name__ == "__main__":

@@ -40,11 +40,9 @@ class Database:
             names = [column[0] for column in cursor.description or ()]
             return names, cursor.fetchall() if names else []
 
-    def transaction(self, force_rollback: bool = False) -> AbstractContextManager[Any]:
+    def transaction(self) -> AbstractContextManager[Any]:
         """A savepoint, or a transaction where none is open."""
-        block: AbstractContextManager[Any] = self.connection.transaction(
-            force_rollback=force_rollback
-        )
+        block: AbstractContextManager[Any] = self.connection.transaction()
         return block
 
     def another(self) -> psycopg.Connection[Any]:
@@ -63,7 +61,7 @@ class _OfPsycopg2(Database):
     """A connection of psycopg 2."""
 
     @contextmanager
-    def transaction(self, force_rollback: bool = False) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         begin, end = "SAVEPOINT pgboost", "RELEASE SAVEPOINT pgboost"
         back = f"ROLLBACK TO SAVEPOINT pgboost; {end}"
         if self.connection.autocommit and not self.connection.info.transaction_status:
@@ -74,7 +72,7 @@ class _OfPsycopg2(Database):
         except BaseException:
             self.fetched(sql.SQL(back))
             raise
-        self.fetched(sql.SQL(back if force_rollback else end))
+        self.fetched(sql.SQL(end))
 
     def _cursor(self) -> Any:
         return self.connection.cursor(cursor_factory=import_module("psycopg2.extensions").cursor)

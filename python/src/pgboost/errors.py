@@ -64,12 +64,13 @@ def translated() -> Iterator[None]:
     """Raises this package's error for what the server refuses; others pass as they are."""
     try:
         yield
-    except Exception as error:
+    except Exception as refused:
+        error: Any = refused
         # psycopg 3 and psycopg 2 call it differently.
         state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
         kind = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2])
         if kind is None:
             raise
-        diag: Any = getattr(error, "diag", None)
+        diag = error.diag
         lines = [diag.message_primary, diag.message_detail, diag.message_hint]
         raise kind("\n".join(line for line in lines if line)) from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .connecting import Connection, connected
 from .errors import translated
 from .extension import Extension
-from .rows import source as source_of
+from .rows import source_of
 
 if TYPE_CHECKING:
     import pandas
@@ -73,4 +73,5 @@ def _table(
 
 
 def _list(numbers: Sequence[float] | None) -> list[float] | None:
+    """Numbers of one type, since psycopg 3 sends no list of whole numbers and others."""
     return None if numbers is None else [float(number) for number in numbers]

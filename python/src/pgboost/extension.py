@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
@@ -61,9 +62,26 @@ class Extension:
     def _called(
         self, query: str, function: str, arguments: Mapping[str, Any]
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        given = {name: value for name, value in arguments.items() if value is not None}
+        given = {name: _argument(one) for name, one in arguments.items() if one is not None}
         listed = sql.SQL(", ").join(
             sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
             for name in given
         )
         return self.database.fetched(sql.SQL(query).format(self.name(function), listed), given)
+
+
+def _argument(value: Any) -> Any:
+    """What psycopg sends: of a mapping, its JSON."""
+    plain = _plain(value)
+    return json.dumps(plain) if isinstance(plain, dict) else plain
+
+
+def _plain(value: Any) -> Any:
+    """A value without NumPy's types, which json does not know, and with lists of whatever has items."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [_plain(item) for item in value]
+    return value

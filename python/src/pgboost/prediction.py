@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .connecting import Connection, connected
 from .errors import needed, translated
 from .extension import Extension
-from .rows import Rows, predicted
+from .rows import Rows, of_features, predicted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,5 +80,6 @@ def _found(
     with connected(connection) as database, translated():
         extension = Extension(database)
         info = extension.info(model)
-        rows = Rows(frame).of_features(info["feature_names"], by_position=False)
-        return info, rows, predicted(extension, function, info["reference"], rows)
+        rows = of_features(frame, info["feature_names"], by_position=False)
+        found = predicted(extension, [function], info["reference"], rows)
+        return info, rows, [value for (value,) in found]

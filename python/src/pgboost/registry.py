@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -76,12 +75,11 @@ def push(  # noqa: PLR0913 (all but three are options)
         "metrics": metrics,
         "deploy": None if deploy else False,
     }
-    arguments = {key: _argument(value) for key, value in given.items() if value is not None}
     with connected(connection) as database, translated():
         extension = Extension(database)
         # A savepoint, since the extension's schema was read in the transaction.
         with database.transaction():
-            arguments |= {"model": name, "file": file.content}
+            arguments = given | {"model": name, "file": file.content}
             version = int(extension.call("load_model", arguments))
             if check is not False:
                 _require_same(extension, f"{name}@{version}", file, check, given)
@@ -99,7 +97,7 @@ def _require_same(
     if check is True and file.inputs is not None:
         frame = drawn(file.inputs(), info["feature_names"], given["categories"])
         rows = "rows drawn around the model's thresholds"
-    found = compare(extension, reference, file, frame)
+    found = compare(extension, info, file, frame)
     if not found:
         raise PredictionsDifferError(
             f"the database does not predict what the model predicts, first in {found.first}"
@@ -119,21 +117,6 @@ def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> Model
     except ImportError as error:
         message = f"a file is compared by its library ({error}): install it, or pass check=False"
         raise UnsupportedModelError(message) from error
-
-
-def _argument(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return json.dumps({key: _plain(item) for key, item in value.items()})
-    return value if isinstance(value, int) else list(value)
-
-
-def _plain(value: Any) -> Any:
-    """A value without NumPy's types, which json does not know."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
 
 
 def models(connection: Connection) -> list[Version]:

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-import pandas
 from psycopg import sql
 
 from .connecting import Database
@@ -53,35 +51,14 @@ class Rows:
         """The arrays of some rows after the other, as PostgreSQL writes arrays."""
         size = max(_VALUES // max(self.frame.shape[1], 1), 1)
         for start in range(0, len(self.frame), size):
-            part = slice(start, start + size)
+            part = (self.frame.iloc if self.has_names else self.frame)[start : start + size]
             if _ARRAY in self.types:
-                rows = _numbers(self.frame)[part]
-                yield [_array([_array(row, "double precision") for row in rows], "text")]
+                rows = [_array(row, "double precision") for row in _numbers(part)]
+                yield [_array(rows, "text")]
                 continue
-            columns = (
-                (column for _, column in self.frame.iloc[part].items())
-                if self.has_names
-                else self.frame[part].T
-            )
+            columns = (column for _, column in part.items()) if self.has_names else part.T
             pairs = zip(columns, self.types.values(), strict=True)
             yield [_array(column, kind) for column, kind in pairs]
-
-    def of_features(self, features: Sequence[str] | None, by_position: bool) -> Rows:
-        """The columns that are a model's features, in its order.
-
-        Columns without names stay as they are, and with `by_position` those of which some are no features.
-        """
-        rows = Rows(self.frame)
-        names = {str(name): name for name in self.frame.columns} if self.has_names else {}
-        absent = [feature for feature in features or () if feature not in names]
-        if features and not absent:
-            rows = Rows(self.frame[[names[feature] for feature in features]])
-        elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
-            raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
-        if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
-            # A subquery has at most 1,664 columns, a model has more.
-            rows.types = {_ARRAY: "double precision[]"}
-        return rows
 
     def arguments(self) -> sql.Composable:
         """The features of a prediction, after `of_features`."""
@@ -89,20 +66,43 @@ class Rows:
         return listed if len(self.types) <= MAX_COLUMNS else sql.SQL("t")
 
 
-def predicted(extension: Extension, function: str, reference: str, rows: Rows) -> list[Any]:
-    """What a function of a model returns for each row."""
-    query = sql.SQL("SELECT {}(%s, {}) FROM {} ORDER BY {}").format(
-        extension.name(function), rows.arguments(), rows.relation(), sql.Identifier(_ROW)
+def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -> Rows:
+    """The columns that are a model's features, in its order.
+
+    Columns without names stay as they are, and with `by_position` those of which some are no features.
+    """
+    names = {str(name): name for name in getattr(frame, "columns", ())}
+    absent = [feature for feature in features or () if feature not in names]
+    if features and not absent:
+        frame = frame[[names[feature] for feature in features]]
+    elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
+        raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
+    rows = Rows(frame)
+    if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
+        # A subquery has at most 1,664 columns, a model has more.
+        rows.types = {_ARRAY: "double precision[]"}
+    return rows
+
+
+def predicted(
+    extension: Extension, functions: Sequence[str], reference: str, rows: Rows
+) -> list[tuple[Any, ...]]:
+    """What each of a model's functions returns for each row."""
+    calls = sql.SQL(", ").join(
+        sql.SQL("{}(%s, {})").format(extension.name(function), rows.arguments())
+        for function in functions
     )
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
+        calls, rows.relation(), sql.Identifier(_ROW)
+    )
+    references = [reference] * len(functions)
     return [
-        value
-        for arrays in rows.chunks()
-        for (value,) in extension.rows(query, [reference, *arrays])
+        found for arrays in rows.chunks() for found in extension.rows(query, [*references, *arrays])
     ]
 
 
 @contextmanager
-def source(database: Database, given: Any) -> Iterator[str]:
+def source_of(database: Database, given: Any) -> Iterator[str]:
     """A table or a query by its text; a frame is in a temporary table meanwhile."""
     if not hasattr(given, "columns"):
         yield given
@@ -157,6 +157,8 @@ def _type(dtype: Any) -> str:
 
 def _numbers(values: Any) -> Any:
     """Doubles, of which NaN is what pandas calls missing; booleans are 0 and 1."""
+    import numpy as np
+
     if not hasattr(values, "to_numpy"):
         return np.asarray(values, np.float64)
     return values.to_numpy(np.float64, na_value=np.nan)
@@ -166,6 +168,8 @@ def _array(column: Any, kind: str) -> str:
     """An array of PostgreSQL; nan and inf are numbers there as they are here."""
     if kind in ("real", "double precision"):
         return f"{{{','.join(map(str, _numbers(column).tolist()))}}}"
+    import pandas
+
     missing = pandas.isna(column)
     write = str if kind in ("boolean", "bigint", "numeric") else _quoted
     pairs = zip(column, missing, strict=True)

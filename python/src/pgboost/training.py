@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from threading import Event, Thread
@@ -13,7 +12,7 @@ from psycopg import sql
 from .connecting import Connection, Database, connected
 from .errors import needed, translated
 from .extension import Extension
-from .rows import source as source_of
+from .rows import source_of
 
 if TYPE_CHECKING:
     import pandas
@@ -53,9 +52,9 @@ def train(  # noqa: PLR0913 (SQL's arguments)
     """
     given = {
         "target": target,
-        "params": json.dumps(dict(params or {})),
+        "params": params,
         "rounds": rounds,
-        "features": None if features is None else list(features),
+        "features": features,
         "weight": weight,
         "qid": qid,
         "label_upper_bound": label_upper_bound,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from .errors import UnsupportedModelError, translated
 from .extension import Extension
 from .libraries import model_file
 from .model_file import ModelFile
-from .rows import Rows, predicted
+from .rows import of_features, predicted
 
 
 def verify(  # noqa: PLR0913 (two are options)
@@ -36,16 +37,18 @@ def verify(  # noqa: PLR0913 (two are options)
         tolerance = replace(file.tolerance, rtol=rtol or 0.0, atol=atol or 0.0)
         file = replace(file, tolerance=tolerance)
     with connected(connection) as database, translated():
-        return compare(Extension(database), name, file, frame)
+        extension = Extension(database)
+        return compare(extension, extension.info(name), file, frame)
 
 
-def compare(extension: Extension, name: str, file: ModelFile, frame: Any) -> Verification:
-    """`verify` for a model's file with the functions of its object."""
-    info = extension.info(name)
-    rows = Rows(frame).of_features(info["feature_names"], by_position=True)
-    values = predicted(extension, "predict_array", name, rows)
-    classes = predicted(extension, "predict_class", name, rows) if file.classes else []
-    ours = Predictions(values, classes)
+def compare(
+    extension: Extension, info: Mapping[str, Any], file: ModelFile, frame: Any
+) -> Verification:
+    """`verify` for the version with this metadata, and a file with the functions of its object."""
+    rows = of_features(frame, info["feature_names"], by_position=True)
+    functions = ["predict_array", "predict_class"] if file.classes else ["predict_array"]
+    found = predicted(extension, functions, info["reference"], rows)
+    ours = Predictions(*([row[place] for row in found] for place in range(len(functions))))
     return compared(ours, _in_python(file, info["labels"], frame), file.tolerance)
 
 

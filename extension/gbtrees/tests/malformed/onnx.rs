@@ -11,8 +11,10 @@ const FIVE: &[u8] = include_bytes!("../golden/onnx/hand/five.onnx");
 const MEMBERS: &[u8] = include_bytes!("../golden/onnx/hand/five_members.onnx");
 const STEPS: &[u8] = include_bytes!("../golden/onnx/hand/imputed_scaled.onnx");
 const ISOLATION: &[u8] = include_bytes!("../golden/onnx/1.20.0/isolation_small.onnx");
+const ENCODED: &[u8] = include_bytes!("../golden/onnx/hand/encoded.onnx");
+const TEXT: &[u8] = include_bytes!("../golden/onnx/hand/encoded_text.onnx");
 /// Of each shape of a graph one.
-const ALL: [&[u8]; 6] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION];
+const ALL: [&[u8]; 8] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION, ENCODED, TEXT];
 
 /// The file with one text in place of another of its length, wherever it stands.
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -95,6 +97,25 @@ fn what_is_not_scored_is_refused_by_name() {
 }
 
 #[test]
+fn encoders_are_refused_by_name() {
+    let unsupported = ErrorKind::Unsupported;
+    refused(&replaced(ENCODED, "OneHotEncoder", "OneHatEncoder"), unsupported, "OneHatEncoder");
+    refused(&replaced(ENCODED, "LabelEncoder", "LobelEncoder"), unsupported, "LobelEncoder");
+    refused(&replaced(ENCODED, "cats_int64s", "cats_int46s"), unsupported, "a node OneHotEncoder");
+    refused(&replaced(ENCODED, "keys_floats", "keys_flaats"), unsupported, "a node LabelEncoder");
+    let values_missing = replaced(ENCODED, "values_floats", "values_flaats");
+    refused(&values_missing, unsupported, "a node LabelEncoder");
+    let one_hot_fails = include_bytes!("../golden/onnx/refused/one_hot_fails.onnx");
+    refused(one_hot_fails, unsupported, "a node OneHotEncoder that fails at other numbers");
+    let one_hot_stacked = include_bytes!("../golden/onnx/refused/one_hot_stacked.onnx");
+    refused(one_hot_stacked, unsupported, "a node TreeEnsembleRegressor");
+    let text_to_text = include_bytes!("../golden/onnx/refused/text_to_text.onnx");
+    refused(text_to_text, unsupported, "a node LabelEncoder");
+    let text_to_number = include_bytes!("../golden/onnx/refused/text_to_number.onnx");
+    refused(text_to_number, unsupported, "a node Cast");
+}
+
+#[test]
 fn what_no_model_can_have_is_refused() {
     refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_LOQ"), ErrorKind::Parameter, "no mode");
     refused(&replaced(REGRESSOR, "nodes_modes", "nodes_madus"), ErrorKind::Length, "nodes_modes");
@@ -112,6 +133,10 @@ fn what_no_model_can_have_is_refused() {
     refused(&replaced(FIVE, "tree_roots", "tree_raats"), ErrorKind::Length, "no trees");
     let no_members = include_bytes!("../golden/onnx/refused/no_members.onnx");
     refused(no_members, ErrorKind::Length, "membership_values");
+    let one_hot_twice = include_bytes!("../golden/onnx/refused/one_hot_twice.onnx");
+    refused(one_hot_twice, ErrorKind::Parameter, "the same category twice");
+    let feature_beyond = include_bytes!("../golden/onnx/refused/feature_beyond.onnx");
+    refused(feature_beyond, ErrorKind::Limit, "4294967295 features");
     let scales_missing = include_bytes!("../golden/onnx/refused/scales_missing.onnx");
     refused(scales_missing, ErrorKind::Length, "nor one per column");
     let unsaid = replaced(STEPS, "replaced_value_float", "replaced_value_flaat");

@@ -13,8 +13,11 @@ from .source import module, unwrapped
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a model, of the model that a search found, or that an MLflow URI or a path names.
 
-    Its functions predict with the given number of rounds, or as the object does.
+    Its functions predict with the given number of rounds, or as the object does. A `ModelFile` stays
+    as it is.
     """
+    if isinstance(model, ModelFile):
+        return model
     if isinstance(model, (bytes, bytearray, memoryview)):
         return ModelFile(bytes(model))
     if isinstance(model, (str, Path)):

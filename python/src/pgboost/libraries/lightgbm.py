@@ -68,8 +68,8 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
     codes = _codes(text)
     if named and len(named) != len(codes):
         raise UnsupportedModelError(
-            "rows cannot be drawn, since the file does not say which features its categories belong to:"
-            " pass rows as check, or check=False"
+            "rows can be neither drawn nor read from a CSV, since the file does not say which features its"
+            " categories belong to: pass rows as check, or check=False"
         )
     return Inputs(
         width=booster.num_feature(),

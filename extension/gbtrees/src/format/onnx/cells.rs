@@ -2,11 +2,12 @@
 //!
 //! The numbers from one infinity to the other fall into cells that follow one another, in each of which
 //! the test holds everywhere or nowhere. Where one ends is found by bisection over all numbers of f32 or
-//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: a step keeps the order of
-//! numbers or turns it round, so what compares its result with a number changes once.
+//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: but for its jumps, a step
+//! keeps the order of numbers or turns it round, so what compares its result with a number changes once.
+//! No step is an encoder: of those, `splits` makes tests of what comes before.
 
 use crate::ensemble::Precision;
-use crate::format::onnx::columns::Step;
+use crate::format::onnx::columns::{I64_END, Step, after};
 
 /// The condition on a value, which is not NaN.
 pub(super) enum Test<'a> {
@@ -17,7 +18,7 @@ pub(super) enum Test<'a> {
 }
 
 impl Test<'_> {
-    fn holds(&self, value: f64) -> bool {
+    pub(super) fn holds(&self, value: f64) -> bool {
         match self {
             Test::Below(threshold) => value < *threshold,
             Test::AtMost(threshold) => value <= *threshold,
@@ -57,19 +58,14 @@ impl Cells {
     pub(super) fn of(test: &Test<'_>, steps: &[Step], width: Precision) -> Cells {
         let mut starts = Vec::new();
         for (index, step) in steps.iter().enumerate() {
-            if let Step::Impute { replaced, .. } = step
-                && !replaced.is_nan()
-            {
-                let before = steps.get(..index).unwrap_or_default();
-                starts.extend(at(*replaced).iter().filter_map(|test| change(test, before, width)));
-            }
+            let before = steps.get(..index).unwrap_or_default();
+            starts.extend(jumps(step).iter().filter_map(|test| change(test, before, width)));
         }
         starts.extend(test.comparisons().iter().filter_map(|test| change(test, steps, width)));
         starts.sort_unstable_by(f64::total_cmp);
         starts.dedup();
-        let all = |value: f64| steps.iter().fold(value, |value, step| step.of(value));
         let holds = |value: f64| {
-            let value = all(value);
+            let value = after(steps, value);
             (!value.is_nan()).then(|| test.holds(value))
         };
         // No number becomes NaN, as nothing is imputed by it.
@@ -84,13 +80,25 @@ impl Cells {
     }
 }
 
-/// The first number from which on a comparison after some steps is not what it is for the smallest; no
-/// number is imputed.
+/// The comparisons that change where a step jumps.
+fn jumps(step: &Step) -> Vec<Test<'static>> {
+    match step {
+        Step::Impute { replaced, .. } if !replaced.is_nan() => at(*replaced).into(),
+        // Below the numbers of i64 it stays at the smallest, above them it falls to it.
+        Step::Truncate => vec![Test::Below(I64_END)],
+        _ => Vec::new(),
+    }
+}
+
+/// The first number from which on a comparison after some steps is not what it is for the smallest, if no
+/// step jumps.
 fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
-    let holds = |value: f64| {
-        let steps = steps.iter().filter(|step| !matches!(step, Step::Impute { .. }));
-        test.holds(steps.fold(value, |value, step| step.of(value)))
+    let steady = |value: f64, step: &Step| match step {
+        Step::Impute { .. } => value,
+        Step::Truncate => value.trunc(),
+        step => step.of(value),
     };
+    let holds = |value: f64| test.holds(steps.iter().fold(value, steady));
     let (start, end) = (order(f64::NEG_INFINITY, width), order(f64::INFINITY, width));
     let first = holds(f64::NEG_INFINITY);
     if holds(f64::INFINITY) == first {
@@ -98,6 +106,16 @@ fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
     }
     // It is as for the smallest up to `low`, and not from `high` on.
     let (mut low, mut high) = (start, end);
+    // Most often the steps leave the number that is compared with as it is.
+    let guess = match test {
+        Test::Below(threshold) | Test::AtMost(threshold) => order(*threshold, width),
+        Test::In(_) => start,
+    };
+    for place in [guess - 1, guess + 1] {
+        if low < place && place < high {
+            if holds(number(place, width)) == first { low = place } else { high = place }
+        }
+    }
     while low + 1 < high {
         let middle = low.midpoint(high);
         if holds(number(middle, width)) == first { low = middle } else { high = middle }
@@ -147,8 +165,9 @@ mod tests {
 
     fn steps(random: &mut Random) -> Vec<Step> {
         use Operation::{Add, Divide, Multiply, Subtract};
-        let one = |random: &mut Random| match random.below(4) {
+        let one = |random: &mut Random| match random.below(5) {
             0 => Some(Step::Round),
+            4 => Some(Step::Truncate),
             1 => {
                 let few = [f64::NAN, f64::INFINITY, 0.0];
                 let any = [few[random.below(3)], finite(random)];
@@ -182,9 +201,9 @@ mod tests {
             let width = [Precision::Single, Precision::Double][random.below(2)];
             let cells = Cells::of(&test, &steps, width);
             changes[cells.starts.len().min(5)] += 1;
-            let own = |value: f64| steps.iter().fold(value, |value, step| step.of(value));
             let near = cells.starts.iter().chain(&numbers).copied();
-            let few = [f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 5e-324];
+            let end = I64_END;
+            let few = [f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 5e-324, end, -end];
             let any: Vec<f64> = (0..8).map(|_| finite(&mut random)).collect();
             for value in near.chain(few).chain(any) {
                 for value in [value, value.next_up(), value.next_down(), f64::from(value as f32)] {
@@ -193,10 +212,14 @@ mod tests {
                     }
                     let cell = cells.starts.partition_point(|start| *start <= value);
                     let holds = cells.first != (cell % 2 == 1);
-                    assert_eq!(holds, test.holds(own(value)), "{value:e} of {cells:?} {steps:?}");
+                    assert_eq!(
+                        holds,
+                        test.holds(after(&steps, value)),
+                        "{value:e} of {cells:?} {steps:?}"
+                    );
                 }
             }
-            let missing = own(f64::NAN);
+            let missing = after(&steps, f64::NAN);
             assert_eq!(cells.missing, (!missing.is_nan()).then(|| test.holds(missing)));
         }
         assert!(changes.iter().all(|count| *count > 50), "{changes:?}");

@@ -1,9 +1,12 @@
 //! The columns that trees test: which column of the model's input each is, and what is done to its
 //! values before.
 //!
-//! A step works on each value alone, in the precision in which ONNX Runtime computes it. All steps but
-//! [`Step::Impute`] keep the order of numbers or turn it round, and none makes NaN of a number: for that,
-//! what is added must be finite, and a factor or divisor finite and not 0. `splits` relies on it.
+//! A step works on each value alone, in the precision in which ONNX Runtime computes it. Before the first
+//! [`Step::Encode`] none makes NaN of a number: for that, what is added must be finite, and a factor or
+//! divisor finite and not 0. There, all but [`Step::Impute`] and [`Step::Truncate`] keep the order of numbers
+//! or turn it round. `cells` relies on it.
+
+use std::rc::Rc;
 
 use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::proto::element;
@@ -18,7 +21,7 @@ pub(super) enum Operation {
 }
 
 /// What is done to a value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// It is rounded to f32.
     Round,
@@ -32,6 +35,39 @@ pub(super) enum Step {
         replaced: f64,
         by: f64,
     },
+    /// It becomes the whole number before its point, as i64.
+    Truncate,
+    /// It becomes what is paired with it.
+    Encode(Rc<Encoder>),
+}
+
+/// The number that each of some numbers becomes.
+#[derive(Debug, PartialEq)]
+pub(super) struct Encoder {
+    /// By their keys, which ascend; none is NaN or -0.0.
+    pub pairs: Vec<(f64, f64)>,
+    /// What other numbers become.
+    pub others: f64,
+    /// What NaN becomes.
+    pub missing: f64,
+}
+
+impl Encoder {
+    /// Nothing if a key occurs twice.
+    pub(super) fn new(mut pairs: Vec<(f64, f64)>, others: f64, missing: f64) -> Option<Encoder> {
+        // Adding zero makes one of the two zeros.
+        pairs.iter_mut().for_each(|(key, _)| *key += 0.0);
+        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        pairs.is_sorted_by(|a, b| a.0 < b.0).then_some(Encoder { pairs, others, missing })
+    }
+
+    fn of(&self, value: f64) -> f64 {
+        if value.is_nan() {
+            return self.missing;
+        }
+        let found = self.pairs.binary_search_by(|(key, _)| key.total_cmp(&(value + 0.0)));
+        found.ok().and_then(|at| self.pairs.get(at)).map_or(self.others, |(_, value)| *value)
+    }
 }
 
 impl Step {
@@ -46,8 +82,8 @@ impl Step {
         fits.then_some(Step::Arithmetic { operation, number, precision })
     }
 
-    pub(super) fn of(self, value: f64) -> f64 {
-        match self {
+    pub(super) fn of(&self, value: f64) -> f64 {
+        match *self {
             Step::Round => f64::from(value as f32),
             Step::Arithmetic { operation, number, precision: Precision::Double } => match operation
             {
@@ -69,8 +105,20 @@ impl Step {
                 let replaces = value == replaced || value.is_nan() && replaced.is_nan();
                 if replaces { by } else { value }
             }
+            // NaN and what i64 does not have become its smallest number, as x86-64 has it.
+            Step::Truncate if value < I64_END => value.trunc().max(-I64_END) + 0.0,
+            Step::Truncate => -I64_END,
+            Step::Encode(ref encoder) => encoder.of(value),
         }
     }
+}
+
+/// The first number that i64 does not have.
+pub(super) const I64_END: f64 = 9_223_372_036_854_775_808.0;
+
+/// A value after some steps.
+pub(super) fn after(steps: &[Step], value: f64) -> f64 {
+    steps.iter().fold(value, |value, step| step.of(value))
 }
 
 /// Steps that a column may have; converters write four at most.
@@ -88,6 +136,8 @@ pub(super) struct Column {
 pub(super) struct Table {
     /// The type of values, after all steps.
     pub element: i64,
+    /// Whether its shape is `[rows, 1, columns]`, as a OneHotEncoder makes it of a column.
+    pub is_stacked: bool,
     columns: Columns,
 }
 
@@ -110,7 +160,7 @@ impl Table {
                 Columns::Each((start..start + count).map(column).collect())
             }
         };
-        Table { element, columns }
+        Table { element, is_stacked: false, columns }
     }
 
     /// In what an ensemble of these columns compares and adds.
@@ -136,13 +186,29 @@ impl Table {
         }
     }
 
-    /// The steps of each column, or those of all.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &[Step]> {
+    /// The same columns, in one shape or the other.
+    pub(super) fn shaped(self, is_stacked: bool) -> Table {
+        Table { is_stacked, ..self }
+    }
+
+    /// A table of one column: that one.
+    pub(super) fn only(&self) -> Option<(usize, &[Step])> {
+        self.column(0).filter(|_| self.width() == Some(1))
+    }
+
+    /// Whether an axis of its shape is that of the columns.
+    pub(super) fn has_columns_at(&self, axis: Option<i64>) -> bool {
+        axis == Some(-1) || axis == Some(if self.is_stacked { 2 } else { 1 })
+    }
+
+    /// The steps of each column of some sources, or those of all.
+    pub(super) fn steps(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = &[Step]> {
         let (all, each) = match &self.columns {
             Columns::All(steps) => (Some(steps.as_slice()), [].as_slice()),
             Columns::Each(columns) => (None, columns.as_slice()),
         };
-        all.into_iter().chain(each.iter().map(|column| column.steps.as_slice()))
+        let each = each.iter().filter(move |column| wanted(column.source));
+        all.into_iter().chain(each.map(|column| column.steps.as_slice()))
     }
 
     /// Whether columns are all those of the model's input, in its order.
@@ -193,7 +259,7 @@ impl Table {
                 Columns::Each(each.map(column).collect::<Result<_>>()?)
             }
         };
-        Ok(Some(Table { element, columns }))
+        Ok(Some(Table { element, is_stacked: self.is_stacked, columns }))
     }
 
     /// Some of the columns; nothing if one is not there.
@@ -205,11 +271,12 @@ impl Table {
             Some(Column { source, steps: steps.to_vec() })
         };
         let columns: Option<Vec<Column>> = indices.iter().map(column).collect();
-        Ok(columns.map(|columns| Table { element: self.element, columns: Columns::Each(columns) }))
+        let columns = columns.map(Columns::Each);
+        Ok(columns.map(|columns| Table { columns, ..*self }))
     }
 
-    /// Tables joined side by side; nothing if their types differ or the file does not say how wide they
-    /// are. A table alone is itself.
+    /// Tables joined side by side; nothing if their types or shapes differ or the file does not say how
+    /// wide they are. A table alone is itself.
     pub(super) fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
         let [first, rest @ ..] = tables else { return Ok(None) };
         if rest.is_empty() {
@@ -218,13 +285,15 @@ impl Table {
         let mut joined = Vec::new();
         for table in tables {
             match &table.columns {
-                Columns::Each(columns) if table.element == first.element => {
+                Columns::Each(columns)
+                    if (table.element, table.is_stacked) == (first.element, first.is_stacked) =>
+                {
                     check_limit(joined.len() + columns.len(), limits.features, "features")?;
                     joined.extend_from_slice(columns);
                 }
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Table { element: first.element, columns: Columns::Each(joined) }))
+        Ok(Some(Table { columns: Columns::Each(joined), ..**first }))
     }
 }

@@ -1,9 +1,9 @@
 //! The graph: what each of its values is, found from its inputs to its outputs.
 //!
-//! A graph is read if it is the input's columns, what `preprocess` knows of them, one ensemble, or many of
-//! one tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its scores.
-//! Nodes come in an order in which each has its inputs, as ONNX requires. Any other node is refused by its
-//! operator's name, since what it does to the numbers is not known here.
+//! A graph is read if it is the input's columns, what `preprocess` and `encoders` know of them, one ensemble,
+//! or many of one tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its
+//! scores. Nodes come in an order in which each has its inputs, as ONNX requires. Any other node is refused
+//! by its operator's name, since what it does to the numbers is not known here.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,6 +12,7 @@ use crate::ensemble::{Transform, check_limit};
 use crate::format::onnx::columns::{Step, Table};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::graph_value::{GraphValue, Leaves, Stage, isolation_tail};
+use crate::format::onnx::inputs::Inputs;
 use crate::format::onnx::proto::{File, Node, Port, element, tensor};
 use crate::format::onnx::{ensemble, ensemble5, leaves};
 use crate::format::reader::CancelChecks;
@@ -19,16 +20,16 @@ use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// A model, as far as it is ONNX's own.
-pub(super) struct Graph {
+pub(super) struct Graph<'a> {
     pub ensemble: RawEnsemble,
-    /// Number of columns of the input, if the file fixes it.
-    pub columns: Option<usize>,
-    /// One per column, or nothing.
-    pub names: Vec<String>,
+    pub inputs: Inputs<'a>,
 }
 
 pub(super) struct Reader<'f, 'a, 'b> {
     values: HashMap<&'a str, GraphValue<'a>>,
+    pub inputs: Inputs<'a>,
+    /// The version of the operators of ai.onnx.ml.
+    pub ml_version: i64,
     /// Whether each ensemble is a tree of which the leaf is wanted.
     by_leaves: bool,
     /// Those trees.
@@ -42,13 +43,21 @@ pub(super) struct Reader<'f, 'a, 'b> {
 
 pub(super) const NODES: &str = "Convert the trees alone, without the steps before and after them.";
 
-pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -> Result<Graph> {
+pub(super) fn read<'a>(
+    file: &File<'a>,
+    limits: &Limits,
+    checks: CancelChecks<'_>,
+) -> Result<Graph<'a>> {
     let graph = &file.graph;
-    // Tables of numbers by the number of a leaf occur around trees of an isolation forest alone.
+    // Tables of numbers by the number of a leaf follow trees of an isolation forest alone.
+    let first_trees = graph.nodes.iter().position(|node| node.operator.starts_with("TreeEnsemble"));
     let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
+    let ml = file.opsets.iter().find(|(domain, _)| *domain == "ai.onnx.ml");
     let mut reader = Reader {
         values: HashMap::new(),
-        by_leaves: graph.nodes.iter().any(table),
+        inputs: Inputs::default(),
+        ml_version: ml.map_or(0, |(_, version)| *version),
+        by_leaves: graph.nodes.iter().skip(first_trees.unwrap_or(0)).any(table),
         single: Vec::new(),
         found: None,
         cells: 0,
@@ -59,7 +68,7 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -
         let tensor = tensor(*message, limits, &mut reader.checks)?;
         reader.values.insert(tensor.name, GraphValue::Constant(Rc::new(tensor)));
     }
-    let (columns, names) = reader.inputs(&graph.inputs)?;
+    reader.inputs(&graph.inputs)?;
     for node in &graph.nodes {
         if !file.opsets.iter().any(|(domain, _)| same_domain(domain, node.domain)) {
             let message = format!("model has no version of operators {}", shown(node.domain));
@@ -95,7 +104,7 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -
     if graph.outputs.is_empty() {
         return Err(Error::new(ErrorKind::Truncated, "model has no output"));
     }
-    Ok(Graph { ensemble, columns, names })
+    Ok(Graph { ensemble, inputs: reader.inputs })
 }
 
 /// The domain of ONNX's own operators has two names.
@@ -105,16 +114,16 @@ fn same_domain(a: &str, b: &str) -> bool {
 }
 
 impl<'a> Reader<'_, 'a, '_> {
-    /// Numbers the columns of all inputs; returns how many there are, if the file says it, and the
-    /// inputs' names if each has one column.
-    fn inputs(&mut self, inputs: &[Port<'a>]) -> Result<(Option<usize>, Vec<String>)> {
+    /// Numbers the columns of all inputs; they have the inputs' names if each has one column.
+    fn inputs(&mut self, inputs: &[Port<'a>]) -> Result<()> {
         let inputs: Vec<&Port<'a>> =
             inputs.iter().filter(|port| !self.values.contains_key(port.name)).collect();
         let (mut start, mut names) = (0usize, Vec::new());
         for port in &inputs {
+            let is_text = port.element == Some(element::STRING);
             let count = match port.shape.as_slice() {
                 [_, Some(count)] => usize::try_from(*count).ok(),
-                [_, None] | [] if inputs.len() == 1 => None,
+                [_, None] | [] if inputs.len() == 1 && !is_text => None,
                 _ => {
                     let message =
                         format!("input \"{}\" is no table of fixed width", shown(port.name));
@@ -126,13 +135,19 @@ impl<'a> Reader<'_, 'a, '_> {
             if count == Some(1) {
                 names.push(port.name.to_owned());
             }
+            if is_text {
+                (start..end).for_each(|column| self.inputs.add_text(column));
+            }
             let table = Table::input(start, count, port.element.unwrap_or(0));
             self.values.insert(port.name, GraphValue::Columns(Rc::new(table)));
             start = end;
         }
+        self.inputs.columns = (start > 0).then_some(start);
         // One input of one column has the name of a table.
-        let names = if inputs.len() > 1 && names.len() == start { names } else { Vec::new() };
-        Ok(((start > 0).then_some(start), names))
+        if inputs.len() > 1 && names.len() == start {
+            self.inputs.names = names;
+        }
+        Ok(())
     }
 
     /// What the outputs of a node are.
@@ -149,6 +164,7 @@ impl<'a> Reader<'_, 'a, '_> {
             if let ("TreeEnsembleRegressor" | "TreeEnsembleClassifier" | "TreeEnsemble", true) =
                 (node.operator, ml)
                 && let [GraphValue::Columns(table)] = inputs.as_slice()
+                && !table.is_stacked
             {
                 return self.ensemble(node, table);
             }

@@ -1,7 +1,8 @@
 //! ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
 //!
 //! `wire` and `proto` read the protocol buffer, `graph` finds what its nodes mean, `ensemble` and `ensemble5`
-//! read the trees, `splits` makes them test the model's input and not what nodes before them made of it.
+//! read the trees, `splits` makes them test the model's input, of which `inputs` has the categories, and not
+//! what nodes before them made of it.
 //! Numbers are those of ONNX Runtime with one thread
 //! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): an ensemble of floats, or of whole numbers,
 //! compares and adds in f32, one of doubles in f64, tree after tree from 0; an average divides the sum; base
@@ -11,10 +12,12 @@
 
 mod cells;
 mod columns;
+mod encoders;
 mod ensemble;
 mod ensemble5;
 mod graph;
 mod graph_value;
+mod inputs;
 mod leaves;
 mod postprocess;
 mod preprocess;
@@ -23,7 +26,9 @@ mod splits;
 mod trees;
 mod wire;
 
-use crate::ensemble::{Builder, Ensemble, EnsembleParts, Node, Scaling, Task};
+use crate::ensemble::{
+    Builder, Ensemble, EnsembleParts, FeatureType, Node, Scaling, Task, check_limit,
+};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::proto::File;
 use crate::format::onnx::wire::Bytes;
@@ -33,17 +38,27 @@ use crate::{Cancel, Limits, Result};
 pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     let file = proto::read(Bytes { bytes, start: 0 }, &mut CancelChecks::new(cancel))?;
     let graph = graph::read(&file, limits, CancelChecks::new(cancel))?;
-    let graph::Graph { ensemble, columns, names } = graph;
-    let num_features = columns.unwrap_or_else(|| used(&ensemble));
+    let graph::Graph { ensemble, inputs } = graph;
+    let mut codes = inputs.codes();
+    let num_features = inputs.columns.unwrap_or_else(|| used(&ensemble));
+    check_limit(num_features, limits.features, "features")?;
     let RawEnsemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
     let mut checks = CancelChecks::new(cancel);
     let splits::Lowered { trees, value_precision, ranks } =
-        splits::lowered(trees, num_features, limits, &mut checks)?;
+        splits::lowered(trees, num_features, &codes, limits, &mut checks)?;
     let base_score = base.iter().map(|value| *value as f32).chain(std::iter::repeat(0.0));
     let class_labels = match objective.task {
         Task::Binary | Task::Multiclass => labels,
         Task::Regression | Task::Ranking => Vec::new(),
     };
+    let features = 0..num_features;
+    let kind = |feature| match codes.contains_key(&feature) {
+        true => FeatureType::Categorical,
+        false => FeatureType::Numerical,
+    };
+    let feature_types = features.clone().map(kind).collect();
+    let is_open = |feature| codes.get(&feature).is_some_and(|codes| codes.is_open);
+    let unknown_codes = features.clone().map(is_open).collect();
     let parts = EnsembleParts {
         format: "onnx",
         version: version(file.producer_version),
@@ -54,15 +69,16 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
         base_margin: vec![0.0; outputs],
         scaling: Scaling { divisor, bias: base, in_margin: true, ..Scaling::default() },
         num_features,
-        feature_names: names,
-        feature_types: Vec::new(),
-        categories: Vec::new(),
+        feature_names: inputs.names,
+        feature_types,
+        categories: features.map(|feature| Some(codes.remove(&feature)?.categories)).collect(),
         ranks,
         class_labels,
         attributes: attributes(&file),
     };
     let rounds = (0..=trees.len()).map(|tree| tree as u32).collect();
     let mut builder = Builder::new(parts, limits)?;
+    builder.set_unknown_codes(unknown_codes)?;
     for tree in trees {
         builder.add_tree(tree, cancel)?;
     }

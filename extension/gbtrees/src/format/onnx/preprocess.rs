@@ -1,4 +1,5 @@
-//! Nodes before the trees: those that pick columns, or change each value of a column alone.
+//! Nodes before the trees: those that pick columns, or change each value of a column alone. Two of those
+//! are in `encoders`.
 //!
 //! What they compute is written in onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. A node that
 //! makes a value of several columns, as Normalizer does, cannot be taken into the splits, which test one.
@@ -14,6 +15,9 @@ use crate::{Error, ErrorKind, Result};
 const ROWS: &str = "A split would depend on all columns of a row. Normalize the columns in SQL, and convert the \
                     trees alone.";
 
+/// What may follow a OneHotEncoder before its columns are a table.
+const OF_STACKED: [&str; 5] = ["Cast", "Concat", "Gather", "ArrayFeatureExtractor", "Reshape"];
+
 impl<'a, 'b> Reader<'_, 'a, 'b> {
     /// The columns that a node makes of columns; nothing if it is not known.
     pub(super) fn preprocessed(
@@ -23,6 +27,10 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
     ) -> Result<Option<Table>> {
         use GraphValue::{Columns, Constant};
         use Operation::{Add, Divide, Multiply, Subtract};
+        let stacked = |input: &GraphValue<'_>| matches!(input, Columns(table) if table.is_stacked);
+        if inputs.iter().any(stacked) && !OF_STACKED.contains(&node.operator) {
+            return Ok(None);
+        }
         let ml = node.domain == "ai.onnx.ml";
         let made = match (node.operator, ml, inputs) {
             ("Normalizer", true, [Columns(_)]) => {
@@ -31,12 +39,27 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                 );
             }
             ("Cast", false, [Columns(table)]) => match (self.target(node)?, table.element) {
+                // What numbers a text may have is not known here.
+                (_, element::STRING) => None,
                 (Some(element::FLOAT), element::FLOAT) => Some((**table).clone()),
                 (Some(element::FLOAT), _) => table.then(element::FLOAT, &[vec![Step::Round]])?,
                 // Whole numbers become doubles as they are.
                 (Some(element::DOUBLE), _) => table.then(element::DOUBLE, &[Vec::new()])?,
+                (Some(element::INT64), element::INT64 | element::INT32) => {
+                    table.then(element::INT64, &[Vec::new()])?
+                }
+                (Some(element::INT64), element::FLOAT | element::DOUBLE) => {
+                    table.then(element::INT64, &[vec![Step::Truncate]])?
+                }
                 _ => None,
             },
+            ("Reshape", false, [Columns(table), Constant(shape)]) => {
+                let flat = |width: usize| shape.numbers == [-1.0, width as f64];
+                let fits = shape.element == element::INT64 && table.width().is_some_and(flat);
+                fits.then(|| (**table).clone().shaped(false))
+            }
+            ("OneHotEncoder", true, [Columns(table)]) => self.one_hot(node, table)?,
+            ("LabelEncoder", true, [Columns(table)]) => self.labelled(node, table)?,
             ("Concat", false, all) => {
                 let tables = all.iter().map(|meaning| match meaning {
                     Columns(table) => Some(&**table),
@@ -45,7 +68,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                 let tables: Option<Vec<&Table>> = tables.collect();
                 let axis = self.attributes(node).integer("axis")?;
                 match tables {
-                    Some(tables) if matches!(axis, Some(1 | -1)) => {
+                    Some(tables) if tables.iter().all(|table| table.has_columns_at(axis)) => {
                         Table::joined(&tables, self.limits)?
                     }
                     _ => None,
@@ -57,7 +80,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                 table.picked(&indices.numbers, self.limits)?
             }
             ("Gather", false, [Columns(table), Constant(indices)])
-                if matches!(self.attributes(node).integer("axis")?, Some(1 | -1))
+                if table.has_columns_at(self.attributes(node).integer("axis")?)
                     && matches!(indices.element, element::INT64 | element::INT32)
                     && indices.shape.len() == 1 =>
             {

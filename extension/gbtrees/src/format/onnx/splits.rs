@@ -3,14 +3,19 @@
 //! A split of an ONNX file tests a column, whose values are those of a feature after some steps, and may
 //! ask whether they are equal to a number. Here it becomes a split of the feature itself: below the number
 //! at which the outcome changes, or, where it changes more than once, by the ranks of the feature's values
-//! ([`RawEnsemble::ranks_of`](crate::ensemble::RawEnsemble::ranks_of)). Trees keep their nodes' places.
+//! ([`Ensemble::ranks_of`](crate::ensemble::Ensemble::ranks_of)). What an encoder makes of its keys is tried
+//! key by key, and the split asks whether the value is one of those with another outcome than all others;
+//! of a category, by their codes. Trees keep their nodes' places.
+
+use std::collections::BTreeMap;
 
 use crate::ensemble::{
     CategorySet, Comparison, MissingRule, Node, Precision, Split, SplitCondition, TreeParts,
     check_limit, in_tree, node_of,
 };
 use crate::format::onnx::cells::{Cells, Test};
-use crate::format::onnx::columns::{Step, Table};
+use crate::format::onnx::columns::{Encoder, Step, Table, after};
+use crate::format::onnx::inputs::Codes;
 use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
 use crate::{Error, ErrorKind, Limits, Result};
@@ -34,105 +39,201 @@ struct Ranked {
 pub(super) fn lowered(
     grown: Vec<Grown>,
     features: usize,
+    codes: &BTreeMap<usize, Codes>,
     limits: &Limits,
     checks: &mut CancelChecks<'_>,
 ) -> Result<Lowered> {
-    let ranked =
-        grown.iter().any(|tree| !tree.members.is_empty() || tree.table.steps().any(imputes));
+    let is_number = |source: usize| !codes.contains_key(&source);
+    let ranked = grown
+        .iter()
+        .any(|tree| !tree.members.is_empty() || tree.table.steps(is_number).any(changes_often));
     let round = |steps: &[Step]| steps.first() == Some(&Step::Round);
-    let single = !ranked && grown.iter().all(|tree| tree.table.steps().all(round));
+    let single = !ranked && grown.iter().all(|tree| tree.table.steps(is_number).all(round));
     let value_precision = if single { Precision::Single } else { Precision::Double };
     let alike: &[Step] = if single { &[Step::Round] } else { &[] };
     let as_they_are = !ranked
+        && codes.is_empty()
         && grown.iter().all(|tree| {
-            tree.table.is_input(features) && tree.table.steps().all(|steps| steps == alike)
+            tree.table.is_input(features) && tree.table.steps(is_number).all(|steps| steps == alike)
         });
     if as_they_are {
         let trees = grown.into_iter().map(|tree| tree.parts).collect();
         return Ok(Lowered { trees, value_precision, ranks: Vec::new() });
     }
-    let mut several = Vec::new();
+    let (mut several, mut numbers, mut words_left) = (Vec::new(), 0usize, limits.set_words());
     let mut trees = Vec::with_capacity(grown.len());
-    for (index, mut tree) in grown.into_iter().enumerate() {
-        for (id, node) in tree.parts.nodes.iter_mut().enumerate() {
+    for (index, Grown { mut parts, members, table }) in grown.into_iter().enumerate() {
+        for (id, node) in parts.nodes.iter_mut().enumerate() {
             checks.count()?;
-            let split = split(node, &tree.members, &tree.table, value_precision, checks);
-            let split = split.map_err(|error| in_tree(error.at(node_of(id)), index))?;
-            if let Some((first, starts)) = split {
+            let at = |error: Error| in_tree(error.at(node_of(id)), index);
+            let Node::Split(split) = &*node else { continue };
+            let tested = Tested::of(split, &members, &table).map_err(at)?;
+            if let Some(codes) = codes.get(&tested.source) {
+                let set = parts.category_sets.len() as u32;
+                let (split, codes) = tested.of_codes(&codes.values, set, checks);
+                *node = split;
+                parts.category_sets.push(CategorySet::new(&codes, &mut words_left).map_err(at)?);
+                continue;
+            }
+            let (split, cells) = tested.of_numbers(value_precision, checks);
+            *node = split;
+            if let Some((first, starts)) = cells {
+                numbers = numbers.saturating_add(starts.len());
+                check_limit(numbers, limits.nodes, "numbers that its splits test")?;
                 several.push(Ranked { tree: index, node: id, first, starts });
             }
         }
-        trees.push(tree.parts);
+        trees.push(parts);
     }
     let ranks = if several.is_empty() {
         Vec::new()
     } else {
-        rank(&mut trees, &several, features, limits, checks)?
+        rank(&mut trees, &several, features, &mut words_left, checks)?
     };
     Ok(Lowered { trees, value_precision, ranks })
 }
 
-/// Whether a step tells one number from all others.
-fn imputes(steps: &[Step]) -> bool {
-    steps.iter().any(|step| matches!(step, Step::Impute { replaced, .. } if !replaced.is_nan()))
+/// Whether what compares a value after these steps with a number may change more than once.
+fn changes_often(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Impute { replaced, .. } => !replaced.is_nan(),
+        Step::Truncate | Step::Encode(_) => true,
+        Step::Round | Step::Arithmetic { .. } => false,
+    })
 }
 
-/// Lets a split test the feature; returns where the outcome changes if it does so more than once.
-fn split(
-    node: &mut Node,
-    members: &[Vec<f64>],
-    table: &Table,
-    width: Precision,
-    checks: &mut CancelChecks<'_>,
-) -> Result<Option<(bool, Vec<f64>)>> {
-    let Node::Split(split) = &*node else { return Ok(None) };
-    let Split { feature: column, condition, default_left, left, right, .. } = *split;
-    let (test, (left, right), default_left) = match &condition {
-        SplitCondition::Compare { comparison, threshold, .. } => {
-            let test = match comparison {
-                Comparison::Less => Test::Below(*threshold),
-                Comparison::LessOrEqual => Test::AtMost(*threshold),
-            };
-            if threshold.is_nan() {
+/// What a split tests: the value of a source after some steps. A row goes left where the test holds.
+struct Tested<'t> {
+    source: usize,
+    steps: &'t [Step],
+    test: Test<'t>,
+    left: u32,
+    right: u32,
+    default_left: bool,
+}
+
+impl<'t> Tested<'t> {
+    fn of(split: &Split, members: &'t [Vec<f64>], table: &'t Table) -> Result<Tested<'t>> {
+        let Split { feature: column, condition, default_left, left, right, .. } = *split;
+        let Some((source, steps)) = table.column(column as usize) else {
+            let width = table.width().unwrap_or(0);
+            let message = format!("a split tests column {column} of {width}");
+            return Err(Error::new(ErrorKind::FeatureRange, message));
+        };
+        Ok(match condition {
+            SplitCondition::Compare { threshold, .. } if threshold.is_nan() => {
                 return Err(Error::new(ErrorKind::NotFinite, "a threshold is not a number"));
             }
-            (test, (left, right), default_left)
-        }
-        SplitCondition::InSet { set, members_left } => {
-            let members = members.get(*set as usize).map_or(&[][..], Vec::as_slice);
-            // From here on what goes left is where the test holds.
-            let (ways, default_left) = if *members_left {
-                ((left, right), default_left)
-            } else {
-                ((right, left), !default_left)
-            };
-            members.iter().for_each(|_| checks.note());
-            (Test::In(members), ways, default_left)
-        }
-    };
-    let Some((source, steps)) = table.column(column as usize) else {
-        let width = table.width().unwrap_or(0);
-        let message = format!("a split tests column {column} of {width}");
-        return Err(Error::new(ErrorKind::FeatureRange, message));
-    };
-    let Cells { first, starts, missing } = Cells::of(&test, steps, width);
-    let default_left = missing.unwrap_or(default_left);
-    let feature = u32::try_from(source).unwrap_or(u32::MAX);
-    if starts.len() > 1 {
-        let condition = SplitCondition::InSet { set: 0, members_left: true };
-        *node = node_of_split(feature, condition, default_left, [left, right]);
-        return Ok(Some((first, starts)));
+            SplitCondition::Compare { comparison, threshold, .. } => {
+                let test = match comparison {
+                    Comparison::Less => Test::Below(threshold),
+                    Comparison::LessOrEqual => Test::AtMost(threshold),
+                };
+                Tested { source, steps, test, left, right, default_left }
+            }
+            SplitCondition::InSet { set, members_left } => {
+                let members = members.get(set as usize).map_or(&[][..], Vec::as_slice);
+                // From here on what goes left is where the test holds.
+                let (left, right) = if members_left { (left, right) } else { (right, left) };
+                let default_left = default_left == members_left;
+                Tested { source, steps, test: Test::In(members), left, right, default_left }
+            }
+        })
     }
-    let (comparison, threshold) = match starts.as_slice() {
-        [start, ..] => (Comparison::Less, *start),
-        [] => (Comparison::LessOrEqual, f64::INFINITY),
-    };
-    let (left, right, default_left) =
-        if first { (left, right, default_left) } else { (right, left, !default_left) };
-    let missing = MissingRule::Nan;
-    let condition = SplitCondition::Compare { comparison, threshold, missing };
-    *node = node_of_split(feature, condition, default_left, [left, right]);
-    Ok(None)
+
+    /// The first encoder, and the steps before and after it.
+    fn encoder(&self) -> Option<(&'t [Step], &'t Encoder, &'t [Step])> {
+        let at = self.steps.iter().position(|step| matches!(step, Step::Encode(_)))?;
+        match self.steps.split_at_checked(at)? {
+            (before, [Step::Encode(encoder), after @ ..]) => Some((before, encoder, after)),
+            _ => None,
+        }
+    }
+
+    /// Whether a row goes left whose value is this one after all steps.
+    fn goes_left(&self, value: f64) -> bool {
+        if value.is_nan() { self.default_left } else { self.test.holds(value) }
+    }
+
+    /// The split of a category, of which these are the values by code, and the codes of its set: of those
+    /// that do not go where all others, and NULL, go.
+    fn of_codes(
+        &self,
+        values: &[f64],
+        set: u32,
+        checks: &mut CancelChecks<'_>,
+    ) -> (Node, Vec<i32>) {
+        let goes_left = |value: f64| self.goes_left(after(self.steps, value));
+        let others_left = goes_left(f64::NAN);
+        let mut code = |value: f64| {
+            checks.note();
+            let code = values.binary_search_by(|own| own.total_cmp(&value)).ok()?;
+            (goes_left(value) != others_left).then_some(code as i32)
+        };
+        let codes = match self.steps.first() {
+            // Its other values are to it what NULL is.
+            Some(Step::Encode(encoder)) => {
+                encoder.pairs.iter().filter_map(|(key, _)| code(*key)).collect()
+            }
+            _ => values.iter().filter_map(|value| code(*value)).collect(),
+        };
+        let condition = SplitCondition::InSet { set, members_left: !others_left };
+        (self.node(condition, others_left, [self.left, self.right]), codes)
+    }
+
+    /// The split of a number; if its outcome changes more than once, also what it is for the smallest
+    /// number, and where it changes.
+    fn of_numbers(
+        &self,
+        width: Precision,
+        checks: &mut CancelChecks<'_>,
+    ) -> (Node, Option<(bool, Vec<f64>)>) {
+        let ways = [self.left, self.right];
+        let Some((before, encoder, steps)) = self.encoder() else {
+            if let Test::In(members) = self.test {
+                members.iter().for_each(|_| checks.note());
+            }
+            let cells = Cells::of(&self.test, self.steps, width);
+            return self.of_cells(cells, self.default_left, ways);
+        };
+        let goes_left = |value: f64| self.goes_left(after(steps, value));
+        let others_left = goes_left(encoder.others);
+        let differs = |value: f64| goes_left(value) != others_left;
+        let keys = encoder.pairs.iter().inspect(|_| checks.note());
+        let keys = keys.filter(|(_, value)| differs(*value)).map(|(key, _)| *key);
+        let keys: Vec<f64> = keys.collect();
+        let cells = Cells::of(&Test::In(&keys), before, width);
+        let ways = if others_left { [self.right, self.left] } else { ways };
+        self.of_cells(cells, differs(encoder.missing), ways)
+    }
+
+    fn of_cells(
+        &self,
+        cells: Cells,
+        default_left: bool,
+        [left, right]: [u32; 2],
+    ) -> (Node, Option<(bool, Vec<f64>)>) {
+        let Cells { first, starts, missing } = cells;
+        let default_left = missing.unwrap_or(default_left);
+        if starts.len() > 1 {
+            let condition = SplitCondition::InSet { set: 0, members_left: true };
+            return (self.node(condition, default_left, [left, right]), Some((first, starts)));
+        }
+        let (comparison, threshold) = match starts.as_slice() {
+            [start, ..] => (Comparison::Less, *start),
+            [] => (Comparison::LessOrEqual, f64::INFINITY),
+        };
+        let (ways, default_left) =
+            if first { ([left, right], default_left) } else { ([right, left], !default_left) };
+        let missing = MissingRule::Nan;
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        (self.node(condition, default_left, ways), None)
+    }
+
+    fn node(&self, condition: SplitCondition, default_left: bool, ways: [u32; 2]) -> Node {
+        let feature = u32::try_from(self.source).unwrap_or(u32::MAX);
+        node_of_split(feature, condition, default_left, ways)
+    }
 }
 
 /// The numbers that rank the values of features with such splits, and the sets of ranks of these splits.
@@ -140,14 +241,11 @@ fn rank(
     trees: &mut [TreeParts],
     several: &[Ranked],
     features: usize,
-    limits: &Limits,
+    words_left: &mut usize,
     checks: &mut CancelChecks<'_>,
 ) -> Result<Vec<Vec<f64>>> {
     let mut ranks = vec![Vec::new(); features];
-    let mut numbers = 0usize;
     for split in several {
-        numbers = numbers.saturating_add(split.starts.len());
-        check_limit(numbers, limits.nodes, "numbers that its splits test")?;
         let node = trees.get(split.tree).and_then(|tree| tree.nodes.get(split.node));
         if let Some(Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. })) =
             node
@@ -172,7 +270,6 @@ fn rank(
         ranks.dedup();
         checks.check()?;
     }
-    let mut words_left = limits.set_words();
     for split in several {
         checks.check()?;
         let Some(tree) = trees.get_mut(split.tree) else { continue };
@@ -184,7 +281,7 @@ fn rank(
         let ranks = ranks.get(*feature as usize).map_or(&[][..], Vec::as_slice);
         let (members, holds) = members(split, ranks);
         (*set, *members_left) = (tree.category_sets.len() as u32, holds);
-        tree.category_sets.push(CategorySet::new(&members, &mut words_left)?);
+        tree.category_sets.push(CategorySet::new(&members, words_left)?);
     }
     Ok(ranks)
 }

@@ -12,7 +12,7 @@ import onnxruntime
 
 import onnx
 from onnx import helper
-from rows import COLUMNS, asked, beside
+from rows import COLUMNS, TEXTS, asked, beside
 
 
 def attributes(node):
@@ -71,6 +71,12 @@ def thresholds(model):
     return [np.array(values) for values in found]
 
 
+def texts(codes):
+    """The text that each code of a category stands for; those after the last are others."""
+    all_texts = np.array([*TEXTS, "none of these"], object)
+    return all_texts[np.minimum(codes, len(TEXTS)).astype(int)]
+
+
 def expected(path):
     model = onnx.load(path)
     options = onnxruntime.SessionOptions()
@@ -86,9 +92,19 @@ def expected(path):
     if kind == np.int64:
         rows = np.clip(np.nan_to_num(np.rint(2 * rows)), -1000, 1000)
     rows = rows.astype(kind)
+    if path.stem.startswith("encoded"):
+        rows[1::2] = np.rint(rows[1::2])
     feed = {inputs[0].name: rows}
     if len(inputs) > 1:
+        rows = rows[:, : len(inputs)]
+        is_text = [port.type == "tensor(string)" for port in inputs]
+        codes = np.abs(np.rint(2 * np.nan_to_num(rows[:, is_text], posinf=1, neginf=2)))
+        rows[:, is_text] = codes % (len(TEXTS) + 1)
         feed = {port.name: rows[:, i : i + 1] for i, port in enumerate(inputs)}
+        feed = {
+            name: texts(column) if text else column
+            for (name, column), text in zip(feed.items(), is_text)
+        }
     classes, values = None, None
     for given in session.run(None, feed):
         # ZipMap gives a dictionary per row.

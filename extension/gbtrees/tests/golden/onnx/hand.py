@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from onnx import TensorProto, helper, numpy_helper
-from rows import COLUMNS
+from rows import COLUMNS, TEXTS
 
 random = np.random.default_rng(7)
 MODES = {"LEQ": 0, "LT": 1, "GTE": 2, "GT": 3, "EQ": 4, "NEQ": 5, "MEMBER": 6}
@@ -347,11 +347,119 @@ def refused_models():
     yield "no_members", model([five(2, 2, 1, modes=("MEMBER",))], [output("Y", 1)], opset=5)
 
 
+def ml(operator, source, to, **attributes):
+    return helper.make_node(operator, [source], [to], domain="ai.onnx.ml", **attributes)
+
+
+def cast(source, to, element=TensorProto.FLOAT):
+    return helper.make_node("Cast", [source], [to], to=element)
+
+
+def column(index, to):
+    return helper.make_node("Gather", ["R", f"column{index}"], [to], axis=1)
+
+
+def reshape(source, to, width):
+    return helper.make_node("Reshape", [source, f"shape{width}"], [to])
+
+
+def concat(*sources):
+    return helper.make_node("Concat", sources, ["X"], axis=1)
+
+
+WHOLE = {
+    **{f"column{index}": np.array([index]) for index in range(COLUMNS)},
+    **{f"shape{width}": np.array([-1, width]) for width in range(1, COLUMNS + 1)},
+}
+
+
+def encoded_model(nodes, inputs, opset=3):
+    """With those of the constants that the nodes use."""
+    names = {name for node in nodes for name in node.input}
+    constants = [
+        numpy_helper.from_array(numbers, name) for name, numbers in WHOLE.items() if name in names
+    ]
+    return model(nodes, [output("Y", 1)], opset=opset, inputs=inputs, constants=constants)
+
+
+def encoded_models():
+    """Encoders before the trees."""
+    lists = {"keys_floats": [0.0, 1.0, -1.0, float("nan")], "values_floats": [2.5, -1.0, 0.1, 0.7]}
+    lists["default_float"] = float("nan")
+    nodes = [
+        *[column(index, f"r{index}") for index in range(3)],
+        cast("r0", "whole", TensorProto.INT64),
+        ml("OneHotEncoder", "whole", "each", cats_int64s=[-1, 0, 1], zeros=1),
+        reshape("each", "A", 3),
+        ml("LabelEncoder", "r1", "label", **lists),
+        reshape("label", "B", 1),
+        scaler("r2", "scaled", [0.3], [-2.0]),
+        cast("scaled", "cut", TensorProto.INT64),
+        cast("cut", "C"),
+        concat("A", "B", "C"),
+        full(9, 4, 1, modes=EQUAL),
+    ]
+    yield "encoded", encoded_model(nodes, table("R"))
+    yield "encoded_nan", encoded_model(nodes, table("R"), opset=4)
+    lists = {"keys_int64s": [3, -2, 0, 7], "values_int64s": [1, 0, 2, -3], "default_int64": 4}
+    nodes = [
+        *[column(index, f"r{index}") for index in range(2)],
+        ml("LabelEncoder", "r0", "label", **lists),
+        scaler("label", "A", [0.5], [0.7]),
+        ml("LabelEncoder", "label", "again", keys_int64s=[4, 2], values_floats=[0.5, -1.5]),
+        ml("OneHotEncoder", "r1", "each", cats_int64s=[1, 0, -1, 2]),
+        helper.make_node("Gather", ["each", "column3"], ["last"], axis=-1),
+        helper.make_node("Gather", ["each", "column1"], ["second"], axis=-1),
+        helper.make_node("Concat", ["second", "last"], ["two"], axis=2),
+        reshape("two", "B", 2),
+        cast("r1", "C"),
+        concat("A", "B", "again", "C"),
+        full(9, 4, 1),
+    ]
+    yield "encoded_integers", encoded_model(nodes, table("R", TensorProto.INT64))
+    kinds = [TensorProto.STRING, TensorProto.STRING, TensorProto.FLOAT, TensorProto.FLOAT]
+    inputs = [
+        helper.make_tensor_value_info(f"c{index}", kind, [None, 1])
+        for index, kind in enumerate(kinds)
+    ]
+    nodes = [
+        ml("OneHotEncoder", "c0", "each", cats_strings=TEXTS[:3]),
+        reshape("each", "A", 3),
+        ml("LabelEncoder", "c1", "label", keys_strings=TEXTS, values_int64s=[2, 0, -1, 1, 5]),
+        cast("label", "B"),
+        helper.make_node("Identity", ["c2"], ["C"]),
+        concat("A", "B", "C"),
+        full(9, 4, 1, modes=EQUAL),
+    ]
+    yield "encoded_text", encoded_model(nodes, inputs)
+
+
+def refused_encoded_models():
+    """Encoders whose values the splits cannot have, and a feature beyond the limit."""
+    text = [helper.make_tensor_value_info("R", TensorProto.STRING, [None, 1])]
+    float_ = [helper.make_tensor_value_info("R", TensorProto.FLOAT, [None, 1])]
+    to_text = {"keys_strings": TEXTS, "values_strings": TEXTS}
+    one_hot = ml("OneHotEncoder", "R", "A", cats_int64s=[1, 2])
+    for name, inputs, steps in (
+        ("one_hot_fails", float_, [ml("OneHotEncoder", "R", "A", cats_int64s=[1, 2], zeros=0)]),
+        ("one_hot_twice", float_, [ml("OneHotEncoder", "R", "A", cats_int64s=[1, 2, 1])]),
+        ("one_hot_stacked", float_, [one_hot, helper.make_node("Identity", ["A"], ["X"])]),
+        ("text_to_text", text, [ml("LabelEncoder", "R", "X", **to_text)]),
+        ("text_to_number", text, [cast("R", "X")]),
+    ):
+        yield name, encoded_model([*steps, full(2, 2, 1)], inputs)
+    far = chain(2**32 - 2, [1.0, 2.0], [0.5, 1.5, 2.5])
+    wide = [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, None])]
+    yield "feature_beyond", model([far], [output("Y", 1)], inputs=wide)
+
+
 made = [
     ("hand", [models, equal_models, prepared_models]),
     ("refused", [refused_models]),
     ("hand", [class_models]),
     ("refused", [refused_class_models]),
+    ("hand", [encoded_models]),
+    ("refused", [refused_encoded_models]),
 ]
 for kind, lists in made:
     folder = Path(sys.argv[1]) / kind

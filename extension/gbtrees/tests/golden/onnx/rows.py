@@ -3,6 +3,7 @@
 import numpy as np
 
 COLUMNS = 5
+TEXTS = ["red", "", "grün", "Red", "deep blue"]
 
 
 def training():

@@ -1,0 +1,87 @@
+//! The columns of the model's input: their names, and the values of those that are categories.
+//!
+//! A column of text is one: its value is the place of a text among those that encoders name, in the order in
+//! which they occur, so that steps see numbers alone. A column of whole numbers is one if a OneHotEncoder
+//! fails at others than its own. NULL, and a text that no encoder names, are NaN to the steps.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::ensemble::Categories;
+
+#[derive(Default)]
+pub(super) struct Inputs<'a> {
+    /// Number of columns, if the file fixes it.
+    pub columns: Option<usize>,
+    /// One per column, or nothing.
+    pub names: Vec<String>,
+    texts: BTreeMap<usize, Texts<'a>>,
+    /// Of columns, the values at which no OneHotEncoder fails, if one fails at any.
+    known: BTreeMap<usize, Vec<f64>>,
+}
+
+#[derive(Default)]
+struct Texts<'a> {
+    list: Vec<&'a str>,
+    places: HashMap<&'a str, usize>,
+}
+
+/// The values of a column that is a category, in the order of their codes.
+pub(super) struct Codes {
+    pub categories: Categories,
+    /// Those values as steps see them, ascending.
+    pub values: Vec<f64>,
+    /// Whether another value is no error.
+    pub is_open: bool,
+}
+
+impl<'a> Inputs<'a> {
+    /// Says that a column is text.
+    pub(super) fn add_text(&mut self, column: usize) {
+        self.texts.insert(column, Texts::default());
+    }
+
+    /// The number that stands for a text of such a column.
+    pub(super) fn number(&mut self, column: usize, text: &'a str) -> f64 {
+        let Texts { list, places } = self.texts.entry(column).or_default();
+        let place = *places.entry(text).or_insert(list.len());
+        if place == list.len() {
+            list.push(text);
+        }
+        place as f64
+    }
+
+    /// Says that other values of a column than these are an error; returns whether that is possible: arrays
+    /// have codes in place of categories, so numbers can only be categories where columns have names.
+    pub(super) fn require(&mut self, column: usize, mut values: Vec<f64>) -> bool {
+        if !self.texts.contains_key(&column) && self.names.is_empty() {
+            return false;
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        let before = self.known.get(&column);
+        if let Some(before) = before {
+            values.retain(|value| before.binary_search_by(|own| own.total_cmp(value)).is_ok());
+        }
+        self.known.insert(column, values);
+        true
+    }
+
+    /// The columns that are categories.
+    pub(super) fn codes(&self) -> BTreeMap<usize, Codes> {
+        let of_text = self.texts.iter().map(|(column, texts)| {
+            let known = self.known.get(column).cloned();
+            let is_open = known.is_none();
+            let values =
+                known.unwrap_or_else(|| (0..texts.list.len()).map(|place| place as f64).collect());
+            let text = |value: &f64| texts.list.get(*value as usize).map(|text| (*text).to_owned());
+            let categories = Categories::Text(values.iter().filter_map(text).collect());
+            (*column, Codes { categories, values, is_open })
+        });
+        let numbers = self.known.iter().filter(|(column, _)| !self.texts.contains_key(column));
+        let of_numbers = numbers.map(|(column, values)| {
+            let categories =
+                Categories::Integer(values.iter().map(|value| *value as i64).collect());
+            (*column, Codes { categories, values: values.clone(), is_open: false })
+        });
+        of_text.chain(of_numbers).collect()
+    }
+}

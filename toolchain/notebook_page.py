@@ -1,0 +1,26 @@
+"""The page of the notebook: its cells, with what they print and draw."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def page(notebook: Path) -> str:
+    """The page, in Markdown."""
+    return "\n\n".join(map(markdown, json.loads(notebook.read_text())["cells"]))
+
+
+def shown(output: dict[str, Any]) -> str:
+    """An output of a cell: a picture, or text."""
+    data = output.get("data", {"text/plain": output.get("text", [])})
+    if "image/png" in data:
+        return f"![](data:image/png;base64,{data['image/png'].strip()})"
+    return f"```text\n{''.join(data['text/plain']).rstrip()}\n```"
+
+
+def markdown(cell: dict[str, Any]) -> str:
+    """A cell and its outputs."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return source
+    return "\n\n".join([f"```py\n{source}\n```", *map(shown, cell["outputs"])])
