@@ -149,7 +149,8 @@ impl Ctrs {
                 feature < num_features && has_hash == self.takes_hash(feature)
             });
             if !in_range || projection.categories().next().is_none() {
-                let message = "target statistics are of no category, or of a feature that the model does not have";
+                let message =
+                    "target statistics have no category, or a feature that the model does not have";
                 return fault(ErrorKind::FeatureRange, message);
             }
             let lines = projection.keys.len().saturating_add(1);
