@@ -149,7 +149,8 @@ impl Ctrs {
                 feature < num_features && has_hash == self.takes_hash(feature)
             });
             if !in_range || projection.categories().next().is_none() {
-                let message = "target statistics are of no category, or of a feature that the model does not have";
+                let message =
+                    "target statistics have no category, or a feature that the model does not have";
                 return fault(ErrorKind::FeatureRange, message);
             }
             let lines = projection.keys.len().saturating_add(1);
@@ -221,5 +222,32 @@ impl KeyPart {
             KeyPart::HasHash { feature, hash: wanted } => (hash(feature) == wanted).into(),
             KeyPart::HasCode { feature, code } => (number(feature) == code as f32).into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_of_the_same_categories_are_one_player() {
+        let category = |feature| KeyPart::Category { feature };
+        let above = KeyPart::Above { feature: 1, border: 0.5, missing_too: false };
+        let projections = [
+            vec![category(0)],
+            vec![category(0), category(2)],
+            vec![category(0), above],
+            vec![category(0), category(2), above],
+            vec![category(2)],
+        ];
+        let projections = projections.map(|parts| Projection {
+            parts,
+            keys: Vec::new(),
+            width: 2,
+            lines: vec![0.0; 2],
+        });
+        let ctrs = Ctrs { projections: projections.into(), hashed: vec![true, false, true] };
+        assert_eq!(ctrs.check(3), Ok(()));
+        assert_eq!(ctrs.players(3), [0, 1, 2, 0, 0, 4, 4, 0, 0, 4, 4, 2, 2]);
     }
 }
