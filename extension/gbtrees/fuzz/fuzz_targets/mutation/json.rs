@@ -50,13 +50,13 @@ fn collect(value: &Value, place: String, places: &mut Vec<String>) {
 }
 
 fn edit_array(values: &mut Vec<Value>, random: &mut Rng) {
-    let at = random.usize(..values.len());
+    let [at, other] = [0; 2].map(|_| random.usize(..values.len()));
     match random.u8(..3) {
         0 => {
             values.remove(at);
         }
         1 => values.insert(at, values[at].clone()),
-        _ => values.swap(at, random.usize(..values.len())),
+        _ => values.swap(at, other),
     }
 }
 
