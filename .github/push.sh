@@ -5,8 +5,9 @@ set -euo pipefail
 
 major=$1
 name=ghcr.io/${GITHUB_REPOSITORY,,}
+image=$name:${GITHUB_REF_NAME#v}-pg$major
 docker login ghcr.io --username "$GITHUB_ACTOR" --password-stdin <<<"$GH_TOKEN"
-docker tag "pgboost:$major" "$name:${GITHUB_REF_NAME#v}-pg$major"
-docker push "$name:${GITHUB_REF_NAME#v}-pg$major"
-pushed=$(docker image inspect --format '{{index .RepoDigests 0}}' "$name:${GITHUB_REF_NAME#v}-pg$major")
+docker tag "pgboost:$major" "$image"
+docker push "$image"
+pushed=$(docker image inspect --format '{{index .RepoDigests 0}}' "$image")
 printf 'name=%s\ndigest=%s\n' "$name" "${pushed#*@}" >>"$GITHUB_OUTPUT"
