@@ -13,7 +13,7 @@ from html import escape
 import pexpect
 
 from cluster import Cluster
-from tests.pages.blocks import DOCS, page
+from tests.pages.blocks import DOCS, Block, page
 from tests.pages.running import ONE_THREAD, PSQL
 
 CAST = DOCS / "session.cast"
@@ -33,15 +33,14 @@ FONT, LINE, MARGIN = 13, 17, 12
 Event = tuple[float, str]
 
 
-def statements() -> list[str]:
-    """What is typed, block by block."""
-    return [block.text.rstrip() for block in page(PAGE).blocks if block.language == "sql"]
+def typed() -> list[Block]:
+    """The blocks that are typed."""
+    return [block for block in page(PAGE).blocks if block.language == "sql"]
 
 
 def shown() -> list[str]:
     """The lines that a terminal has in the end, but for prompts and for what else psql says."""
-    blocks = [block for block in page(PAGE).blocks if block.language == "sql"]
-    texts = "".join(block.text + (block.shown or "") for block in blocks)
+    texts = "".join(block.text + (block.shown or "") for block in typed())
     return [line.rstrip() for line in texts.splitlines() if line.strip()]
 
 
@@ -66,7 +65,7 @@ def recorded(cluster: Cluster, dbname: str) -> list[Event]:
         events.append((time.monotonic() - started, psql.before + psql.after))
 
     wait_for("|".join(PROMPTS))
-    for line in "\n".join(statements()).splitlines():
+    for line in "".join(block.text for block in typed()).splitlines():
         for key in line:
             psql.send(key)
             wait_for(re.escape(key))
