@@ -1,7 +1,7 @@
 """Trees by a library in C, called by ctypes: XGBoost's own, and this engine's.
 
-XGBoost's Python package takes some 290 µs for one row, the library behind it five: the rest is the package's
-checks and the matrix that it makes at each call. Here the proxy matrix, the buffer of rows and the
+Of what XGBoost's Python package takes for one row most is not the library's: the package's checks, and the
+matrix that it makes at each call. Here the proxy matrix, the buffer of rows and the
 descriptions of that buffer are made once, as a C program would have them. Rows are f32, one after another.
 """
 
