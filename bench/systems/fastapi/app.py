@@ -20,7 +20,7 @@ from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
 
 Rows = Sequence[Sequence[float]]
-# Of a worker to Redis: more than a quarter of a hundred clients, which is what a worker serves of those.
+# Of a worker to Redis. With 100 clients four workers have 25 requests each, with 1,000 some wait.
 MAX_CONNECTIONS = 100
 # As long as the load generators wait.
 PATIENCE_SECONDS = 60
