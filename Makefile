@@ -89,7 +89,7 @@ test-python: setup install venv ## run the SQL regression and end-to-end tests a
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
-	$(addprefix tests/lifecycle/test_,stress.py memory.py out_of_memory.py parallel.py preload.py)
+	$(addprefix tests/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
@@ -241,7 +241,7 @@ venv: .venv/.complete
 .venv/.complete: requirements.txt | setup
 	@echo "==> making the Python environment .venv, which takes half a minute"
 	@$(PYTHON) -m venv .venv
-	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(VENV)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	@touch $@
 
 .PHONY: site
