@@ -73,8 +73,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 .PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
-	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
-		cargo test --quiet --locked -p gbtrees -p gbtrees_c --target-dir target/engine-tests
+	@cd extension && cargo test --quiet --locked -p gbtrees -p gbtrees_c
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
