@@ -16,6 +16,9 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::UnknownCategory;
 
+/// Features whose names a message has.
+const MAX_NAMES_SHOWN: usize = 20;
+
 #[derive(Clone, Copy)]
 pub(crate) struct FeatureContext<'a> {
     /// The model as the statement names it, for messages.
@@ -58,8 +61,18 @@ impl FeatureContext<'_> {
             model: self.model.to_owned(),
             expected: self.image.num_features(),
             given,
+            names: self.names(),
             hint,
         }
+    }
+
+    /// A sentence of the features' names, if they have some and are few.
+    fn names(&self) -> Option<String> {
+        let features = self.image.num_features();
+        let name = |index| self.image.feature_name(index);
+        let names: Option<Vec<&str>> = (0..features).map(name).collect();
+        let names = names.filter(|_| features <= MAX_NAMES_SHOWN)?.join(", ");
+        Some(format!("The features are {names}."))
     }
 }
 
