@@ -26,6 +26,9 @@ fn golden(name: &str) -> Vec<u8> {
     fs::read(format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
+/// Leaves are linear, so rows have doubles too.
+const LINEAR: &str = "lightgbm/4.7.0/linear_binary.txt";
+
 /// Numbers that are no f32, whole numbers as codes are, and missing ones.
 fn numbers(count: usize) -> Vec<f64> {
     let number = |at: usize| match at % 7 {
@@ -45,7 +48,7 @@ fn expected<S: Number + PartialOrd>(
 ) -> Vec<f64> {
     let mut scratch = Scratch::new(compiled);
     let of_row = |row: &[f64]| {
-        let mut features = vec![0.0; row.len()];
+        let mut features = vec![0.0; compiled.row_length()];
         compiled.narrow_row(row, &mut features);
         let mut margins = vec![S::of(0.0); compiled.num_outputs()];
         compiled.margins(&mut scratch, &features, &mut margins).unwrap();
@@ -67,7 +70,7 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 #[test]
 fn every_form_of_rows_has_the_bits_of_the_stages() {
-    for name in MODELS {
+    for name in MODELS.into_iter().chain([LINEAR]) {
         let bytes = golden(name);
         let model = Model::load(&bytes).unwrap();
         let ensemble = parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
@@ -144,6 +147,17 @@ fn contributions_add_up_to_margins_and_leaves_are_numbered() {
             }
         }
     }
+}
+
+#[test]
+fn linear_leaves_have_no_contributions() {
+    let model = Model::load(&golden(LINEAR)).unwrap();
+    let width = model.num_features();
+    let error = model.contributions(&numbers(3 * width), [3, width]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let rows = numbers(3 * width);
+    let leaves = model.predictor().leaves(&Rows::dense(&rows, [3, width]).unwrap()).unwrap();
+    assert_eq!(leaves.len(), 3 * model.num_trees());
 }
 
 #[test]
