@@ -58,7 +58,7 @@ impl MissingRule {
 /// are finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node {
-    /// Adds a value, times the tree's weight, to the tree's output.
+    /// Adds a value, times the tree's weight, to the tree's output; or what [`Tree::linear_leaf`] gives.
     Leaf {
         /// What is added; a number of f32 if the model sums in f32.
         value: f64,

@@ -15,6 +15,7 @@
 //! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
+//! | a linear leaf | its value, by whose key `eval` finds the linear model |
 
 use crate::ensemble::{
     CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision, TreeOutput,
