@@ -31,8 +31,9 @@ fn compare(case: &Value) -> usize {
             .unwrap();
     let (rows, expected) = (doubles(&case["rows"]), doubles(&case["margins"]));
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
-    let mut narrowed = vec![0.0; rows.len()];
-    for (row, narrow) in rows.chunks_exact(features).zip(narrowed.chunks_exact_mut(features)) {
+    let cells = compiled.row_length();
+    let mut narrowed = vec![0.0; rows.len() / features * cells];
+    for (row, narrow) in rows.chunks_exact(features).zip(narrowed.chunks_exact_mut(cells)) {
         compiled.narrow_row(row, narrow);
     }
     assert_eq!(rows.len() / features * outputs, expected.len(), "{name}");

@@ -59,11 +59,12 @@ fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
         .filter(|near| near.is_empty())
         .for_each(|near| near.extend((0..40).map(f64::from)));
     let mut rows = vec![0.0f64; ROWS * features];
-    let mut narrowed = vec![0.0f32; rows.len()];
+    let cells = compiled.row_length();
+    let mut narrowed = vec![0.0f32; ROWS * cells];
     let (mut expected, mut found) = (vec![0.0f64; ROWS * outputs], vec![0.0f64; ROWS * outputs]);
     for ((row, narrow), margins) in rows
         .chunks_exact_mut(features)
-        .zip(narrowed.chunks_exact_mut(features))
+        .zip(narrowed.chunks_exact_mut(cells))
         .zip(expected.chunks_exact_mut(outputs))
     {
         for (value, near) in row.iter_mut().zip(&near) {
@@ -79,7 +80,7 @@ fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
         compiled.margins_batch(&mut scratch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, &what);
         let mut scratch = Scratch::with_kernel(&compiled, kernel);
-        for (row, margins) in narrowed.chunks_exact(features).zip(found.chunks_exact_mut(outputs)) {
+        for (row, margins) in narrowed.chunks_exact(cells).zip(found.chunks_exact_mut(outputs)) {
             compiled.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, &what);

@@ -20,6 +20,9 @@ const MODELS: [&str; 9] = [
     "onnx/1.20.0/boosting_binary.onnx",
 ];
 
+/// Leaves are linear, so rows have doubles too.
+const LINEAR: &str = "lightgbm/4.7.0/linear_binary.txt";
+
 /// Numbers that are no f32, whole numbers as codes are, and missing ones.
 fn numbers(count: usize) -> Vec<f64> {
     let number = |at: usize| match at % 7 {
@@ -39,7 +42,7 @@ fn expected<S: Number + PartialOrd>(
 ) -> Vec<f64> {
     let mut scratch = Scratch::new(compiled);
     let of_row = |row: &[f64]| {
-        let mut features = vec![0.0; row.len()];
+        let mut features = vec![0.0; compiled.row_length()];
         compiled.narrow_row(row, &mut features);
         let mut margins = vec![S::of(0.0); compiled.num_outputs()];
         compiled.margins(&mut scratch, &features, &mut margins).unwrap();
@@ -61,7 +64,7 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 #[test]
 fn every_form_of_rows_has_the_bits_of_the_stages() {
-    for name in MODELS {
+    for name in MODELS.into_iter().chain([LINEAR]) {
         let bytes = golden_models::file(name);
         let model = Model::load(bytes).unwrap();
         let ensemble = parse(bytes, &Limits::default(), Cancel::never()).unwrap();
@@ -138,6 +141,17 @@ fn contributions_add_up_to_margins_and_leaves_are_numbered() {
             }
         }
     }
+}
+
+#[test]
+fn linear_leaves_have_no_contributions() {
+    let model = Model::load(golden_models::file(LINEAR)).unwrap();
+    let width = model.num_features();
+    let error = model.contributions(&numbers(3 * width), [3, width]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let rows = numbers(3 * width);
+    let leaves = model.predictor().leaves(&Rows::dense(&rows, [3, width]).unwrap()).unwrap();
+    assert_eq!(leaves.len(), 3 * model.num_trees());
 }
 
 #[test]

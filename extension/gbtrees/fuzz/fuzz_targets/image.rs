@@ -19,8 +19,8 @@ const ROWS: usize = 32;
 const WIDEST: usize = 1000;
 
 /// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees,
-/// target statistics, coefficients.
-const FILES: [&str; 12] = [
+/// target statistics, coefficients, linear leaves.
+const FILES: [&str; 13] = [
     "xgboost/3.4.1/multi_softprob.json",
     "xgboost/3.4.1/dictionary_text.json",
     "xgboost/3.4.1/dictionary_integer.json",
@@ -33,6 +33,7 @@ const FILES: [&str; 12] = [
     "lightgbm/4.7.0/deep.txt",
     "catboost/1.2.10/ctr_simple.cbm",
     "xgboost/3.4.1/gblinear_multiclass.json",
+    "lightgbm/4.7.0/linear_classes.txt",
 ];
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -67,15 +68,16 @@ fuzz_target!(init: {
 fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     let features = compiled.num_features();
     let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
-    let rows: Vec<f32> = (0..ROWS * features).map(|at| specials[at * 5 / 3 % 8]).collect();
+    let cells = compiled.row_length();
+    let rows: Vec<f32> = (0..ROWS * cells).map(|at| specials[at * 5 / 3 % 8]).collect();
     let mut margins = vec![0.0f64; ROWS * compiled.num_outputs()];
     buffers::with_each_kernel(|kernel, batch| {
         let mut scratch = Scratch::with_kernel(compiled, kernel);
-        compiled.margins(&mut scratch, &rows[..features], &mut margins[..compiled.num_outputs()]).unwrap();
+        compiled.margins(&mut scratch, &rows[..cells], &mut margins[..compiled.num_outputs()]).unwrap();
         compiled.margins_batch(batch, &rows, &mut margins).unwrap();
     });
     let mut leaves = vec![0; compiled.num_trees()];
-    let found = compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves);
+    let found = compiled.leaves(&mut Scratch::new(compiled), &rows[..cells], &mut leaves);
     assert_eq!(found.is_err(), compiled.is_linear());
     for row in margins.chunks_mut(compiled.num_outputs()) {
         compiled.class(&mut row.to_vec());

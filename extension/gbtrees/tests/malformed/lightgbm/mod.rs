@@ -92,6 +92,30 @@ fn edited(edits: &str) -> String {
     })
 }
 
+/// The edit that gives the first tree linear leaves, of which one has no features, in lines 29 to 32.
+const LINEAR: &str = "is_linear=0 -> is_linear=1\\nleaf_const=1 2 3\\nnum_features=1 0 2\\n\
+    leaf_features=2   0 1\\nleaf_coeff=0.5   1 -1e-3; ";
+
+#[test]
+fn linear_leaves_are_read() {
+    let model = parse(edited(&format!("{LINEAR}version=v4 -> version=v3")).as_bytes()).unwrap();
+    let output = |row: &[f64]| {
+        let mut margin = [0.0f64];
+        gbtrees::internals::oracle::margins(&model, row, &mut margin);
+        // The other tree has a leaf alone.
+        margin[0] - 0.125
+    };
+    // By the first split to the second leaf, which is its constant.
+    assert_eq!(output(&[0.75, f64::NAN, f64::NAN]), 2.0);
+    // By the set to the first leaf, by NaN to the third; a missing feature takes the leaf's value.
+    assert_eq!(output(&[0.25, 1.0, 4.0]), 3.0);
+    assert_eq!(output(&[0.25, 1.0, f64::NAN]), 0.25);
+    assert_eq!(output(&[0.25, 2.0, f64::NAN]), 3.0 + 0.25 - 2e-3);
+    assert_eq!(output(&[0.25, f64::NAN, 1.0]), 0.75);
+    // What LightGBM takes for 0.
+    assert_eq!(output(&[1e-36, 2.0, 0.0]), 3.0 - 2e-3);
+}
+
 #[test]
 fn the_model_to_damage_is_valid() {
     let model = parse(VALID.as_bytes()).unwrap();
