@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import lightgbm as lgb
-from tests.e2e.golden import FOLDER
+from tests.e2e import golden
 from tests.e2e.reference import assert_same_bits, floats
 from tests.e2e.stored import COLUMNS, ask, rounded, store
 from tests.formats.frame import KINDS
@@ -136,7 +136,7 @@ def test_sizes_of_trees_count_as_for_lightgbm(
     connection: psycopg.Connection, edit: Callable[[str], str]
 ) -> None:
     """They may be absent, and nothing follows the last tree that is found by its size."""
-    text = edit((FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text())
+    text = edit(golden.file("lightgbm/4.7.0/regression.txt").decode())
     connection.execute("SELECT load_model('m', %s)", (text.encode(),))
     rows = np.random.default_rng(5).normal(size=(20, 6))
     query = "SELECT predict('m', %s::float8[])"
@@ -155,13 +155,13 @@ def test_sizes_of_trees_count_as_for_lightgbm(
 def test_what_is_not_scored_is_refused_by_name(
     connection: psycopg.Connection, edit: object, word: str
 ) -> None:
-    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    text = golden.file("lightgbm/4.7.0/regression.txt").decode()
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(word)):
         connection.execute("SELECT load_model('m', %s)", (edit(text).encode(),))
 
 
 def test_an_error_tells_its_line_and_tree(connection: psycopg.Connection) -> None:
-    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    text = golden.file("lightgbm/4.7.0/regression.txt").decode()
     wrong = text.replace("leaf_value=", "leaf_value=x ", 1)
     with pytest.raises(psycopg.errors.InvalidBinaryRepresentation, match='"leaf_value"') as caught:
         connection.execute("SELECT load_model('m', %s)", (wrong.encode(),))

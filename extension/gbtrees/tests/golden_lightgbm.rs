@@ -3,13 +3,10 @@
 //! Each model is evaluated by the reference walk over the checked model, and through the compiled model by
 //! every kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64;
 //! values may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are
-//! found by listing the folders, so a test also requires that there are as many as there should be.
+//! found by listing the archive, so a test also requires that there are as many as there should be.
 //! `tests/golden/lightgbm/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
-
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use gbtrees::internals::FeatureType;
 use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
@@ -26,7 +23,7 @@ const VALUE_ULPS: u64 = 2;
 type Opened = CompiledModel<gbtrees::internals::AlignedBytes>;
 
 struct Case {
-    name: String,
+    name: &'static str,
     expected: Value,
     model: Ensemble,
     compiled: Opened,
@@ -73,24 +70,18 @@ fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-fn paths(release: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lightgbm").join(release);
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
-        .collect();
-    paths.sort();
-    paths
+/// The names of a release's models, without the ending.
+fn names(release: &str) -> Vec<&'static str> {
+    let names = golden_models::names(&format!("lightgbm/{release}/")).into_iter();
+    names.filter_map(|name| name.strip_suffix(".txt")).collect()
 }
 
-fn case(release: &str, path: &Path) -> Case {
-    let name = format!("{release}/{}", path.file_stem().unwrap().to_str().unwrap());
-    let expected = fs::read(path.with_extension("expected.json")).unwrap();
-    let expected = serde_json::from_slice(&expected).unwrap();
-    let model =
-        gbtrees::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+fn case(name: &'static str) -> Case {
+    let expected = golden_models::file(&format!("{name}.expected.json"));
+    let expected = serde_json::from_slice(expected).unwrap();
+    let file = golden_models::file(&format!("{name}.txt"));
+    let model = gbtrees::internals::parse(file, &Limits::default(), Cancel::never())
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
     let compiled =
         CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
@@ -101,8 +92,7 @@ fn case(release: &str, path: &Path) -> Case {
 fn each(least: usize, check: impl Fn(&Case) -> Vec<String>) {
     let (mut compared, mut different) = (0, Vec::new());
     for release in RELEASES {
-        for path in paths(release) {
-            let case = case(release, &path);
+        for case in names(release).into_iter().map(case) {
             let found = check(&case);
             compared += found.len();
             let lines = found.into_iter().enumerate().filter(|(_, text)| !text.is_empty());
@@ -130,7 +120,7 @@ fn same_bits(found: &[f64], expected: &[f64]) -> String {
 
 #[test]
 fn every_case_is_here() {
-    let counts = RELEASES.map(|release| paths(release).len());
+    let counts = RELEASES.map(|release| names(release).len());
     assert!(counts.iter().all(|count| *count >= 13), "{counts:?}");
     assert!(counts.iter().sum::<usize>() >= MIN_CASES, "{counts:?}");
 }

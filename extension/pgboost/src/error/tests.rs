@@ -200,7 +200,7 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
 
 /// A model file damaged at every place: cut short, and with each byte replaced.
 fn damaged_files() -> Vec<Vec<u8>> {
-    let model = include_bytes!("../../../gbtrees/tests/golden/2.1.4/no_trees_multiclass.json");
+    let model = golden_models::file("xgboost/2.1.4/no_trees_multiclass.json");
     let cut = (0..model.len()).map(|end| model[..end].to_vec());
     let replaced = (0..model.len()).flat_map(|at| {
         [b'"', b'-', b'9', b'{', 0xff].into_iter().map(move |byte| {

@@ -185,7 +185,7 @@ fn coefficients_that_are_not_there_are_refused() {
 
 #[test]
 fn statistics_that_are_not_there_are_refused() {
-    let bytes = include_bytes!("../../../tests/golden/catboost/1.2.10/ctr_simple.cbm");
+    let bytes = golden_models::file("catboost/1.2.10/ctr_simple.cbm");
     let model = crate::format::parse(bytes, &crate::Limits::default(), Cancel::never()).unwrap();
     let compiled = || compile(&model, &[], Cancel::never()).unwrap();
     assert!(!refused(&compiled()));

@@ -327,7 +327,7 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     let linear = [(30, linear(30, 3, 2))];
     let random = plain.chain(others).chain(even).chain(coded).chain(linear);
     let random = random.map(|(seed, model)| (seed, with_categories(model)));
-    let statistics = include_bytes!("../../../tests/golden/catboost/1.2.10/ctr_one_hot.cbm");
+    let statistics = golden_models::file("catboost/1.2.10/ctr_one_hot.cbm");
     let statistics = crate::format::parse(statistics, &Limits::default(), Cancel::never()).unwrap();
     for (seed, model) in random.chain([(40, statistics)]) {
         let rows = rows(seed, &model, 4);

@@ -11,7 +11,7 @@ use gbtrees::{Cancel, ErrorKind, Limits};
 /// begin, the rest may be absent, and what is left gives the same trees.
 #[test]
 fn every_truncation_is_refused_or_leaves_all_trees() {
-    for text in [VALID, FRAME] {
+    for text in [VALID, *FRAME] {
         let whole = parse(text.as_bytes()).unwrap();
         let trees_end = text.find("end of trees").unwrap() + "end of trees".len();
         // A long file is cut at every byte of its end, and at some before.
