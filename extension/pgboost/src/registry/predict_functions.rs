@@ -55,9 +55,9 @@ fn predicts(
         let model = given.first().map(|model| model.stored_text());
         is_meant(*called)
             && matches!(model, Some(StoredText::Constant(model))
-                if Reference::parse(&model).is_ok_and(|reference| {
-                    reference.name == name && wanted.is_none_or(|wanted| reference.wanted == wanted)
-                }))
+            if Reference::parse(&model).is_ok_and(|reference| {
+                reference.name == name && wanted.is_none_or(|wanted| reference.wanted == wanted)
+            }))
     })
 }
 

@@ -6,8 +6,8 @@
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
-use super::{OWNER, lock, require_owner};
 use super::reference::Wanted;
+use super::{OWNER, lock, require_owner};
 use super::{
     Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
 };
