@@ -21,7 +21,7 @@ class FlaskRedis(Http):
 
     def versions(self) -> dict[str, str]:
         server = self._site.server
-        versions = server.call("bench.machine:packages", names=PACKAGES)
+        versions = server.call("bench.record:packages", names=PACKAGES)
         release = server.run([server.python, "-m", "python_baseline.releases", "pinned"])
         return versions | {"xgboost of the service": release.strip()}
 
