@@ -165,10 +165,9 @@ class Agent:
         """To a question, or why there is none."""
         try:
             return {"answer": getattr(self, verb)(**question)}
-        except CommandFailed as error:
-            return {"error": str(error)}
         except Exception as error:
-            return {"error": f"{type(error).__name__}: {error}"}
+            known = isinstance(error, CommandFailed)
+            return {"error": str(error) if known else f"{type(error).__name__}: {error}"}
 
     def end(self) -> None:
         """Ends everything: what is waited for at once, with all that it started."""

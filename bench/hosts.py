@@ -15,10 +15,10 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, TextIO
 
 from bench.agent import CommandFailed
 from bench.processes import Used
@@ -67,20 +67,19 @@ class Service(Process):
         return at
 
 
+@dataclass(eq=False)
 class Host:
     """Where commands run, at an address that the other hosts reach it by."""
 
-    def __init__(
-        self, name: str, address: str, agent: Sequence[str], here: Path, same_machine: bool = True
-    ) -> None:
-        self.name = name
-        self.address = address
-        self._agent = agent
-        # The harness's files here; there they are below the repository, unless it is the same machine.
-        self._here = here
-        self._same_machine = same_machine
-        self._process: subprocess.Popen[str] | None = None
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+    name: str
+    address: str
+    # What starts its agent.
+    agent: Sequence[str]
+    # The harness's files here; there they are below the repository, unless it is the same machine.
+    here: Path
+    same_machine: bool = True
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+    _errors: TextIO = field(default_factory=partial(tempfile.TemporaryFile, "w+"), init=False)
 
     def close(self) -> None:
         """Ends the agent, and with it whatever it started."""
@@ -93,7 +92,7 @@ class Host:
         """The agent's answer. A Ctrl-C meanwhile ends the agent: clearing up is asked of a new one."""
         # In a process group of its own, so a Ctrl-C is not for it.
         process = self._process = self._process or subprocess.Popen(
-            self._agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            self.agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             stderr=self._errors, process_group=0,
         )  # fmt: skip
         said = None
@@ -109,7 +108,7 @@ class Host:
             process.wait(END_SECONDS)
             self._process = None
             self._errors.seek(0)
-            told = f"{shlex.join(self._agent)} failed:\n{self._errors.read()}"
+            told = f"{shlex.join(self.agent)} failed:\n{self._errors.read()}"
             raise CommandFailed(f"{self.name}: {told}")
         if "error" in said:
             raise CommandFailed(f"{self.name}: {said['error']}")
@@ -132,21 +131,22 @@ class Host:
     @property
     def directory(self) -> PurePath:
         """and the harness's files."""
-        return PurePosixPath(self._here) if self._same_machine else self.root / THERE
+        return PurePosixPath(self.here) if self.same_machine else self.root / THERE
 
     def there(self, here: Path) -> PurePath:
         """What a file of the harness, or of the repository, is called there."""
-        if here.is_relative_to(self._here):
-            return self.directory / here.relative_to(self._here)
+        if here.is_relative_to(self.here):
+            return self.directory / here.relative_to(self.here)
         return self.root / here.relative_to(ROOT) if here.is_relative_to(ROOT) else here
 
-    def words(self, command: Command) -> list[str]:
-        """A command as it is there."""
-        return [str(self.there(part)) if isinstance(part, Path) else str(part) for part in command]
+    def words(self, command: Command, environment: Environment | None) -> dict[str, Any]:
+        """A command as it is there, and what it adds to the environment."""
+        parts = (self.there(part) if isinstance(part, Path) else part for part in command)
+        return {"command": [*map(str, parts)], "environment": dict(environment or {})}
 
     def run(self, command: Command, environment: Environment | None = None) -> str:
         """What a command prints; an error if it fails."""
-        return self.ask("run", command=self.words(command), environment=dict(environment or {}))
+        return self.ask("run", **self.words(command, environment))
 
     def call(self, function: str, *, apart: bool = False, **question: Any) -> Any:
         """What a function of this repository, module:name, answers there.
@@ -165,12 +165,12 @@ class Host:
         user: str | None = None,
     ) -> Service:
         """Starts a server in the background."""
-        known = {"environment": dict(environment or {}), "log": str(log), "user": user}
-        return Service(self, self.ask("start", command=self.words(command), **known), log)
+        words = self.words(command, environment)
+        return Service(self, self.ask("start", **words, log=str(log), user=user), log)
 
     def put(self, here: Path) -> None:
         """Brings a file or a directory of the harness there."""
-        for path in () if self._same_machine else (here, *here.rglob("*")):
+        for path in () if self.same_machine else (here, *here.rglob("*")):
             if path.is_file():
                 self.write(self.there(path), path.read_bytes())
 
@@ -265,9 +265,8 @@ def run_measured(
 ) -> tuple[str, Usage]:
     """What a load generator prints on its host, and what was used meanwhile on all."""
     serving, carrying = _watched(servers), _watched({"network": network})
-    words, known = client.words(command), dict(environment or {})
     try:
-        timed = client.ask("timed", command=words, environment=known)
+        timed = client.ask("timed", **client.words(command, environment))
     finally:
         (server, parts), (_, carried) = serving(), carrying()
     used, network_used = Used(**timed["used"]), carried.get("network")

@@ -8,15 +8,13 @@ with its part, so the sum over a tree counts shared memory once.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import psutil
 
-# At most, until no process ends meanwhile.
-LOOKS = 50
 SAMPLE_SECONDS = 0.5
 # Between two looks lies so many times what a look takes.
 SAMPLE_COSTS = 20
@@ -45,30 +43,22 @@ def tree(roots: Iterable[int]) -> list[int]:
     return found
 
 
-def _sum(processes: Iterable[psutil.Process], of: Callable[[psutil.Process], float]) -> float:
-    total = 0
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            total += of(process)
-    return total
-
-
 def cpu_seconds(roots: Iterable[int]) -> float:
     """Processor time of the trees since they began, ended descendants included."""
-    spent = 0.0
-    for _ in range(LOOKS):
-        found = _tree(roots)
-        # Each one's own, and that of waited-for children.
-        spent = _sum(found, lambda process: sum(process.cpu_times()[:4]))
-        # Of one that has ended meanwhile the time may be in neither.
-        if all(process.is_running() for process in found):
-            break
-    return spent
+    while True:
+        # Each one's own, and that of waited-for children: parents come first, so the time of one that has
+        # ended between its parent's turn and its own would be in neither. Then this looks again.
+        with suppress(psutil.NoSuchProcess):
+            return sum(sum(process.cpu_times()[:4]) for process in _tree(roots))
 
 
 def pss_bytes(roots: Iterable[int]) -> int:
     """Memory of the trees, shared pages counted once."""
-    return _sum(_tree(roots), lambda process: process.memory_full_info().pss)
+    total = 0
+    for process in _tree(roots):
+        with suppress(psutil.NoSuchProcess):
+            total += process.memory_full_info().pss
+    return total
 
 
 def private_bytes(pid: int) -> int:

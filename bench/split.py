@@ -16,7 +16,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -154,17 +154,12 @@ def split(directory: Path = STATE) -> Iterator[Topology]:
         yield topology
 
 
-@contextmanager
-def opened(name: str, directory: Path = STATE) -> Iterator[Topology]:
+def opened(name: str, directory: Path = STATE) -> AbstractContextManager[Topology]:
     """The topology of that name, or of the file of that name, until it is left."""
     if name == "split":
-        with split(directory) as topology:
-            yield topology
-        return
-    if name not in NAMED and not Path(name).is_file():
-        raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")
-    topology = on_this_machine(directory) if name in NAMED else read(Path(name), directory)
-    try:
-        yield topology
-    finally:
-        topology.close()
+        return split(directory)
+    if name == "local":
+        return closing(on_this_machine(directory))
+    if Path(name).is_file():
+        return closing(read(Path(name), directory))
+    raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.generators import Figures, Load
+from bench.generators import Figures, Load, Unsound
 from bench.results import OpenLoop
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
@@ -33,10 +33,6 @@ ROUNDING = 1e-9
 
 # A line for each request: due, sent and done, in seconds after the first was due.
 Requests = NDArray[np.float64]
-
-
-class BadLog(Exception):
-    """A log with a request that failed, or that cannot be understood."""
 
 
 def percentile(values: NDArray[np.float64], part: float) -> float:
@@ -64,7 +60,7 @@ def summary(requests: Requests, load: Load) -> Figures:
     # What is far too slow for a rate is still busy with the warm-up's requests at the end; and of the few
     # requests of a slow closed loop none may be in the sample.
     if load.rate and not (number or within):
-        raise BadLog("no request is in the time that counts")
+        raise Unsound("no request is in the time that counts")
     waits = (sent - due)[counted]
     last = waits[due[counted] >= load.end - LAST * load.seconds]
     return Figures(
@@ -99,7 +95,7 @@ def pgbench_requests(prefix: Path) -> Requests:
     try:
         found = np.loadtxt(lines, dtype=np.int64, ndmin=2).T
     except ValueError as error:
-        raise BadLog(f"a transaction: {error}") from None
+        raise Unsound(f"a transaction: {error}") from None
     done = found[4] * 1_000_000 + found[5]
     due = done - found[2]
     sent = due + (found[6] if len(found) > 6 else 0)
@@ -117,7 +113,7 @@ def oha_requests(database: Path, rate: float) -> Requests:
         table = np.array(connection.execute(query).fetchall(), dtype=np.float64).reshape(-1, 4)
     refused = table[(table[:, 3] < 200) | (table[:, 3] >= 300), 3]
     if len(refused):
-        raise BadLog(f"an answer of status {refused[0]:.0f}")
+        raise Unsound(f"an answer of status {refused[0]:.0f}")
     planned = np.arange(len(table)) / rate + OHA_TICK_SECONDS
     return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
 
@@ -128,7 +124,7 @@ def read(kind: str, log: str, load: dict[str, Any]) -> dict[str, Any]:
     try:
         found = pgbench_requests(path) if kind == "pgbench" else oha_requests(path, asked.rate)
         return asdict(summary(found, asked))
-    except BadLog as error:
+    except Unsound as error:
         return {"error": str(error)}
     finally:
         for file in [*pgbench_files(path), path]:

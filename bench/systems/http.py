@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence, Set
 from itertools import chain
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any
 
 from bench.answers import Answers, single_precision
@@ -39,8 +40,12 @@ class Http(System):
     # What its processes are called in results.
     part = "service"
 
-    def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
+    def __init__(
+        self, site: Site, store: str = "redis", serializer: str = "json", **options: Any
+    ) -> None:
         super().__init__(site)
+        # What else its system.toml says.
+        self._options = SimpleNamespace(**options)
         self._entry = {"store": store, "serializer": serializer}
         self._in_redis, self._serializer = store == "redis", serializer
         self._started: Started = ([], {})

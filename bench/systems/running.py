@@ -121,12 +121,10 @@ class System(Protocol):
         """pgbench with scripts, or with one of its own."""
         database = self._site.database
         program = pgbench.Program(database.program("pgbench"), protocol, self._site.client.cores)
-        command = pgbench.command(program, scripts, load, log)
-
-        def read(said: str) -> Figures:
-            return pgbench.parse(said, self.logged("pgbench", log, load), load.warm_up)
-
-        return Asking(command, database.environment(at), read)
+        return Asking(
+            pgbench.command(program, scripts, load, log), database.environment(at),
+            lambda said: pgbench.parse(said, self.logged("pgbench", log, load), load.warm_up),
+        )  # fmt: skip
 
     def _by_program(self, cell: Cell, load: Load) -> Asking:
         """A program of Python's, which has no password in its command."""

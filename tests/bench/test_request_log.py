@@ -10,7 +10,6 @@ import pytest
 from bench.generators import Figures, Load, Unsound, logged, oha, pgbench
 from bench.generators.request_log import (
     OHA_TICK_SECONDS,
-    BadLog,
     Requests,
     oha_requests,
     pgbench_requests,
@@ -114,7 +113,7 @@ def test_a_server_that_never_leaves_the_warm_up_behind_has_a_rate_and_no_latency
 
 
 def test_a_log_without_a_request_in_its_time_is_no_result() -> None:
-    with pytest.raises(BadLog, match="no request"):
+    with pytest.raises(Unsound, match="no request"):
         summary(np.array([(0.5, 0.5, 0.6)]), window(1.0, 2.0, 10.0))
 
 
@@ -141,7 +140,7 @@ def test_pgbenchs_files_are_read_together(pgbench_log: Path) -> None:
 def test_a_transaction_that_failed_is_no_result(pgbench_log: Path, what: str) -> None:
     with (pgbench_log.parent / "log.77.1").open("a") as log:
         log.write(f"1 1 {what} 0 1700000001 1300 50\n")
-    with pytest.raises(BadLog, match=what):
+    with pytest.raises(Unsound, match=what):
         pgbench_requests(pgbench_log)
 
 
@@ -165,7 +164,7 @@ def test_ohas_requests_are_due_when_the_schedule_says(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_another_status_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(BadLog, match="503"):
+    with pytest.raises(Unsound, match="503"):
         oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)
 
 

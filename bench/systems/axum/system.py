@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from bench.results import Loading
-from bench.site import Site
 from bench.systems.http import Http, Started
 
 FOLDER = "bench/systems/axum"
@@ -19,9 +18,6 @@ class Axum(Http):
     """One process, whose threads share the model and the features, or the connection to Redis."""
 
     part = "axum"
-
-    def __init__(self, site: Site, store: str = "redis") -> None:
-        super().__init__(site, store, "float32")
 
     @property
     def _flights(self) -> PurePath:

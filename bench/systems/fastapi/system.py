@@ -8,9 +8,7 @@ faster, and slower with one client (docs/dev/decisions.md).
 
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
-from bench.site import Site
 from bench.systems.http import Http, Started
 
 PACKAGES = (
@@ -26,24 +24,20 @@ class Uvicorn(Http):
     # In place of so many for each core.
     workers: int | None = None
 
-    def __init__(self, site: Site, app: str, per_core: int, predictor: str, **place: Any) -> None:
-        super().__init__(site, **place)
-        self._app, self._per_core, self._predictor = app, per_core, predictor
-
     def versions(self) -> dict[str, str]:
         server = self._site.server
-        if self._predictor == "gbtrees":
+        if self._options.predictor == "gbtrees":
             server.run([server.root / "bench/systems/asgi/build.sh"])
         return server.call("bench.record:packages", names=PACKAGES)
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        server = self._site.server
+        server, options = self._site.server, self._options
         # The pinned library is loaded, whatever is installed.
-        settings = self.settings(models, predictor=self._predictor, xgboost="pinned")
+        settings = self.settings(models, predictor=options.predictor, xgboost="pinned")
         command = [
             server.python, "-m", "gunicorn", "--no-control-socket", f"--bind={address}", "--reuse-port",
-            f"--workers={self.workers or self._per_core * server.cores}", "--keep-alive=75",
-            f"--worker-class={WORKER}", self._app,
+            f"--workers={self.workers or options.per_core * server.cores}", "--keep-alive=75",
+            f"--worker-class={WORKER}", options.app,
         ]  # fmt: skip
         place = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(server.root)}
         return command, settings.environment() | place
