@@ -1,7 +1,8 @@
 //! Mutations of files that keep their structure, so that most inputs pass the parser and reach what checks values.
 //!
-//! Three of four inputs are made here, one by libFuzzer's changes of bytes, and all with `PLAIN_MUTATIONS` set: by that
-//! the coverage of both is compared (docs/dev/testing.md).
+//! Of the inputs that change one file three of four are made here, one by libFuzzer's changes of bytes; as many cross
+//! two files. With `PLAIN_MUTATIONS` set libFuzzer makes all: by that the coverage of both is compared
+//! (docs/dev/testing.md).
 #![allow(dead_code, reason = "each target edits the formats that it reads")]
 
 pub mod json;
@@ -37,4 +38,19 @@ pub fn mutate(
         }
         None => libfuzzer_sys::fuzzer_mutate(data, size, longest),
     }
+}
+
+/// Puts a part of the second file into the first, and returns how many bytes are in `out`: none where `cross` cannot
+/// read one of them, so that libFuzzer mutates otherwise.
+pub fn join(
+    [first, second]: [&[u8]; 2],
+    out: &mut [u8],
+    seed: u32,
+    cross: impl Fn(&[u8], &[u8], &mut Rng) -> Option<Vec<u8>>,
+) -> usize {
+    let joined = (!*PLAIN).then(|| cross(first, second, &mut Rng::with_seed(seed.into()))).flatten();
+    joined.filter(|joined| joined.len() <= out.len()).map_or(0, |joined| {
+        out[..joined.len()].copy_from_slice(&joined);
+        joined.len()
+    })
 }

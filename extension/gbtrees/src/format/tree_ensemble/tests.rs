@@ -11,6 +11,9 @@ const EXAMPLE: &str = include_str!("../../../tests/golden/tree_ensemble/example.
 /// Intervals of a column, and two models' margins.
 const INTERVALS: &str = include_str!("../../../tests/golden/tree_ensemble/intervals.json");
 
+/// Every key, and in the attributes every other word that one may have: what fuzzing starts from.
+const KEYS: &str = include_str!("../../../tests/golden/tree_ensemble/keys.json");
+
 fn read(file: &str) -> Result<Ensemble> {
     parse(file.as_bytes(), &Limits::default(), Cancel::never())
 }
@@ -99,6 +102,29 @@ fn cuts_give_the_intervals_of_a_feature_codes() {
         let file = changed("\"trees\"", &format!("\"cuts\": {cuts}, \"trees\""));
         assert_eq!(read(&file).unwrap_err().kind(), kind, "{cuts}");
     }
+}
+
+#[test]
+fn every_key_is_read() {
+    let model = read(KEYS).unwrap();
+    assert_eq!(model.attributes().len(), 21);
+    // A zero is missing, and goes right.
+    assert_eq!(margin(&model, &[0.0, 0.0, 0.0]), (0.25 + 4.0) * 0.5 / 4.0 + 1.0);
+    let all = [
+        words(super::TASKS),
+        words(super::LINKS),
+        words(super::PRECISIONS),
+        words(super::COMPARISONS),
+        words(super::MISSING),
+        words(super::CLASS_BY),
+    ];
+    for word in all.concat() {
+        assert!(KEYS.contains(&format!("\"{word}\"")), "{word}");
+    }
+}
+
+fn words<T>(known: &[(&'static str, T)]) -> Vec<&'static str> {
+    known.iter().map(|(word, _)| *word).collect()
 }
 
 #[test]
