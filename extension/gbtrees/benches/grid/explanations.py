@@ -69,6 +69,9 @@ INTERACTIONS = ("xgboost-100x6", "xgboost-25x6", "xgboost-500x8", "xgboost-25x12
 SECONDS = float(os.environ.get("SECONDS_A_TURN", "0.5"))
 FEW = 16
 
+# Codes of shap's C extension.
+PATH_DEPENDENT, IDENTITY = 1, 0
+
 Explain = Callable[[str, np.ndarray], np.ndarray]
 
 
@@ -114,9 +117,9 @@ def train(path: Path, name: str, features: int, params: dict) -> None:
                 "min_child_weight": 1,
             }
         data = xgboost.DMatrix(values, target)
-        xgboost.train({**params, "nthread": 2}, data, rounds).save_model(path)
+        xgboost.train({**params, "nthread": 1}, data, rounds).save_model(path)
     elif name.startswith("lightgbm"):
-        params |= {"verbose": -1, "num_threads": 2}
+        params |= {"verbose": -1, "num_threads": 1}
         lightgbm.train(params, lightgbm.Dataset(values, target), rounds).save_model(path)
     else:
         params = {
@@ -153,11 +156,13 @@ def shap_side(booster: object, rows: np.ndarray) -> dict[str, Explain]:
         if what == "interactions":
             return None
         out = np.zeros((len(rows), rows.shape[1] + 1, trees.num_outputs))
+        # By the covers of the model, margins, no interactions.
+        how = (PATH_DEPENDENT, IDENTITY, False)
         shap._cext.dense_tree_shap(
             trees.children_left, trees.children_right, trees.children_default, trees.features,
             trees.thresholds, trees.threshold_types, trees.values, trees.node_sample_weight,
-            trees.max_depth, rows.astype(np.float64), missing[: len(rows)], None, None, None, out,
-            trees.base_offset, 0, 0, False,
+            trees.max_depth, rows.astype(np.float64), missing[: len(rows)], None, None, None,
+            len(trees.values), trees.base_offset, out, *how,
         )  # fmt: skip
         return out[:, :, 0]
 

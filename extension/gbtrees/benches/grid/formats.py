@@ -99,7 +99,7 @@ def train_catboost(path: Path, trees: int, depth: int) -> None:
     if path.exists():
         return
     values, label = table(np.random.default_rng([depth, 10, 5]), TRAINING_ROWS, FEATURES, "dense")
-    params = {"iterations": trees, "depth": depth, "random_seed": 7, "thread_count": 2}
+    params = {"iterations": trees, "depth": depth, "random_seed": 7, "thread_count": 1}
     quiet = {"verbose": False, "allow_writing_files": False}
     model = catboost.CatBoost({"loss_function": "Logloss", **params, **quiet}).fit(values, label)
     model.save_model(str(path))

@@ -127,7 +127,7 @@ def beside_libraries(paths: list[Path], bench: Path, seconds: float) -> None:
     sides_of = {".onnx": forest_sides, ".cbm": catboost_sides}
     for path in paths:
         rows_path = rows_of(path.parent, path.stem)
-        features = int(path.stem.split("x")[2].split("-")[0])
+        features = int(path.stem.split("x", 2)[2].split("-")[0])
         rows = np.fromfile(rows_path, dtype="<f4").reshape(-1, features)
         expected, sides = sides_of.get(path.suffix, compiled_sides)(path, rows)
         engines = {name: Engine(bench, path, rows_path, name) for name in KERNELS}
@@ -144,7 +144,7 @@ def beside_each_other(paths: list[Path], benches: list[Path], seconds: float) ->
     share = seconds / (len(paths) * len(KERNELS) * 2 * formats.BLOCKS * len(ROWS))
     for path in paths:
         for kernel in KERNELS:
-            rows = path.parent / f"rows-{path.stem.split('x')[2]}.f32"
+            rows = path.parent / f"rows-{path.stem.split('x', 2)[2]}.f32"
             engines = [Engine(bench, path, rows, kernel) for bench in benches]
             margins = [engine.margins(COMPARED) for engine in engines]
             if not np.array_equal(*margins):

@@ -105,7 +105,9 @@ def _sklearn(path: Path, shape: Shape) -> None:
         model = IsolationForest(**params).fit(values)
     else:
         forest = RandomForestClassifier if shape.outputs > 1 else RandomForestRegressor
-        model = forest(max_depth=shape.size, **params).fit(values, label)
+        # A fourth of the rows makes a thousand leaves per tree; all would make a file of half a gigabyte.
+        rows = slice(None, None, 1 if shape.trees <= 100 else 4)
+        model = forest(max_depth=shape.size, **params).fit(values[rows], label[rows])
     path.with_suffix(".pickle").write_bytes(pickle.dumps(model))
     options = {id(model): {"zipmap": False}} if shape.outputs > 1 else None
     opset = {"": 17, "ai.onnx.ml": 3}
@@ -202,7 +204,7 @@ KINDS: dict[str, tuple[str, Train, tuple[tuple[int, int, tuple[int, ...]], ...]]
 
 def rows_of(folder: Path, name: str) -> Path:
     """The file of the rows to score of a model, which is made if it is not there."""
-    features, kind = name.split("x")[2].split("-")
+    features, kind = name.split("x", 2)[2].split("-")
     path = folder / f"rows-{features}-{kind}.f32"
     shared = folder / f"rows-{features}.f32"
     if not shared.exists():

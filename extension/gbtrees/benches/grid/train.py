@@ -92,7 +92,7 @@ def train(folder: Path, depth: int, features: int, kind: str) -> None:
         "max_depth": depth,
         "eta": 0.1,
         "tree_method": "exact" if kind == "exact" else "hist",
-        "nthread": 2,
+        "nthread": 1,
         "seed": 7,
     }
     booster = xgb.train(params, matrix, num_boost_round=max(TREES))
@@ -111,7 +111,7 @@ def train_lightgbm(folder: Path, trees: int, depth: int) -> None:
         "max_depth": depth,
         "num_leaves": 2**depth,
         "min_data_in_leaf": 1,
-        "num_threads": 2,
+        "num_threads": 1,
         "verbosity": -1,
         "deterministic": True,
         "seed": 7,
