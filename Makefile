@@ -73,8 +73,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 .PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
-	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
-		cargo test --quiet --locked -p gbtrees -p gbtrees_c --target-dir target/engine-tests
+	@cd extension && cargo test --quiet --locked -p gbtrees -p gbtrees_c
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
@@ -89,7 +88,7 @@ test-python: setup install venv ## run the SQL regression and end-to-end tests a
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
-	$(addprefix tests/lifecycle/test_,stress.py memory.py out_of_memory.py parallel.py preload.py)
+	$(addprefix tests/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
@@ -241,7 +240,7 @@ venv: .venv/.complete
 .venv/.complete: requirements.txt | setup
 	@echo "==> making the Python environment .venv, which takes half a minute"
 	@$(PYTHON) -m venv .venv
-	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(VENV)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	@touch $@
 
 .PHONY: site

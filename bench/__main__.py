@@ -22,8 +22,8 @@ from bench.answers import Unequal
 from bench.generators import Unsound
 from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
-from bench.opening import NAMED, opened
 from bench.site import Site
+from bench.split import NAMED, opened
 from bench.systems.description import described
 from bench.table import show
 from bench.topology import BadTopology
@@ -59,8 +59,7 @@ def _arguments() -> argparse.Namespace:
 def _workload(arguments: argparse.Namespace) -> Workload:
     given = {name: value for name in _GIVEN if (value := getattr(arguments, name)) is not None}
     if any(value < 1 for value in given.values()):
-        names = [f"--{name}" for name in _GIVEN]
-        raise SystemExit(f"{', '.join(names[:-1])} and {names[-1]} must be at least 1")
+        sys.exit("--seconds, --repetitions and --rows must be at least 1")
     if arguments.only and not arguments.train:
         # Some cells are asked for, and no training.
         given["training_rounds"] = 0
@@ -76,14 +75,8 @@ def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
     The whole name of a cell is no beginning: it means no cell with a rate or a delay beside.
     """
     names = {cell.name for cell in cells}
-
-    def matches(name: str, pattern: str) -> bool:
-        whole = fnmatch.fnmatch(name, pattern)
-        return whole or (pattern not in names and name.startswith(pattern))
-
-    if not patterns:
-        return cells
-    return [cell for cell in cells if any(matches(cell.name, pattern) for pattern in patterns)]
+    every = [one if one in names else f"{one}*" for one in patterns or ("",)]
+    return [cell for cell in cells if any(fnmatch.fnmatch(cell.name, one) for one in every)]
 
 
 def _end(*_: object) -> None:
@@ -146,8 +139,7 @@ def main() -> None:
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _end)
     with _ending(), opened(arguments.topology or workload.topology) as topology:
-        site = Site(workload, topology, STATE)
-        measure(site, cells, arguments.output)
+        measure(Site(workload, topology, STATE), cells, arguments.output)
 
 
 if __name__ == "__main__":

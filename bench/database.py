@@ -6,11 +6,9 @@ table and owns the models, and nothing else. What is set up is set up on that ho
 
 import json
 import secrets
-from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
-from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from bench.hosts import Address, Host, Process
@@ -22,12 +20,10 @@ from data.flights import Request
 DATABASE = "bench"
 ROLE = "bench"
 PREFERRED_PORT = 54350
-
-Statement = tuple[str | sql.Composable, Sequence[Any]]
-
-
-def _text(statement: str | sql.Composable) -> str:
-    return statement if isinstance(statement, str) else statement.as_string(None)
+# As a server has it whose data matter: loading and training are timed too.
+DURABLE = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
+# Of pgbench's own transactions.
+ACCOUNTS = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 
 
 def program(name: str) -> str:
@@ -38,24 +34,16 @@ def program(name: str) -> str:
 class Database:
     """The cluster, started at the first need of it."""
 
-    def __init__(
-        self, host: Host, client: Host, network: str | None = None, clients: int = 0
-    ) -> None:
-        self.name, self.role = DATABASE, ROLE
+    def __init__(self, host: Host, client: Host, network: str | None, clients: int) -> None:
         # The role's, made anew for each run.
         self.password = secrets.token_hex(16)
         self._host = host
         self._client = client
         self._network = network
-        # As a server has it whose data matter: loading and training are timed too.
-        durable = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
         # The clients, and who looks on.
         connections = str(max(200, clients + 50))
-        self._added = {
-            "max_connections": connections,
-            "listen_addresses": host.address,
-            **durable,
-        }
+        known = {"max_connections": connections, "listen_addresses": host.address}
+        self._added = known | DURABLE
         self._place: dict[str, Any] | None = None
         self._loaded = self._has_accounts = False
 
@@ -75,47 +63,45 @@ class Database:
             self._create()
         return self._place
 
-    def execute(self, *statements: Statement, dbname: str | None = None) -> list[list[list[Any]]]:
-        """The rows of each statement, run by the superuser on the database's host."""
-        asked = [(_text(statement), parameters) for statement, parameters in statements]
-        conninfo = self._socket(dbname) if dbname else self.socket
-        return self._host.call("bench.asking:rows", conninfo=conninfo, statements=asked)
+    def execute(self, *statements: str, dbname: str = DATABASE) -> None:
+        """Runs statements as the superuser on the database's host."""
+        self._rows([(statement, ()) for statement in statements], dbname)
+
+    def _rows(self, statements: Any, dbname: str = DATABASE) -> list[list[list[Any]]]:
+        asked = {"conninfo": self.socket(dbname), "statements": statements}
+        return self._host.call("bench.asking:rows", **asked)
 
     def one(self, statement: str, *parameters: Any) -> Any:
         """The one value of one row."""
-        return self.execute((statement, parameters))[0][0][0]
+        return self._rows([(statement, parameters)])[0][0][0]
 
-    def _socket(self, dbname: str) -> str:
-        place = self.start()
-        sockets = f"{place['home']}/sockets"
-        return make_conninfo(host=sockets, port=place["port"], dbname=dbname, user=SUPERUSER)
-
-    @property
-    def socket(self) -> str:
+    def socket(self, dbname: str = DATABASE) -> str:
         """What leads the superuser to the database, on its own host."""
-        return self._socket(DATABASE)
+        place = self.start()
+        where = {"host": f"{place['home']}/sockets", "port": place["port"]}
+        return make_conninfo(**where, dbname=dbname, user=SUPERUSER)
 
     def _create(self) -> None:
-        name, role = sql.Identifier(DATABASE), sql.Identifier(ROLE)
-        drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name)
-        create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'").format(name)
-        self.execute((drop, ()), (create, ()), dbname="postgres")
+        self.execute(
+            f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)",
+            f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'",
+            dbname="postgres",
+        )
         if not self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE):
-            self.execute((sql.SQL("CREATE ROLE {}").format(role), ()))
-        login = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(role, sql.Literal(self.password))
-        grant = sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role)
-        self.execute(("CREATE EXTENSION pgboost", ()), (login, ()), (grant, ()))
+            self.execute(f"CREATE ROLE {ROLE}")
+        self.execute(
+            "CREATE EXTENSION pgboost",
+            f"ALTER ROLE {ROLE} LOGIN PASSWORD '{self.password}'",
+            f"GRANT EXECUTE ON FUNCTION load_model TO {ROLE}",
+        )
 
     def load(self, request: Request) -> list[Loading]:
         """Copies the flights and builds the index, unless done; how long it took."""
         if self._loaded:
             return []
-        took = self._host.call(
-            "bench.loading:into_postgresql", apart=True, rows=request.rows, seed=request.seed,
-            conninfo=self.socket,
-        )  # fmt: skip
-        grant = sql.SQL("GRANT SELECT ON flights TO {}").format(sql.Identifier(ROLE))
-        self.execute((grant, ()))
+        asked = {**vars(request), "conninfo": self.socket()}
+        took = self._host.call("bench.asking:into_postgresql", apart=True, **asked)
+        self.execute(f"GRANT SELECT ON flights TO {ROLE}")
         self._loaded = True
         return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, *took)]
 
@@ -125,32 +111,22 @@ class Database:
         if self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
             return
         self._host.put(path)
-        file = {"file": str(self._host.there(path))}
+        given = (name, {"file": str(self._host.there(path))})
         # xgboost_predict needs the model's bytes, which are for its owner alone.
-        become = sql.SQL("SET ROLE {}").format(sql.Identifier(ROLE))
-        self.execute((become, ()), ("SELECT load_model(%s, %s)", (name, file)))
+        self._rows([(f"SET ROLE {ROLE}", ()), ("SELECT load_model(%s, %s)", given)])
 
     def make_accounts(self, scale: int) -> None:
         """The tables of pgbench's own transactions, at the first need of them, for the role."""
         if not self._has_accounts:
-            make = ["--initialize", "--quiet", f"--scale={scale}", self.socket]
+            make = ["--initialize", "--quiet", f"--scale={scale}", self.socket()]
             self._host.run([self.program("pgbench"), *make])
-            tables = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
-            grant = sql.SQL("GRANT ALL ON {} TO {}").format(
-                sql.SQL(", ").join(map(sql.Identifier, tables)), sql.Identifier(ROLE)
-            )
-            self.execute((grant, ()))
+            self.execute(f"GRANT ALL ON {ACCOUNTS} TO {ROLE}")
             self._has_accounts = True
 
     @property
     def at(self) -> Address:
         """Where it listens."""
         return self._host.address, self.start()["port"]
-
-    @property
-    def owner(self) -> str | None:
-        """The unprivileged user who runs it, where that host's user is root."""
-        return self.start()["user"]
 
     @property
     def home(self) -> PurePath:
@@ -166,16 +142,14 @@ class Database:
         """What leads pgbench to the database over TCP, or to what listens before it."""
         host, port = at or self.at
         return {
-            "PGHOST": host, "PGPORT": str(port), "PGDATABASE": self.name,
-            "PGUSER": self.role, "PGPASSWORD": self.password,
+            "PGHOST": host, "PGPORT": str(port), "PGDATABASE": DATABASE, "PGUSER": ROLE,
+            "PGPASSWORD": self.password,
         }  # fmt: skip
 
-    def conninfo(self, at: Address | None = None) -> str:
+    def conninfo(self, at: Address) -> str:
         """The same for psycopg."""
-        host, port = at or self.at
-        return make_conninfo(
-            host=host, port=port, dbname=self.name, user=self.role, password=self.password
-        )
+        known = {"dbname": DATABASE, "user": ROLE, "password": self.password}
+        return make_conninfo(host=at[0], port=at[1], **known)
 
     def configuration(self) -> dict[str, str]:
         """Every setting that is not the default's."""
@@ -184,7 +158,7 @@ class Database:
             " AND name = ANY (%s) ORDER BY name"
         )
         names = [*dict.fromkeys([*SETTINGS, *self._added])]
-        return dict(self.execute((query, (names,)))[0])
+        return dict(self._rows([(query, (names,))])[0])
 
     def program(self, name: str) -> str:
         """A client program that comes with PostgreSQL, on the client's host."""

@@ -6,7 +6,7 @@ one copy of the features. It is loaded from the server's host, where the service
 
 from pathlib import PurePath
 
-from bench.hosts import Address, Host, Process, Service
+from bench.hosts import Address, Host, Service
 from bench.results import Loading
 from data.flights import Request
 
@@ -49,14 +49,12 @@ class FeatureCache:
         """Fills the serializer's server, unless done; how long it took."""
         if serializer in self._loaded:
             return []
-        took = self._loader.call(
-            "bench.loading:into_redis", apart=True, rows=request.rows, seed=request.seed,
-            url=self.url(serializer), serializer=serializer,
-        )  # fmt: skip
+        asked = {**vars(request), "url": self.url(serializer), "serializer": serializer}
+        took = self._loader.call("bench.asking:into_redis", apart=True, **asked)
         self._loaded.add(serializer)
         return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 
-    def roots(self, serializer: str) -> list[Process]:
+    def roots(self, serializer: str) -> list[Service]:
         """The process of a serializer's server."""
         return [self._server(serializer)[0]]
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from bench import answers, machine, record, results, training
+from bench import answers, record, results, training
 from bench.generators import Unsound
 from bench.hosts import CommandFailed
 from bench.measuring import Measuring
 from bench.site import Site
-from bench.systems import System, made
-from bench.systems.description import described
+from bench.systems.description import described, made
+from bench.systems.running import System
 from bench.workload import Cell
 from workbench.tell import say
 
@@ -29,9 +29,8 @@ class Harness:
     def __init__(self, site: Site, cells: Sequence[Cell], output: Path) -> None:
         self._site = site
         self._cells = cells
-        self._described = described()
-        names = dict.fromkeys(cell.system for cell in cells)
-        systems = {name: made(self._described[name], site) for name in names}
+        known, names = described(), dict.fromkeys(cell.system for cell in cells)
+        systems = {name: made(known[name], site) for name in names}
         self._measuring = Measuring(site, systems, cells, output)
         # One that lacks something for each of its cells is not even installed.
         asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
@@ -68,7 +67,7 @@ class Harness:
                 started=began,
                 finished=record.now(),
                 commit=record.commit(),
-                machine=machine.facts(),
+                machine=record.facts(),
                 topology=self._site.topology.facts(round_trips),
                 versions=versions,
                 workload=asdict(self._site.workload),
@@ -79,6 +78,12 @@ class Harness:
                 cells=self._measuring.found(),
             )
 
+    def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
+        """The models, with the systems that are asked them beside each other."""
+        for trees in dict.fromkeys(cell.trees for cell in self._cells):
+            asked = {cell.system for cell in self._cells if cell.trees == trees}
+            yield trees, {name: one for name, one in self._systems.items() if name in asked}
+
     def _measure(self, trees: int, systems: Mapping[str, System]) -> None:
         with ExitStack() as started:
             for name, system in systems.items():
@@ -87,12 +92,6 @@ class Harness:
                 system.start(trees)
             self._check(systems, trees)
             self._measuring.measure(trees, systems)
-
-    def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
-        """The models, with the systems that are asked them beside each other."""
-        for trees in dict.fromkeys(cell.trees for cell in self._cells):
-            asked = {cell.system for cell in self._cells if cell.trees == trees}
-            yield trees, {name: one for name, one in self._systems.items() if name in asked}
 
     def _round_trips(self) -> list[results.RoundTrip]:
         say("the round trips between the hosts")
@@ -112,41 +111,26 @@ class Harness:
         return versions, loading
 
     def _train(self) -> list[results.Training]:
-        workload, database = self._site.workload, self._site.database
-        if not workload.training_rounds:
-            return []
-        database.execute(("CREATE EXTENSION IF NOT EXISTS pgboost_train", ()))
-        asked = {
-            "conninfo": database.socket, "rounds": workload.training_rounds,
-            "threads": int(self._site.server.facts()["cores"]),
-        }  # fmt: skip
-        found = []
-        for _ in range(workload.trainings):
+        workload, database, host = self._site.workload, self._site.database, self._site.server
+        rounds, found = workload.training_rounds, []
+        if rounds:
+            database.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+        for _ in range(workload.trainings if rounds else 0):
             for what in training.ways(workload.rows):
-                say(f"{what}: {workload.training_rounds} rounds")
-                answer = self._site.server.call(
-                    "bench.training:train", apart=True, what=what, **asked
-                )
+                say(f"{what}: {rounds} rounds")
+                asked = {"conninfo": database.socket(), "rounds": rounds, "threads": host.cores}
+                answer = host.call("bench.training:train", apart=True, what=what, **asked)
                 found.append(results.Training(**answer))
         return found
 
-    def _asked(self, system: str, trees: int) -> set[str]:
-        return {
-            cell.request for cell in self._cells if cell.system == system and cell.trees == trees
-        }
-
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
-        site = self._site
+        site, cells = self._site, [cell for cell in self._cells if cell.trees == trees]
         models = [answers.expected(model, site.features) for model in site.models(trees)]
-        wanted = np.stack(models, axis=1)
         given = {}
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
-            given |= {
-                f"{name}, {way}": found
-                for way, found in system.check(self._asked(name, trees)).items()
-            }
-        checked = answers.compare(trees, site.keys, wanted, given)
-        total = sum(checked.compared.values())
+            found = system.check({cell.request for cell in cells if cell.system == name})
+            given |= {f"{name}, {way}": answer for way, answer in found.items()}
+        checked = answers.compare(trees, site.keys, np.stack(models, axis=1), given)
         self._checked.append(checked)
-        say(f"all {total:,} answers equal XGBoost's to the bit")
+        say(f"all {sum(checked.compared.values()):,} answers equal XGBoost's to the bit")

@@ -8,22 +8,21 @@ for it (`there`); a text, or any other PurePath, it takes as it is.
 """
 
 import base64
-import io
 import json
 import shlex
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, TextIO
 
 from bench.agent import CommandFailed
 from bench.processes import Used
+from bench.results import Usage
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".bench"
@@ -55,7 +54,6 @@ Parts = Mapping[str, Iterable[Process]]
 class Service(Process):
     """A server that this harness started."""
 
-    name: str
     log: PurePath
 
     def stop(self) -> None:
@@ -64,51 +62,24 @@ class Service(Process):
 
     def ready(self, port: int, path: str | None = None) -> Address:
         """Where it listens, when it answers, to GET of the path where there is one; else an error."""
-        answers = False
-        try:
-            place = {"address": self.host.address, "port": port}
-            answers = self.host.ask("wait", pid=self.pid, path=path, **place)
-        finally:
-            if not answers:
-                self.stop()
-        if answers:
-            return self.host.address, port
-        last_words = self.host.run(["tail", "--lines=10", str(self.log)])
-        raise CommandFailed(f"{self.name} does not answer:\n{last_words}")
+        at = self.host.address, port
+        self.host.ask("ready", pid=self.pid, log=str(self.log), address=at[0], port=port, path=path)
+        return at
 
 
+@dataclass(eq=False)
 class Host:
     """Where commands run, at an address that the other hosts reach it by."""
 
-    def __init__(self, name: str, address: str, agent: Sequence[str], here: Path) -> None:
-        self.name = name
-        self.address = address
-        self._agent = agent
-        # The harness's files here; there they are below the repository, unless it is the same machine.
-        self._here = here
-        self._process: subprocess.Popen[str] | None = None
-        self._facts: dict[str, str] = {}
-        self._places: dict[str, str] = {}
-        self.same_machine = True
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
-
-    def open(self) -> None:
-        """Starts the agent, unless it runs."""
-        if self._process:
-            return
-        # In a process group of its own, so a Ctrl-C is not for it.
-        self._process = subprocess.Popen(
-            self._agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            stderr=None if self.same_machine else self._errors, process_group=0,
-        )  # fmt: skip
-        hello = self._process.stdout.readline()
-        if not hello:
-            self._process.wait()
-            self._process = None
-            self._errors.seek(0)
-            said = self._errors.read()
-            raise CommandFailed(f"{self.name}: {shlex.join(self._agent)} failed:\n{said}")
-        self._places = json.loads(hello)
+    name: str
+    address: str
+    # What starts its agent.
+    agent: Sequence[str]
+    # The harness's files here; there they are below the repository, unless it is the same machine.
+    here: Path
+    same_machine: bool = True
+    _process: subprocess.Popen[str] | None = field(default=None, init=False)
+    _errors: TextIO = field(default_factory=partial(tempfile.TemporaryFile, "w+"), init=False)
 
     def close(self) -> None:
         """Ends the agent, and with it whatever it started."""
@@ -119,59 +90,72 @@ class Host:
 
     def ask(self, verb: str, **question: Any) -> Any:
         """The agent's answer. A Ctrl-C meanwhile ends the agent: clearing up is asked of a new one."""
-        self.open()
+        # In a process group of its own, so a Ctrl-C is not for it.
+        process = self._process = self._process or subprocess.Popen(
+            self.agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=self._errors, process_group=0,
+        )  # fmt: skip
+        said = None
         try:
-            self._process.stdin.write(json.dumps(question | {"verb": verb}) + "\n")
-            self._process.stdin.flush()
-            said = json.loads(self._process.stdout.readline() or "null")
+            print(json.dumps(question | {"verb": verb}), file=process.stdin, flush=True)
+            said = json.loads(process.stdout.readline() or "null")
         except BrokenPipeError:
-            said = None
+            pass
         except KeyboardInterrupt:
             self.close()
             raise
         if said is None:
-            raise CommandFailed(f"{self.name}: its agent has ended without an answer to {verb}")
+            process.wait(END_SECONDS)
+            self._process = None
+            self._errors.seek(0)
+            told = f"{shlex.join(self.agent)} failed:\n{self._errors.read()}"
+            raise CommandFailed(f"{self.name}: {told}")
         if "error" in said:
             raise CommandFailed(f"{self.name}: {said['error']}")
         return said["answer"]
 
     @cached_property
+    def _places(self) -> dict[str, str]:
+        return self.ask("places")
+
+    @property
     def root(self) -> PurePath:
         """The repository there,"""
-        self.open()
         return PurePosixPath(self._places["root"])
 
-    @cached_property
+    @property
     def python(self) -> str:
         """its Python,"""
-        self.open()
         return self._places["python"]
 
     @property
     def directory(self) -> PurePath:
         """and the harness's files."""
-        return PurePosixPath(self._here) if self.same_machine else self.root / THERE
+        return PurePosixPath(self.here) if self.same_machine else self.root / THERE
 
     def there(self, here: Path) -> PurePath:
         """What a file of the harness, or of the repository, is called there."""
-        if here.is_relative_to(self._here):
-            return self.directory / here.relative_to(self._here)
+        if here.is_relative_to(self.here):
+            return self.directory / here.relative_to(self.here)
         return self.root / here.relative_to(ROOT) if here.is_relative_to(ROOT) else here
 
-    def words(self, command: Command) -> list[str]:
-        """A command as it is there."""
-        return [str(self.there(part)) if isinstance(part, Path) else str(part) for part in command]
+    def words(self, command: Command, environment: Environment | None) -> dict[str, Any]:
+        """A command as it is there, and what it adds to the environment."""
+        parts = (self.there(part) if isinstance(part, Path) else part for part in command)
+        return {"command": [*map(str, parts)], "environment": dict(environment or {})}
 
-    def run(
-        self, command: Command, environment: Environment | None = None, question: str | None = None
-    ) -> str:
-        """What a command prints, given something to read; an error if it fails."""
-        known = {"environment": dict(environment or {}), "question": question}
-        return self.ask("run", command=self.words(command), **known)
+    def run(self, command: Command, environment: Environment | None = None) -> str:
+        """What a command prints; an error if it fails."""
+        return self.ask("run", **self.words(command, environment))
 
     def call(self, function: str, *, apart: bool = False, **question: Any) -> Any:
-        """What a function of this repository, module:name, answers there; `apart`: in its own process."""
-        return self.ask("call", function=function, question=question, apart=apart)
+        """What a function of this repository, module:name, answers there.
+
+        `apart`: in its own process, if it takes long or its memory is measured.
+        """
+        if not apart:
+            return self.ask("call", function=function, question=question)
+        return json.loads(self.run([self.python, "-m", MODULE, function, json.dumps(question)]))
 
     def start(
         self,
@@ -181,32 +165,33 @@ class Host:
         user: str | None = None,
     ) -> Service:
         """Starts a server in the background."""
-        words = self.words(command)
-        known = {"environment": dict(environment or {}), "log": str(log), "user": user}
-        return Service(self, self.ask("start", command=words, **known), words[0], log)
+        words = self.words(command, environment)
+        return Service(self, self.ask("start", **words, log=str(log), user=user), log)
 
     def put(self, here: Path) -> None:
         """Brings a file or a directory of the harness there."""
-        if self.same_machine:
-            return
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            archive.add(here, here.name)
-        text = base64.b64encode(packed.getvalue()).decode()
-        self.ask("unpack", directory=str(self.there(here).parent), archive=text)
+        for path in () if self.same_machine else (here, *here.rglob("*")):
+            if path.is_file():
+                self.write(self.there(path), path.read_bytes())
 
-    def write(self, place: PurePath, text: str, owner: str | None = None) -> None:
+    def write(self, place: PurePath, content: bytes, owner: str | None = None) -> None:
         """Writes a file there that its owner alone can read, in a directory of that owner's."""
-        self.ask("write", place=str(place), text=text, owner=owner)
+        text = base64.b64encode(content).decode()
+        self.ask("write", place=str(place), content=text, owner=owner)
 
     def free_port(self) -> int:
         """A port that nobody listens on just now."""
         return self.ask("free_port", address=self.address)
 
+    @cached_property
     def facts(self) -> dict[str, str]:
         """Its machine's."""
-        self._facts = self._facts or self.call("bench.machine:facts")
-        return self._facts
+        return self.call("bench.record:facts")
+
+    @property
+    def cores(self) -> int:
+        """How many whoever runs there may use."""
+        return int(self.facts["cores"])
 
 
 AGENT = (sys.executable, "-m", MODULE)
@@ -219,9 +204,8 @@ def local(directory: Path = STATE) -> Host:
 
 def namespace(entered: str, name: str, address: str, directory: Path) -> Host:
     """A network namespace of this machine: files and processes are this machine's, addresses its own."""
-    return Host(
-        name, address, ["nsenter", f"--net={NAMESPACES / entered}", "--", *AGENT], directory
-    )
+    enter = ("nsenter", f"--net={NAMESPACES / entered}", "--")
+    return Host(name, address, (*enter, *AGENT), directory)
 
 
 @dataclass(frozen=True)
@@ -240,7 +224,7 @@ class Login:
 
 def over_ssh(name: str, login: Login, directory: Path) -> Host:
     """A machine behind ssh, whose key must be known and which must ask nobody anything."""
-    # The store needs no package of Python's, so it may have no .venv.
+    # The store needs no package of PyPI's, so it may have no .venv.
     start = (
         f'cd {shlex.quote(login.repository)} && cd "$(pwd -P)" && p=.venv/bin/python;'
         f' [ -x "$p" ] && p=$PWD/$p || p=python3; exec "$p" -m {MODULE}'
@@ -249,38 +233,27 @@ def over_ssh(name: str, login: Login, directory: Path) -> Host:
         "ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={PATIENCE_SECONDS}",
         "-o", f"ServerAliveInterval={PATIENCE_SECONDS}", *(["-F", login.config] if login.config else []),
     ]  # fmt: skip
-    host = Host(name, login.address, [*ssh, login.reach, start], directory)
-    host.same_machine = False
-    return host
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What was used during a run."""
-
-    seconds: float
-    server: Used
-    # The same apart: postgres, pgbouncer, gunicorn, redis.
-    server_parts: dict[str, Used]
-    generator: Used
-    # None where no process carries the packets.
-    network: Used | None = None
+    return Host(name, login.address, [*ssh, login.reach, start], directory, same_machine=False)
 
 
 def _sum(used: Sequence[Mapping[str, Any]]) -> Used:
     return Used(sum(one["cpu_seconds"] for one in used), sum(one["pss_bytes"] for one in used))
 
 
-def _watched(parts: Parts) -> list[Callable[[], dict[str, Any]]]:
-    """Begins to watch on each host; each of these says what was used there since."""
+def _watched(parts: Parts) -> Callable[[], tuple[Used, dict[str, Used]]]:
+    """Begins to watch on each host; this says what was used since, of all and of each part, on one host."""
     trees: dict[Host, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for part, roots in parts.items():
         for process in roots:
             trees[process.host][part].append(process.pid)
-    return [
-        partial(host.ask, "finish", watch=host.ask("watch", trees=its))
-        for host, its in trees.items()
-    ]
+    begun = [(host, host.ask("watch", trees=its)) for host, its in trees.items()]
+
+    def finish() -> tuple[Used, dict[str, Used]]:
+        seen = [host.ask("finish", watch=watch) for host, watch in begun]
+        each = {part: Used(**used) for one in seen for part, used in one["parts"].items()}
+        return _sum([one["total"] for one in seen]), each
+
+    return finish
 
 
 def run_measured(
@@ -292,19 +265,9 @@ def run_measured(
 ) -> tuple[str, Usage]:
     """What a load generator prints on its host, and what was used meanwhile on all."""
     serving, carrying = _watched(servers), _watched({"network": network})
-    words, known = client.words(command), dict(environment or {})
     try:
-        timed = client.ask("timed", command=words, environment=known)
+        timed = client.ask("timed", **client.words(command, environment))
     finally:
-        served, carried = ([seen() for seen in one] for one in (serving, carrying))
-    names = dict.fromkeys(name for one in served for name in one["parts"])
-    return timed["output"], Usage(
-        seconds=timed["seconds"],
-        server=_sum([one["total"] for one in served]),
-        server_parts={
-            name: _sum([one["parts"][name] for one in served if name in one["parts"]])
-            for name in names
-        },
-        generator=Used(**timed["used"]),
-        network=_sum([one["total"] for one in carried]) if carried else None,
-    )
+        (server, parts), (_, carried) = serving(), carrying()
+    used, network_used = Used(**timed["used"]), carried.get("network")
+    return timed["output"], Usage(timed["seconds"], server, parts, used, network_used)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data import world
-from data.columns import FEATURES, LOOKED_UP
+from data.columns import LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key
 
@@ -37,19 +37,14 @@ def _codes(parts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 def features_of(request: Request, keys: Sequence[Key]) -> NDArray[np.float32]:
     """The features of the first flight of each key; of the flights there is a block at a time."""
     codes = _codes(np.array(keys))
-    order = np.argsort(codes)
-    ordered, found = codes[order], np.full((len(keys), len(FEATURES)), np.nan, dtype=np.float32)
-    lacking = np.ones(len(keys), dtype=bool)
+    found: dict[int, NDArray[Any]] = {}
     for block in blocks(request):
         theirs = _codes(block[:, INDICES])
-        places = np.minimum(np.searchsorted(ordered, theirs), len(keys) - 1)
-        rows = np.flatnonzero((ordered[places] == theirs) & lacking[places])
-        new, first = np.unique(places[rows], return_index=True)
-        found[order[new]] = block[rows[first], 1:]
-        lacking[new] = False
-        if not lacking.any():
+        for place in np.flatnonzero(np.isin(theirs, codes)):
+            found.setdefault(int(theirs[place]), block[place, 1:])
+        if len(found) == len(keys):
             break
-    return found
+    return np.array([found[code] for code in codes.tolist()], dtype=np.float32)
 
 
 def split(keys: Sequence[Key], size: int = PER_BATCH) -> list[list[Key]]:

@@ -6,7 +6,6 @@ again; the others go on. A run in which a server did not have all of its cores i
 kept.
 """
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +14,14 @@ from bench import results
 from bench.generators import Load, Unsound
 from bench.hosts import ROOT
 from bench.site import Site
-from bench.systems import System
+from bench.systems.running import System
 from bench.workload import Cell
 from workbench.tell import say
 
 # At most, of a warm-up.
 WARM_UP_CLIENTS = 20
+# What the log of a repeated run is called by.
+AGAIN = "-again"
 
 
 class Measuring:
@@ -41,7 +42,6 @@ class Measuring:
         self.failed: str | None = None
         self._runs: dict[Cell, list[results.Run]] = {cell: [] for cell in cells}
         self._repetition = 0
-        self._seconds = self._planned = 0.0
 
     def _to_come(self, cells: Sequence[Cell]) -> list[Cell]:
         return [cell for cell in cells if cell not in self.skipped and cell not in self._given_up]
@@ -52,7 +52,7 @@ class Measuring:
         self._warm_up(self._to_come(cells))
         for repetition in range(self._workload.repetitions):
             self._repetition = repetition
-            for cell in self._workload.in_turn(self._to_come(cells), self._repetition):
+            for cell in self._workload.in_turn(self._to_come(cells), repetition):
                 if cell not in self.skipped:
                     self._measure(cell)
 
@@ -82,7 +82,6 @@ class Measuring:
 
     def _measure(self, cell: Cell) -> None:
         self._site.topology.links.set_delay(cell.delay_ms)
-        began = time.monotonic()
         try:
             run = self._run(cell)
         except Unsound as error:
@@ -93,37 +92,31 @@ class Measuring:
             else:
                 self._give_up(cell, str(error).splitlines()[0])
             return
-        if self._starved(cell, run):
-            say(
-                f"{cell.name}: {run.requests_per_second:,.0f} requests/s without all cores, once more"
-            )
-            run = self._run(cell, "-again")
-        self._seconds += time.monotonic() - began
-        self._planned += self._workload.planned_seconds(cell)
-        held = run.open_loop is None or run.open_loop.kept_up
-        figure = f"{run.requests_per_second:,.0f} requests/s" + ("" if held else ", falls behind")
-        if not held and self._repetition == 0:
-            self._give_up(cell, f"it answered {run.requests_per_second:,.0f}")
-        print(f"[{self.left()} left] {cell.name}: {figure}", flush=True)
-
-    def _starved(self, cell: Cell, run: results.Run) -> bool:
-        """Whether a server had far fewer cores than in another run so far."""
+        rate = f"{run.requests_per_second:,.0f}"
+        # Whether a server had far fewer cores than in another run so far.
         found = self.found()
-        own = found[self._cells.index(cell)]
-        return results.is_starved(run, results.most_cores(found, own))
+        results.mark_starved(found)
+        if len(self._runs[cell]) - 1 in found[self._cells.index(cell)].starved:
+            say(f"{cell.name}: {rate} requests/s without all cores, once more")
+            run = self._run(cell, AGAIN)
+            rate = f"{run.requests_per_second:,.0f}"
+        held = run.open_loop is None or run.open_loop.kept_up
+        if not held and self._repetition == 0:
+            self._give_up(cell, f"it answered {rate}")
+        behind = "" if held else ", falls behind"
+        print(f"[{self.left()} left] {cell.name}: {rate} requests/s{behind}", flush=True)
 
     def left(self) -> str:
-        """How much longer, from what the runs so far took beside what was planned."""
-        planned = sum(
-            self._workload.planned_seconds(cell) * (self._workload.turns(cell) - self._done(cell))
+        """How much longer, as planned."""
+        # Those that were repeated take time of nobody's plan.
+        done = {
+            cell: sum(AGAIN not in run.log for run in runs) for cell, runs in self._runs.items()
+        }
+        minutes = sum(
+            self._workload.planned_seconds(cell) * (self._workload.turns(cell) - done[cell]) / 60
             for cell in self._to_come(self._cells)
         )
-        minutes = planned * self._seconds / self._planned / 60
         return "under a minute" if minutes < 1 else f"{minutes:.0f} min"
-
-    def _done(self, cell: Cell) -> int:
-        """Its runs but for those that were repeated."""
-        return sum("-again-" not in run.log for run in self._runs[cell])
 
     def _run(self, cell: Cell, again: str = "") -> results.Run:
         workload = self._workload
@@ -144,22 +137,21 @@ class Measuring:
     def _give_up(self, cell: Cell, why: str) -> None:
         """What cannot hold a rate, or fails at it, is not asked for it again, nor for a faster one."""
         reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests per second ({why})"
+        if self._runs[cell]:
+            self._given_up.add(cell)
+        else:
+            self.skipped[cell] = reason
         for other in self._cells:
-            if other.rate is None or replace(other, rate=cell.rate) != cell:
-                continue
-            if other.rate > cell.rate:
+            faster = other.rate is not None and other.rate > cell.rate
+            if faster and replace(other, rate=cell.rate) == cell:
                 self.skipped[other] = f"{reason}, so no faster ones were sent"
-            elif other == cell and self._runs[cell]:
-                self._given_up.add(cell)
-            elif other == cell:
-                self.skipped[cell] = reason
 
     def found(self) -> list[results.CellResult]:
         """All cells, measured or not."""
         return [
             results.CellResult(
-                name=cell.name, **cell.asked, predictions_per_request=cell.predictions,
-                skipped=self.skipped.get(cell), runs=self._runs[cell],
+                cell.name, cell.system, cell.variant, cell.request, cell.trees, cell.clients, cell.rate,
+                cell.delay_ms, cell.predictions, self.skipped.get(cell), self._runs[cell],
                 requests_per_second=None, latency_ms={},
             )
             for cell in self._cells

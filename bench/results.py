@@ -10,10 +10,11 @@ import shutil
 import statistics
 import tarfile
 import time
-import typing
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 from bench.processes import Used
 
@@ -89,10 +90,10 @@ class Topology:
     name: str
     # server (PostgreSQL, PgBouncer, Gunicorn), store (Redis) and client (load generators): a host's name.
     roles: dict[str, str]
-    # Each host's machine, by its name: what `machine.facts` says there.
+    # Each host's machine, by its name: what `record.facts` says there.
     hosts: dict[str, dict[str, str]]
     # Anything that was set: the delay of a link, the share of a processor.
-    settings: dict[str, typing.Any]
+    settings: dict[str, Any]
     round_trips: list[RoundTrip]
 
 
@@ -111,8 +112,8 @@ class OpenLoop:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One measured run of a cell."""
+class Figures:
+    """What a load generator measured."""
 
     requests: int
     # Answered ones, also where the rate is given: what was achieved of it.
@@ -123,6 +124,12 @@ class Run:
     latency_requests: int
     # None in a closed loop.
     open_loop: OpenLoop | None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What was used during a run."""
+
     seconds: float
     # Of all processes of the servers.
     server: Used
@@ -131,6 +138,12 @@ class Run:
     generator: Used
     # What carries packets between hosts, where a process does.
     network: Used | None
+
+
+@dataclass(frozen=True)
+class Run(Usage, Figures):
+    """One measured run of a cell."""
+
     # The load generator's own report, in raw.tar.xz beside the result file.
     log: str
 
@@ -190,52 +203,34 @@ class CellResult:
     def __post_init__(self) -> None:
         """What is known from the runs is reckoned here, of files that are read, too."""
         rates = [run.requests_per_second for run in self.runs]
-        all_have = [
-            name
-            for name in LATENCIES
-            if self.runs and all(name in run.latency_ms for run in self.runs)
-        ]
+        found = {name: [run.latency_ms.get(name) for run in self.runs] for name in LATENCIES}
         latency = {
-            name: Spread.of([run.latency_ms[name] for run in self.runs]) for name in all_have
+            name: Spread.of(ms) for name, ms in found.items() if self.runs and None not in ms
         }
         object.__setattr__(self, "requests_per_second", Spread.of(rates) if rates else None)
         object.__setattr__(self, "latency_ms", latency)
 
 
-def cores(run: Run) -> float:
-    """How many cores the servers kept busy."""
-    return run.server.cpu_seconds / run.seconds
+def _load(cell: CellResult) -> tuple[Any, ...] | None:
+    """What a server's cores are compared by, whatever the model.
 
-
-# System, variant, request, clients and delay: what a server's cores are compared by, whatever the model.
-_Load = tuple[str, str, str, int, float | None]
-
-
-def _load(cell: CellResult) -> _Load | None:
-    """None where they say nothing: at a rate, with few clients, where nothing is predicted."""
+    None where they say nothing: at a rate, with few clients, where nothing is predicted.
+    """
     if cell.rate is not None or cell.clients < MIN_CLIENTS or not cell.predictions_per_request:
         return None
     return cell.system, cell.variant, cell.request, cell.clients, cell.delay_ms
 
 
-def most_cores(cells: Sequence[CellResult], of: CellResult) -> float:
-    """The most that the entry of a cell kept busy in any run with as many clients; 0: nothing to compare."""
-    load = _load(of)
-    runs = (run for cell in cells if load and _load(cell) == load for run in cell.runs)
-    return max(map(cores, runs), default=0.0)
-
-
-def is_starved(run: Run, most: float) -> bool:
-    """Whether a server had far fewer cores than it is known to use."""
-    return cores(run) < MIN_SHARE_OF_CORES * most
-
-
 def mark_starved(cells: Sequence[CellResult]) -> None:
     """Reckons which runs of these cells a server had not all of its cores in, of one run alone, too."""
+    cores, most = {}, defaultdict(float)
+    for cell in filter(_load, cells):
+        busy = cores[cell.name] = [run.server.cpu_seconds / run.seconds for run in cell.runs]
+        most[_load(cell)] = max([most[_load(cell)], *busy])
     for cell in cells:
-        most = most_cores(cells, cell)
-        found = [place for place, run in enumerate(cell.runs) if is_starved(run, most)]
-        object.__setattr__(cell, "starved", found)
+        least = MIN_SHARE_OF_CORES * most[_load(cell)]
+        busy = enumerate(cores.get(cell.name, ()))
+        object.__setattr__(cell, "starved", [place for place, one in busy if one < least])
 
 
 @dataclass(frozen=True)
@@ -243,7 +238,7 @@ class Result:
     """One run of the harness."""
 
     # A field too few, one too many or of another type is an error, here and in all that this holds.
-    __pydantic_config__: typing.ClassVar = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
 
     schema: int
     started: str
@@ -254,8 +249,8 @@ class Result:
     machine: dict[str, str]
     topology: Topology
     versions: dict[str, str]
-    workload: dict[str, typing.Any]
-    configuration: dict[str, typing.Any]
+    workload: dict[str, Any]
+    configuration: dict[str, Any]
     loading: list[Loading]
     training: list[Training]
     checked: list[Checked]
@@ -286,10 +281,8 @@ def pack_raw(directory: Path) -> None:
         return
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.mtime = entry.uid = entry.gid = 0
-        entry.uname = entry.gname = ""
-        entry.mode = 0o755 if entry.isdir() else 0o644
-        return entry
+        nobody = {"uid": 0, "gid": 0, "uname": "", "gname": "", "deep": False}
+        return entry.replace(mtime=0, mode=0o755 if entry.isdir() else 0o644, **nobody)
 
     with tarfile.open(directory / f"{RAW}.tar.xz", "w:xz") as archive:
         archive.add(directory / RAW, RAW, filter=plain)

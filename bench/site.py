@@ -1,6 +1,5 @@
 """What the systems of a run share: the topology, the models, the keys, the two sources of features."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from bench.database import Database
 from bench.feature_cache import FeatureCache
-from bench.hosts import Host, Parts, Usage, run_measured
+from bench.hosts import Host
 from bench.key_set import features_of, key_set
 from bench.requests import REQUESTS
 from bench.topology import Topology
@@ -40,11 +39,6 @@ class Site:
         return self.topology.client
 
     @cached_property
-    def client_cores(self) -> int:
-        """How many a load generator may use."""
-        return int(self.client.facts()["cores"])
-
-    @cached_property
     def database(self) -> Database:
         """PostgreSQL."""
         most = max((n for one in self.workload.cells.values() for n in one.clients), default=0)
@@ -60,12 +54,10 @@ class Site:
         """The key set, the hot key first."""
         return key_set(self.request, self.workload.keys)
 
-    def keys_alone(self, trees: int) -> list[Key]:
-        """The keys that are asked for one at a time before a model's cells are measured."""
-        first = next(iter(self.workload.cells.values())).trees[0]
-        workload = self.workload
-        size = workload.keys_one_at_a_time if trees == first else workload.keys_of_further_models
-        return self.keys[:size]
+    @property
+    def keys_alone(self) -> list[Key]:
+        """Those that are asked for one at a time before a model's cells are measured."""
+        return self.keys[: self.workload.keys_one_at_a_time]
 
     @property
     def request(self) -> Request:
@@ -93,16 +85,6 @@ class Site:
     def ask(self, function: str, **question: Any) -> list[Any]:
         """A system's answers, asked for from the client's host; see bench.asking."""
         return self.client.call(f"bench.asking:{function}", **question)
-
-    def run_measured(
-        self,
-        command: Sequence[str | Path],
-        servers: Parts,
-        environment: dict[str, str] | None = None,
-    ) -> tuple[str, Usage]:
-        """What a load generator prints, and what it, the servers and the network used meanwhile."""
-        carriers = self.topology.links.processes()
-        return run_measured(self.client, command, servers, environment, carriers)
 
     def stop(self) -> None:
         """Stops what was started."""

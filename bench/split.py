@@ -7,52 +7,53 @@ packets; nothing is pinned to a core, for either side of the comparison. split.s
 Packets take one of two ways: `eth0`, the bridge without any delay, or `wire`, where the kernel's netem holds
 each for the time, or where the kernel has none the delay line. One run at a time holds a lock; whoever gets
 it first clears away what a run that was killed has left.
+
+Any topology is `opened` by its name, or by that of its file.
 """
 
-import contextlib
 import fcntl
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bench.hosts import NAMESPACES, ROOT, CommandFailed, Host, Process, local, namespace
-from bench.topology import ROLES, BadTopology, Links, Topology
+from bench.hosts import NAMESPACES, ROOT, STATE, CommandFailed, Process, local, namespace
+from bench.topology import ROLES, BadTopology, Links, Topology, on_this_machine, read
 
+NAMED = ("local", "split")
 ADDRESSES = {role: f"10.83.0.{number}" for number, role in enumerate(ROLES, 1)}
 NETWORK = "10.83.0.0/24"
 PREFIX = "pgboost-bench-"
 LOCK = Path("/run/lock/pgboost-bench-split")
-SCRIPTS = ROOT / "bench" / "provision"
 BUILD, PROGRAM = ROOT / "bench" / "delay_line" / "build.sh", ROOT / ".build" / "delay_line"
 WIRE, UNDELAYED = "wire", "eth0"
-NANOSECONDS = 1_000_000
 SHARED = "all hosts and what carries their packets share all cores; nothing is pinned"
 
 
-def hosts(verb: str, *words: str) -> str:
-    """What split.sh prints; an error if it fails."""
-    command = [ROOT / "bench" / "split.sh", verb, *words]
+def _said(*command: str | Path) -> str:
+    """What a program prints; an error if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CommandFailed(f"split.sh {verb} failed: {done.stderr.strip()}")
+        words = " ".join(map(str, (Path(command[0]).name, *command[1:2])))
+        raise CommandFailed(f"{words} failed: {done.stdout}{done.stderr}".strip())
     return done.stdout
+
+
+def hosts(verb: str, *words: str) -> str:
+    """What split.sh prints."""
+    return _said(ROOT / "bench" / "split.sh", verb, *words)
 
 
 class Netem(Links):
     """A second bridge, at whose devices the kernel holds each packet for the time."""
 
     means = "tc netem at each host's device, outgoing"
+    _device = UNDELAYED
 
     def __init__(self) -> None:
-        self._device = UNDELAYED
-        self._make()
-
-    def _make(self) -> None:
         hosts("connect", "wires", WIRE)
 
     def set_delay(self, milliseconds: float | None) -> None:
@@ -66,7 +67,7 @@ class Netem(Links):
             self._device = device
 
     def _delay(self, milliseconds: float) -> None:
-        hosts("delay", WIRE, f"{milliseconds * 1000:.0f}us")
+        hosts("delay", WIRE, f"{milliseconds * 1e3:.0f}us")
 
     def settings(self) -> dict[str, Any]:
         """What carries the packets."""
@@ -81,19 +82,15 @@ class DelayLine(Netem):
 
     means = "a delay line in user space (bench/delay_line), at real-time priority"
 
-    def _make(self) -> None:
+    def __init__(self) -> None:
         """Starts it. It ends with its input, so at the latest with this process."""
-        done = subprocess.run([BUILD], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise BadTopology(f"the delay line cannot be built:\n{done.stdout}{done.stderr}")
+        _said(BUILD)
         self._here = local()
         ends = [f"{NAMESPACES / (PREFIX + host)}={at}" for host, at in ADDRESSES.items()]
-        self._line = subprocess.Popen(
-            [PROGRAM, *ends], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, process_group=0,
-        )  # fmt: skip
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self._line = subprocess.Popen([PROGRAM, *ends], **pipes, text=True, process_group=0)
         try:
-            self._told(wanted="ready")
+            self._answer()
             hosts("up", WIRE)
         except BaseException:
             self.close()
@@ -101,25 +98,23 @@ class DelayLine(Netem):
 
     def close(self) -> None:
         """Ends it."""
-        with contextlib.suppress(BrokenPipeError):
+        with suppress(BrokenPipeError):
             self._line.stdin.close()
         self._line.wait()
 
-    def _told(self, words: str = "", wanted: str | None = None) -> str:
-        """Its answer, to these words if any; an error if that is not the one that is wanted."""
-        with contextlib.suppress(BrokenPipeError):
-            if words:
-                self._line.stdin.write(f"{words}\n")
-                self._line.stdin.flush()
-        answer = self._line.stdout.readline().strip()
+    def _answer(self) -> str:
+        answer = self._line.stdout.readline()
         if not answer:
             raise CommandFailed(f"the delay line has ended: {self._line.stderr.read().strip()}")
-        if wanted and answer != wanted:
-            raise CommandFailed(f"the delay line says {answer}, not {wanted}")
         return answer
 
+    def _told(self, words: str) -> str:
+        with suppress(BrokenPipeError):
+            print(words, file=self._line.stdin, flush=True)
+        return self._answer()
+
     def _delay(self, milliseconds: float) -> None:
-        self._told(f"delay {milliseconds * NANOSECONDS:.0f}", "ok")
+        self._told(f"delay {milliseconds * 1e6:.0f}")
 
     def processes(self) -> Sequence[Process]:
         """The line, whose processor time holds what the receivers' kernel does with a packet."""
@@ -134,42 +129,17 @@ class DelayLine(Netem):
         return super().settings() | {"carried": self.report()}
 
 
-def _require() -> None:
+@contextmanager
+def split(directory: Path = STATE) -> Iterator[Topology]:
+    """The three hosts, until it is left."""
     if os.geteuid() != 0:
         raise BadTopology("the topology split makes network namespaces, which needs root")
-    for program in ("ip", "tc", "nsenter", "setpriv", "sysctl"):
-        if not shutil.which(program):
-            packages = "iproute2, util-linux, procps"
-            raise BadTopology(f"the topology split needs {program}: install {packages}")
-
-
-@contextmanager
-def _only_one() -> Iterator[None]:
     LOCK.parent.mkdir(parents=True, exist_ok=True)
-    with LOCK.open("a") as lock:
+    with LOCK.open("a") as lock, ExitStack() as stack:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise BadTopology("another run on this machine uses the topology split") from None
-        yield
-
-
-def provision(roles: Mapping[str, Host]) -> None:
-    """Makes each host ready by the script of its role, as a host of AWS is, and says what that says.
-
-    From a namespace no package registry can be reached, so `make bench-split` has run the scripts on the
-    machine before. Without --tune, since what that sets would stay with the machine.
-    """
-    for role, host in roles.items():
-        for line in host.run([SCRIPTS / f"{role}.sh"]).splitlines():
-            print(f"[{role}] {line}", flush=True)
-
-
-@contextmanager
-def split(directory: Path, provisioned: bool = True) -> Iterator[Topology]:
-    """The three hosts, until it is left."""
-    _require()
-    with _only_one(), ExitStack() as stack:
         hosts("clear")
         stack.callback(hosts, "clear")
         hosts("make", *(f"{host}={address}" for host, address in ADDRESSES.items()))
@@ -181,6 +151,15 @@ def split(directory: Path, provisioned: bool = True) -> Iterator[Topology]:
         }
         topology = Topology("split", **made, links=links, network=NETWORK)
         stack.callback(topology.close)
-        if provisioned:
-            provision(topology.roles)
         yield topology
+
+
+def opened(name: str, directory: Path = STATE) -> AbstractContextManager[Topology]:
+    """The topology of that name, or of the file of that name, until it is left."""
+    if name == "split":
+        return split(directory)
+    if name == "local":
+        return closing(on_this_machine(directory))
+    if Path(name).is_file():
+        return closing(read(Path(name), directory))
+    raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")

@@ -24,9 +24,11 @@ def _figure(cell: CellResult, figure: str, way: str) -> str | None:
 
 def _line(cell: CellResult) -> dict[str, object]:
     delay = None if cell.delay_ms is None else f"{cell.delay_ms:g}"
-    asked = {"trees": cell.trees, "clients": cell.clients, "delay ms": delay, "asked/s": cell.rate}
-    name = {"system": cell.system, "variant": cell.variant} | asked
-    return name | {title: _figure(cell, figure, way) for title, figure, way in FIGURES}
+    return {
+        "system": cell.system, "variant": cell.variant, "trees": cell.trees, "clients": cell.clients,
+        "delay ms": delay, "asked/s": cell.rate,
+        **{title: _figure(cell, figure, way) for title, figure, way in FIGURES},
+    }  # fmt: skip
 
 
 def show(result: Result) -> None:

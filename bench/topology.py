@@ -1,25 +1,62 @@
 """Which host has which role, and how far apart they are: topology.md describes them.
 
 There are three roles: `server` (PostgreSQL, PgBouncer, services), `store` (Redis) and `client` (the load
-generators). `local` gives all to this machine, `split` each to a network namespace of it (opening.py), and a
+generators). `local` gives all to this machine, `split` each to a network namespace of it (split.py), and a
 file of JSON each to a machine behind ssh.
+
+A round trip is one byte there and back over TCP, some thousand times, by Python on either side, so each time
+holds two wake-ups of a waiting process too, as every request's does.
 """
 
+import json
+import socket
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
-from bench import echo
-from bench.hosts import Host, Process
+from bench.hosts import STATE, Host, Login, Process, local, over_ssh
 from bench.results import RoundTrip
 from bench.results import Topology as Facts
 
 ROLES = ("server", "store", "client")
+SAMPLES = 2_000
+WARM_UP = 200
 
 
 class BadTopology(Exception):
     """A topology that cannot be had; the message says why."""
+
+
+def serve(address: str) -> int:
+    """Echoes to the first that connects, until that has gone; the port."""
+    server = socket.create_server((address, 0))
+
+    def echo() -> None:
+        with server, server.accept()[0] as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while byte := connection.recv(1):
+                connection.send(byte)
+
+    threading.Thread(target=echo, daemon=True).start()
+    return server.getsockname()[1]
+
+
+def ask(address: str, port: int) -> list[float]:
+    """The median and the 99th percentile, in microseconds."""
+    with socket.create_connection((address, port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        found = []
+        for _ in range(WARM_UP + SAMPLES):
+            began = time.perf_counter_ns()
+            connection.send(b"x")
+            connection.recv(1)
+            found.append((time.perf_counter_ns() - began) / 1e3)
+    times = sorted(found[WARM_UP:])
+    return [round(times[int(SAMPLES * part)], 1) for part in (0.5, 0.99)]
 
 
 class Links:
@@ -73,12 +110,11 @@ class Topology:
         for delay in delays:
             self.links.set_delay(delay)
             for source, target in pairs:
-                port = target.call("bench.echo:serve", address=target.address)
+                at = {"address": target.address}
+                at["port"] = target.call(f"{__name__}:serve", **at)
                 # In a process of its own, for on one machine both have one agent.
-                times = source.call("bench.echo:ask", apart=True, address=target.address, port=port)
-                found.append(
-                    RoundTrip(source.name, target.name, "tcp", delay, *times, echo.SAMPLES)
-                )
+                times = source.call(f"{__name__}:ask", apart=True, **at)
+                found.append(RoundTrip(source.name, target.name, "tcp", delay, *times, SAMPLES))
         return found
 
     def facts(self, round_trips: list[RoundTrip]) -> Facts:
@@ -86,7 +122,36 @@ class Topology:
         return Facts(
             name=self.name,
             roles={role: host.name for role, host in self.roles.items()},
-            hosts={host.name: host.facts() for host in self.hosts},
+            hosts={host.name: host.facts for host in self.hosts},
             settings=self.links.settings(),
             round_trips=round_trips,
         )
+
+
+def on_this_machine(directory: Path = STATE) -> Topology:
+    """All roles on this machine."""
+    host = local(directory)
+    return Topology("local", host, host, host)
+
+
+def _host(name: str, known: dict[str, Any], directory: Path) -> Host:
+    given = {**known}
+    if given.pop("kind", None) != "ssh":
+        raise BadTopology(f'host {name}: "kind" must be "ssh"')
+    try:
+        return over_ssh(name, Login(**given), directory)
+    except TypeError as error:
+        raise BadTopology(f"host {name}: {error}") from None
+
+
+def read(path: Path, directory: Path) -> Topology:
+    """The topology of a file."""
+    try:
+        known = json.loads(path.read_text())
+        hosts = {name: _host(name, host, directory) for name, host in known["hosts"].items()}
+        roles = {role: hosts[known.get("roles", {}).get(role, role)] for role in ROLES}
+        return Topology(known["name"], **roles, network="samenet")
+    except (OSError, ValueError) as error:
+        raise BadTopology(f"{path}: {error}") from error
+    except (KeyError, AttributeError, TypeError) as error:
+        raise BadTopology(f"{path}: it is no topology: {error!r}") from error

@@ -9,8 +9,11 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import TypeAdapter
 
 from bench.generators.pgbench import CONNECTING_SECONDS
 from bench.requests import REQUESTS
@@ -55,11 +58,6 @@ class Cell:
         return "/".join(parts) + rate + delay
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What a result says of it."""
-        return {name: value for name, value in vars(self).items() if name != "turns"}
-
-    @property
     def predictions(self) -> int:
         """How many a request asks for."""
         return REQUESTS[self.request].predictions
@@ -73,6 +71,8 @@ class Cell:
 @dataclass(frozen=True)
 class Set:
     """Cells of one kind: every combination of what is named."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     requests: tuple[str, ...]
     clients: tuple[int, ...]
@@ -92,20 +92,19 @@ class Set:
         """Those of the systems that take a set of this name."""
         return [
             Cell(system.name, variant, request, trees, clients, rate, turns=self.turns)
-            for trees in self.trees
-            for system in systems.values()
+            for trees, system in product(self.trees, systems.values())
             if any(fnmatch.fnmatch(system.name, pattern) for pattern in self.systems)
             or (not self.systems and name in system.all_takes)
             for variant in self._variants(name, system)
-            for request in self.requests
-            for clients in self.clients
-            for rate in self.rates
+            for request, clients, rate in product(self.requests, self.clients, self.rates)
         ]
 
 
 @dataclass(frozen=True)
 class Workload:
     """One of workloads.toml, where its fields are described; it goes into every result."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     name: str
     cells: dict[str, Set]
@@ -115,14 +114,13 @@ class Workload:
     warm_up_seconds: int
     keys: int
     keys_one_at_a_time: int
-    keys_of_further_models: int
     training_rounds: int
     trainings: int
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
     rows: int = 1_000_000
-    seed: int = field(default=DEFAULT_SEED)
+    seed: int = DEFAULT_SEED
 
     def cells_of(self, systems: Mapping[str, Description]) -> list[Cell]:
         """All cells, each once, those of a model together."""
@@ -161,19 +159,12 @@ class Workload:
         return (self.preparation_seconds + runs) / 60
 
 
-def _fixed(known: dict[str, Any]) -> dict[str, Any]:
-    """Lists as tuples."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
-
-
 def _workload(name: str, every: dict[str, Any]) -> Workload:
     known = every[name]
-    known = every.get(known.get("like"), {}) | known
-    cells = {one: Set(**_fixed(asked)) for one, asked in known["cells"].items()}
+    known = {"name": name} | every.get(known.pop("like", ""), {}) | known
     delays = known.get("delays_ms", [AS_THEY_ARE])
-    known |= {"delays_ms": [None if delay == AS_THEY_ARE else delay for delay in delays]}
-    rest = {key: value for key, value in known.items() if key not in ("cells", "like")}
-    return Workload(name, cells, **_fixed(rest))
+    known["delays_ms"] = [None if delay == AS_THEY_ARE else delay for delay in delays]
+    return TypeAdapter(Workload).validate_python(known)
 
 
 _KNOWN = tomllib.loads(FILE.read_text())

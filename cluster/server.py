@@ -199,14 +199,15 @@ def start(
 
 
 def stop(state: Path, delete: bool = False) -> bool:
-    """Stops the cluster by its pid file; returns whether it was running."""
+    """Stops the cluster by its pid file, one that is deleted at once; returns whether it was running."""
     state = state.resolve()
     place = recorded(state)
     if place is None:
         return False
     running = _running(place)
     if running:
-        place.run(bin_directory() / "pg_ctl", "stop", "-D", place.data, "-m", "fast", "-w")
+        mode = "immediate" if delete else "fast"
+        place.run(bin_directory() / "pg_ctl", "stop", "-D", place.data, "-m", mode, "-w")
     if delete:
         forget(state, place)
     return running

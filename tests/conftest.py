@@ -14,6 +14,8 @@ from cluster import Cluster, start, stop
 from tests.connections import Connect, closed_after, running_since
 from tests.state import PORTS, STATE
 
+# Tests run in as many processes as there are cores: teams of threads in each wait for one another, spinning.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 PREFERRED_PORT = 54330 + PORTS
 # Room for eight parallel workers beside the server's own.
 SETTINGS = {"max_worker_processes": "16"}

@@ -6,10 +6,10 @@
 # the SQL scripts are files of the repository. Cargo skips what is up to date. It would take a library of
 # another major version for up to date, since a cdylib has the same file name for every feature.
 #
-# With PGBOOST_FAULTS=1 it builds what only tests load, into .build/faults: libraries whose statements fail
-# where a session says (extension/pg_interface/src/fault.rs). These, and all with PGBOOST_QUICK=1, are built
-# in less time and are slower: for what nobody measures.
+# With PGBOOST_FAULTS=1 it builds what only tests load, into .build/faults, quickly: libraries whose statements
+# fail where a session says (extension/pg_interface/src/fault.rs).
 set -euo pipefail
+[ "${PGBOOST_FAULTS:-}" != 1 ] || PGBOOST_QUICK=1
 . "$(dirname "$0")/ground.sh"
 . "$root/toolchain/systems.sh"
 
@@ -26,9 +26,6 @@ if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
     features+=,pgboost/faults,pgboost_train/faults
     export CARGO_TARGET_DIR=$root/.build/faults
     built=$CARGO_TARGET_DIR/release
-fi
-if [ "${PGBOOST_QUICK:-}${PGBOOST_FAULTS:-}" ]; then
-    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 fi
 export PGRX_PG_CONFIG_PATH=$pg_config
 

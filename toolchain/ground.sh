@@ -12,6 +12,11 @@ esac
 # Where cargo puts what it builds, for another processor below the name of that target.
 built=${CARGO_TARGET_DIR:-$root/extension/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}release
 
+# With PGBOOST_QUICK=1 what cargo builds is built in less time and is slower: for what nobody measures.
+if [ "${PGBOOST_QUICK:-}" ]; then
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+fi
+
 # The number before the point; nothing where pg_config is another program or none.
 postgres_major() { "$pg_config" --version 2>/dev/null | sed -n '1s/^PostgreSQL \([0-9]*\).*/\1/p'; }
 

@@ -5,12 +5,11 @@ whose report cannot be understood, is no result. Where a generator logs single r
 request_log.py reads them, next to the generator, and `logged` takes what it says.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.results import OpenLoop
+from bench.results import Figures, OpenLoop
 
 
 class Unsound(Exception):
@@ -22,6 +21,7 @@ class Load:
     """How hard and how long to ask."""
 
     clients: int
+    # That count.
     seconds: float
     seed: int
     # Requests a second; None: a closed loop.
@@ -29,26 +29,10 @@ class Load:
     # Seconds before the others that are asked alike and not counted; at a rate, and of pgbench.
     warm_up: float = 0
 
-
-@dataclass(frozen=True)
-class Figures:
-    """What a load generator measured. Percentiles that it does not report are absent."""
-
-    requests: int
-    requests_per_second: float
-    latency_ms: dict[str, float]
-    # How many single requests the percentiles rest on.
-    latency_requests: int = 0
-    # Where the rate was given.
-    open_loop: OpenLoop | None = None
-
-
-def number(pattern: str, output: str) -> float:
-    """The number that a line of the report holds."""
-    found = re.search(pattern, output, re.MULTILINE)
-    if not found:
-        raise Unsound(f"the report has no line {pattern!r}:\n{output}")
-    return float(found[1])
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.warm_up + self.seconds
 
 
 def checked(figures: Figures) -> Figures:
@@ -64,12 +48,3 @@ def logged(summary: Mapping[str, Any]) -> Figures:
         raise Unsound(summary["error"])
     schedule = summary["open_loop"]
     return checked(Figures(**{**summary, "open_loop": schedule and OpenLoop(**schedule)}))
-
-
-# Of a thousandth part of a thousand requests floats make a little less than one.
-ROUNDING = 1e-9
-
-
-def tells(requests: int, part: float) -> bool:
-    """Whether so many requests tell a percentile from the largest of them."""
-    return requests * (1 - part) >= 1 - ROUNDING

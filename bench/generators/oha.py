@@ -6,14 +6,13 @@ which request_log.py takes all figures. The report is read for what failed.
 """
 
 import json
+import re
 from pathlib import Path, PurePath
-from typing import Any
 
 from bench.generators import Figures, Load, Unsound
 
 # Where toolchain/cargo_program.sh puts it, in the repository.
 PROGRAM = PurePath(".build/cargo/bin/oha")
-STORING = "Storing results to "
 
 
 def command(
@@ -22,23 +21,19 @@ def command(
     """What to run: POST of the body, with the log of single requests at `log`."""
     return [
         program, "--no-tui", "--output-format", "json", "-q", str(load.rate), "--latency-correction",
-        "-z", f"{load.warm_up + load.seconds}s", "-w", "-c", str(load.clients), "--db-url", log,
+        "-z", f"{load.end}s", "-w", "-c", str(load.clients), "--db-url", log,
         "-m", "POST", "-T", "application/json", "-D", body, url,
     ]  # fmt: skip
 
 
-def _report(output: str) -> dict[str, Any]:
-    """The JSON that it printed, amidst which a line from elsewhere says that it stores the log."""
-    lines = [line for line in output.splitlines() if not line.startswith(STORING)]
-    try:
-        return json.loads("\n".join(lines))
-    except ValueError:
-        raise Unsound(f"oha printed no report:\n{output}") from None
-
-
 def parse(output: str, log: Figures) -> Figures:
     """The log's figures; none of the requests may have failed."""
-    report = _report(output)
+    # Amidst its JSON a line from elsewhere says that it stores the log.
+    text = re.sub(r"^Storing results to .*\n", "", output, flags=re.MULTILINE)
+    try:
+        report = json.loads(text)
+    except ValueError:
+        raise Unsound(f"oha printed no report:\n{output}") from None
     if errors := report["errorDistribution"]:
         raise Unsound(f"requests failed: {errors}")
     if refused := {s: n for s, n in report["statusCodeDistribution"].items() if s[0] != "2"}:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from bench.generators import Figures, Load, Unsound, checked, number
+from bench.generators import Figures, Load, Unsound, checked
 from cluster import Cluster
 from cluster.server import bin_directory
 
@@ -37,10 +37,7 @@ class Program:
 
 
 def command(
-    program: Program,
-    scripts: Sequence[Path] | str,
-    load: Load,
-    log: PurePath | None,
+    program: Program, scripts: Sequence[Path] | str, load: Load, log: PurePath | None
 ) -> list[str | PurePath]:
     """What to run: scripts, or one of its own; the connection is in the environment, `log` a prefix."""
     own = [f"--builtin={scripts}"] if isinstance(scripts, str) else []
@@ -48,7 +45,7 @@ def command(
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, program.cores)
-    seconds = load.warm_up + load.seconds + (CONNECTING_SECONDS if load.rate else 0)
+    seconds = load.end + (CONNECTING_SECONDS if load.rate else 0)
     asked = [f"--rate={load.rate}"] if load.rate else ["--progress=1"] * bool(load.warm_up)
     sampled = [] if load.rate else [f"--sampling-rate={SAMPLED}"]
     logged = ["--log", f"--log-prefix={log}", *sampled] if log else []
@@ -58,6 +55,14 @@ def command(
         *asked, *logged, *own,
         *(word for script in scripts for word in ("--file", script)),
     ]  # fmt: skip
+
+
+def _number(pattern: str, output: str) -> float:
+    """The number that a line of the report holds."""
+    found = re.search(pattern, output, re.MULTILINE)
+    if not found:
+        raise Unsound(f"the report has no line {pattern!r}:\n{output}")
+    return float(found[1])
 
 
 PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps", re.MULTILINE)
@@ -78,10 +83,10 @@ def _early(output: str, warm_up: int) -> tuple[float, float]:
 
 def rate(output: str, warm_up: int) -> float:
     """Transactions a second of a closed loop, but for its first seconds, which --progress=1 tells apart."""
-    requests = number(r"^number of transactions actually processed: (\d+)", output)
+    requests = _number(r"^number of transactions actually processed: (\d+)", output)
     # The time to connect is part of the seconds that the progress counts, not of the rate's.
-    connecting = number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
-    per_second = number(r"^tps = ([0-9.]+)", output)
+    connecting = _number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
+    per_second = _number(r"^tps = ([0-9.]+)", output)
     if not (warm_up and requests):
         return per_second
     early, until = _early(output, warm_up)
@@ -94,26 +99,20 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     All transactions are counted, those of the warm-up too; the rate of a closed loop is that after it,
     and so is the mean latency: the clients' time by the transactions.
     """
-    failed = number(r"^number of failed transactions: (\d+)", output)
+    failed = _number(r"^number of failed transactions: (\d+)", output)
     if failed:
         raise Unsound(f"{failed:.0f} transactions failed")
-    requests = int(number(r"^number of transactions actually processed: (\d+)", output))
+    requests = int(_number(r"^number of transactions actually processed: (\d+)", output))
     if log.open_loop:
         return checked(replace(log, requests=requests))
-    clients = number(r"^number of clients: (\d+)", output)
+    clients = _number(r"^number of clients: (\d+)", output)
     per_second = rate(output, warm_up)
     # To the microsecond, as both print it.
     mean = round(clients / per_second * 1e3, 3) if per_second else 0.0
     # The largest of a sample is not the largest.
     latency = {name: value for name, value in log.latency_ms.items() if name != "max"}
-    return checked(
-        Figures(
-            requests=requests,
-            requests_per_second=per_second,
-            latency_ms=latency | {"mean": mean},
-            latency_requests=log.latency_requests,
-        )
-    )
+    latency["mean"] = mean
+    return checked(Figures(requests, per_second, latency, log.latency_requests, None))
 
 
 def run(cluster: Cluster, dbname: str, script: Path, protocol: str, load: Load) -> Figures:
@@ -126,4 +125,4 @@ def run(cluster: Cluster, dbname: str, script: Path, protocol: str, load: Load) 
     if done.returncode != 0:
         raise Unsound(f"pgbench failed:\n{done.stderr}")
     # Its progress is in the one, its result in the other.
-    return parse(done.stderr + done.stdout, Figures(0, 0.0, {}), load.warm_up)
+    return parse(done.stderr + done.stdout, Figures(0, 0.0, {}, 0, None), load.warm_up)

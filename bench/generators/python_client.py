@@ -1,23 +1,24 @@
-"""A program of Python's that asks, as applications do: `python -m bench.generators.python_client`.
+"""A program of Python's that asks, as applications do: `python -m bench.generators.python_client QUESTION`.
 
-A closed loop. The clients are shared out over as many processes as their host has cores; each is a thread
-with a connection of its own. A request ends when its answers are Python's numbers. The question is a file of
-JSON: {"calls": [...], "bodies": [...]}, statements or URLs that are called one after the other for a body
-drawn evenly. http.client, the standard library's, was the fastest of those that were tried (httpx, requests,
+A closed loop. Each client is a process with a connection. A request ends when its answers are Python's
+numbers. http.client, the standard library's, was the fastest of those that were tried (httpx, requests,
 urllib3, aiohttp).
+
+The question is a file of JSON: `client`; `where`, the beginning of URLs (psycopg has the environment);
+`calls`, statements or URLs that are called one after the other for one of `bodies` drawn evenly; and `load`,
+a Load.
 """
 
-import argparse
 import http.client
 import json
 import multiprocessing
 import random
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ import numpy as np
 import psycopg
 
 from bench.generators import Figures, Load, Unsound, logged
-from bench.generators.request_log import Window, summary
+from bench.generators.request_log import summary
 
 PATIENCE_SECONDS = 60
 SQL = "psycopg"
@@ -66,27 +67,6 @@ def _http_client(url: str) -> Ask:
 CLIENTS: dict[str, Callable[[str], Ask]] = {"psycopg": _psycopg, "http_client": _http_client}
 
 
-@dataclass(frozen=True)
-class Program:
-    """What is started, whom it asks, and how many cores its host has."""
-
-    python: str
-    client: str
-    # The beginning of URLs; psycopg has its connection from the environment.
-    where: str
-    cores: int
-
-
-def command(program: Program, question: PurePath, load: Load) -> list[str | PurePath]:
-    """What to run."""
-    processes = min(load.clients, program.cores)
-    return [
-        program.python, "-m", "bench.generators.python_client", program.client, question,
-        f"--where={program.where}", f"--clients={load.clients}", f"--processes={processes}",
-        f"--warm-up={load.warm_up}", f"--seconds={load.seconds}", f"--seed={load.seed}",
-    ]  # fmt: skip
-
-
 def parse(output: str) -> Figures:
     """The report's figures; none of the requests may have failed."""
     found = [line for line in output.splitlines() if line.startswith(REPORT)]
@@ -95,11 +75,10 @@ def parse(output: str) -> Figures:
     return logged(json.loads(found[-1].removeprefix(REPORT)))
 
 
-def _loop(
-    ask: Ask, question: Mapping[str, Any], seed: int, end: float
-) -> list[tuple[float, float]]:
-    """One client: asks again when it has been answered; when each was sent, and its last answer had come."""
-    calls, bodies, draw = question["calls"], question["bodies"], random.Random(seed)
+def _client(given: Mapping[str, Any], seed: int, end: float) -> list[tuple[float, float]]:
+    """Asks again when it has been answered; when each was sent, and its last answer had come."""
+    calls, bodies, draw = given["calls"], given["bodies"], random.Random(seed)
+    ask = CLIENTS[given["client"]](given["where"])
     found, sent = [], time.monotonic()
     while sent < end:
         body = bodies[int(draw.random() * len(bodies))]
@@ -111,37 +90,16 @@ def _loop(
     return found
 
 
-def _process(
-    given: argparse.Namespace, clients: Sequence[int], end: float
-) -> list[tuple[float, float]]:
-    """The loops of one process."""
-    question = json.loads(given.question.read_text())
-    asks = [CLIENTS[given.client](given.where) for _ in clients]
-    with ThreadPoolExecutor(len(clients)) as pool:
-        loops = [
-            pool.submit(_loop, ask, question, given.seed + client, end)
-            for ask, client in zip(asks, clients, strict=True)
-        ]
-        return [*chain.from_iterable(loop.result() for loop in loops)]
-
-
 def main() -> None:
     """Asks, and prints the report."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("client", choices=CLIENTS)
-    parser.add_argument("question", type=Path)
-    parser.add_argument("--where", default="", help="a URL; psycopg has the environment")
-    for name in ("clients", "processes", "warm-up", "seconds", "seed"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    given = parser.parse_args()
-    shares = [range(first, given.clients, given.processes) for first in range(given.processes)]
-    window, began = Window(given.warm_up, given.seconds, None), time.monotonic()
-    with multiprocessing.get_context("fork").Pool(len(shares)) as pool:
-        questions = [(given, share, began + window.end) for share in shares]
-        found = [*chain.from_iterable(pool.starmap(_process, questions, chunksize=1))]
+    given = json.loads(Path(sys.argv[1]).read_text())
+    load, began = Load(**given["load"]), time.monotonic()
+    clients = [(given, load.seed + client, began + load.end) for client in range(load.clients)]
+    with multiprocessing.get_context("fork").Pool(load.clients) as pool:
+        found = [*chain.from_iterable(pool.starmap(_client, clients, chunksize=1))]
     # A client that is free asks at once: a request is due when it is sent.
     requests = np.array(found)[:, [0, 0, 1]] - began
-    print(REPORT + json.dumps(asdict(summary(requests, window))))
+    print(REPORT + json.dumps(asdict(summary(requests, load))))
 
 
 if __name__ == "__main__":

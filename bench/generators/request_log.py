@@ -8,15 +8,14 @@ What was due before the warm-up's end is not counted, nor is what was due after 
 """
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.generators import Figures, tells
+from bench.generators import Figures, Load, Unsound
 from bench.results import OpenLoop
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
@@ -29,26 +28,11 @@ BEHIND = 0.01
 # What it is later than that counts.
 OHA_TICK_SECONDS = 2e-3
 
+# Of a thousandth part of a thousand requests floats make a little less than one.
+ROUNDING = 1e-9
+
 # A line for each request: due, sent and done, in seconds after the first was due.
 Requests = NDArray[np.float64]
-
-
-class BadLog(Exception):
-    """A log with a request that failed, or that cannot be understood."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """The time that counts, in seconds after the first request was due, and the rate, if one was given."""
-
-    warm_up: float
-    seconds: float
-    rate: float | None = None
-
-    @property
-    def end(self) -> float:
-        """When it is over."""
-        return self.warm_up + self.seconds
 
 
 def percentile(values: NDArray[np.float64], part: float) -> float:
@@ -59,38 +43,39 @@ def percentile(values: NDArray[np.float64], part: float) -> float:
 def _milliseconds(latencies: NDArray[np.float64]) -> dict[str, float]:
     """All that a result holds; of percentiles those that so many requests can tell from the largest."""
     found = np.round(latencies * 1e6) / 1e3
-    known = {name: part for name, part in PERCENTILES.items() if tells(len(found), part)}
-    shares = {name: percentile(found, part) for name, part in known.items()}
+    shares = {
+        name: percentile(found, part)
+        for name, part in PERCENTILES.items()
+        if len(found) * (1 - part) >= 1 - ROUNDING
+    }
     return {"mean": float(found.mean()), **shares, "max": float(found.max())}
 
 
-def summary(requests: Requests, window: Window) -> Figures:
-    """What the requests say of the window."""
+def summary(requests: Requests, load: Load) -> Figures:
+    """What the requests say of the time that counts, in seconds after the first was due."""
     due, sent, done = requests.T
-    counted = (window.warm_up <= due) & (due < window.end)
+    counted = (load.warm_up <= due) & (due < load.end)
     number = int(counted.sum())
-    within = int(((window.warm_up <= done) & (done < window.end)).sum())
+    within = int(((load.warm_up <= done) & (done < load.end)).sum())
     # What is far too slow for a rate is still busy with the warm-up's requests at the end; and of the few
     # requests of a slow closed loop none may be in the sample.
-    if window.rate and not (number or within):
-        raise BadLog("no request is in the time that counts")
+    if load.rate and not (number or within):
+        raise Unsound("no request is in the time that counts")
     waits = (sent - due)[counted]
-    last = waits[due[counted] >= window.end - LAST * window.seconds]
+    last = waits[due[counted] >= load.end - LAST * load.seconds]
     return Figures(
         len(requests),
-        within / window.seconds,
+        within / load.seconds,
         _milliseconds((done - due)[counted]) if number else {},
         number,
-        _schedule(window, number, int((waits > LATE_SECONDS).sum()), last) if window.rate else None,
+        _schedule(load, number, int((waits > LATE_SECONDS).sum()), last) if load.rate else None,
     )
 
 
-def _schedule(
-    window: Window, counted: int, late: int, waits: NDArray[np.float64]
-) -> OpenLoop:  # fmt: skip
-    kept_up = len(waits) > 0 and percentile(waits, 0.5) <= BEHIND * window.end
+def _schedule(load: Load, counted: int, late: int, waits: NDArray[np.float64]) -> OpenLoop:
+    kept_up = len(waits) > 0 and percentile(waits, 0.5) <= BEHIND * load.end
     # pgbench draws the times between requests, so one that keeps up sends a little more or less.
-    scheduled = counted if kept_up else max(counted, round(window.rate * window.seconds))
+    scheduled = counted if kept_up else max(counted, round(load.rate * load.seconds))
     return OpenLoop(scheduled, late, scheduled - counted, kept_up)
 
 
@@ -99,22 +84,22 @@ def pgbench_files(prefix: Path) -> list[Path]:
     return sorted(prefix.parent.glob(f"{prefix.name}.*"))
 
 
-def _pgbench_lines(file: Path) -> Iterator[tuple[int, int, int]]:
-    """Client, number, microseconds, script, second and microsecond of the end, and the lag at a rate."""
-    with file.open() as lines:
-        for fields in map(str.split, lines):
-            if not fields[2].isdecimal():
-                raise BadLog(f"a transaction {fields[2]}")
-            done = int(fields[4]) * 1_000_000 + int(fields[5])
-            due = done - int(fields[2])
-            yield due, due + (int(fields[6]) if len(fields) > 6 else 0), done
-
-
 def pgbench_requests(prefix: Path) -> Requests:
-    """From the files of pgbench --log."""
-    lines = [line for file in pgbench_files(prefix) for line in _pgbench_lines(file)]
-    times = np.array(lines, dtype=np.int64).reshape(-1, 3)
-    return (times - times[:, 0].min(initial=np.iinfo(np.int64).max)) / 1e6
+    """From the files of pgbench --log.
+
+    Client, number, microseconds, script, second and microsecond of the end, and the lag at a rate.
+    """
+    lines = [line for file in pgbench_files(prefix) for line in file.read_text().splitlines()]
+    if not lines:
+        return np.empty((0, 3))
+    try:
+        found = np.loadtxt(lines, dtype=np.int64, ndmin=2).T
+    except ValueError as error:
+        raise Unsound(f"a transaction: {error}") from None
+    done = found[4] * 1_000_000 + found[5]
+    due = done - found[2]
+    sent = due + (found[6] if len(found) > 6 else 0)
+    return (np.column_stack([due, sent, done]) - due.min()) / 1e6
 
 
 def oha_requests(database: Path, rate: float) -> Requests:
@@ -128,23 +113,18 @@ def oha_requests(database: Path, rate: float) -> Requests:
         table = np.array(connection.execute(query).fetchall(), dtype=np.float64).reshape(-1, 4)
     refused = table[(table[:, 3] < 200) | (table[:, 3] >= 300), 3]
     if len(refused):
-        raise BadLog(f"an answer of status {refused[0]:.0f}")
+        raise Unsound(f"an answer of status {refused[0]:.0f}")
     planned = np.arange(len(table)) / rate + OHA_TICK_SECONDS
     return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
 
 
-READERS = {
-    "oha": oha_requests,
-    "pgbench": lambda path, _: pgbench_requests(path),
-}
-
-
-def read(kind: str, log: str, warm_up: float, seconds: float, rate: float | None) -> dict[str, Any]:
+def read(kind: str, log: str, load: dict[str, Any]) -> dict[str, Any]:
     """What pgbench's files with a prefix, or another's one, say: the fields of Figures, or an error."""
-    path = Path(log)
+    path, asked = Path(log), Load(**load)
     try:
-        return asdict(summary(READERS[kind](path, rate), Window(warm_up, seconds, rate)))
-    except BadLog as error:
+        found = pgbench_requests(path) if kind == "pgbench" else oha_requests(path, asked.rate)
+        return asdict(summary(found, asked))
+    except Unsound as error:
         return {"error": str(error)}
     finally:
         for file in [*pgbench_files(path), path]:

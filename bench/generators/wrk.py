@@ -20,7 +20,7 @@ def command(url: str, bodies: Path | None, load: Load, cores: int) -> list[str |
     """What to run: POST of bodies drawn evenly from the lines of a file, or GET without one."""
     return [
         "wrk", "--threads", str(min(load.clients, cores)), "--connections", str(load.clients),
-        "--duration", f"{load.warm_up + load.seconds}s", "--timeout", f"{PATIENCE_SECONDS}s",
+        "--duration", f"{load.end}s", "--timeout", f"{PATIENCE_SECONDS}s",
         "--script", DRAW, url, "--", str(load.seed), str(load.warm_up), *([bodies] if bodies else []),
     ]  # fmt: skip
 
@@ -40,13 +40,8 @@ def parse(output: str, clients: int, calls: int = 1) -> Figures:
         raise Unsound("not one request was completed after the warm-up")
     per_second = report["counted"] / report["seconds"] / calls
     mean = round(clients / per_second * 1e3, 3)
+    requests = report["requests"] // calls
     if calls > 1:
-        return checked(Figures(report["requests"] // calls, per_second, {"mean": mean}))
-    return checked(
-        Figures(
-            report["requests"],
-            per_second,
-            report["latency_ms"] | {"mean": mean},
-            report["requests"],
-        )
-    )
+        return checked(Figures(requests, per_second, {"mean": mean}, 0, None))
+    latency = report["latency_ms"] | {"mean": mean}
+    return checked(Figures(requests, per_second, latency, requests, None))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes this host the feature store: Redis, which the harness starts with a configuration of its own, by a
-# Python program that needs nothing beside Python.
+# Python program that needs nothing beside Python and psutil.
 #
 # Debian's own Redis service is kept from taking memory and the port beside it, where systemd runs.
 set -euo pipefail
@@ -9,8 +9,11 @@ set -euo pipefail
 
 begin store "$@"
 need redis-server redis-server python3 python3
-if [ ${#noted[@]} -gt 0 ]; then
-    install_noted
-    [ ! -d /run/systemd/system ] || systemctl --quiet disable --now redis-server
+fresh=${#noted[@]}
+# The harness's program runs by the repository's Python where there is one.
+[ -x "$root/.venv/bin/python" ] || python3 -c "import psutil" 2>/dev/null || noted+=(python3-psutil)
+install_noted
+if [ "$fresh" -gt 0 ] && [ -d /run/systemd/system ]; then
+    systemctl --quiet disable --now redis-server
 fi
 end

@@ -1,17 +1,22 @@
 """What a system is, as its system.toml says (README.md).
 
-Whoever lists, names or draws systems reads `described` and imports no system's code.
+Whoever lists, names or draws systems reads `described` and imports no system's code. What systems share (the
+cluster, the Redis) belongs to the site.
 """
 
+import importlib
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import TypeAdapter
 
 FOLDER = Path(__file__).parent
 FILE = "system.toml"
-SIDES = ("postgres", "service")
+Side = Literal["postgres", "service"]
+SIDES = get_args(Side)
 # How pages group the entries of each side: what the comparison is about, and others.
 GROUPS = {
     "postgres": ("pgboost", "other ways inside PostgreSQL"),
@@ -23,6 +28,8 @@ GROUPS = {
 class Variant:
     """A way to ask a system: how pages name it."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
     label: str
     # The sets of cells that it is asked, where they are not the system's.
     takes: tuple[str, ...] = ()
@@ -32,11 +39,13 @@ class Variant:
 class Description:
     """What a system.toml says of one system."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
     name: str
     # One sentence, in Markdown.
     what: str
     # Whose side pages count it to, and its folder's place among all.
-    side: str
+    side: Side
     order: int
     # The package of its code, and the class and what that is given.
     package: str
@@ -60,18 +69,13 @@ class Description:
 def _read(file: Path) -> list[Description]:
     known = tomllib.loads(file.read_text())
     shared = {"side": known.pop("side"), "order": known.pop("order")}
-    if shared["side"] not in SIDES:
-        raise ValueError(f"{file}: side is one of {', '.join(SIDES)}")
-    shared["package"] = f"{__package__}.{file.parent.name}.system"
     found = []
     for name, system in known.items():
-        kind, takes = system.pop("class"), (*system.pop("takes"),)
-        variants = {
-            one: Variant(**{**drawn, "takes": (*drawn.get("takes", ()),)})
-            for one, drawn in system.pop("variants").items()
-        }
-        known = {"name": name, "kind": kind, "takes": takes, "variants": variants}
-        found.append(Description(**shared, **known, **system))
+        # Of this folder's system.py, or of another's that is named.
+        folder, _, kind = system.pop("class").rpartition(".")
+        shared["package"] = f"{__package__}.{folder or file.parent.name}.system"
+        given = {"name": name, "kind": kind, **shared, **system}
+        found.append(TypeAdapter(Description).validate_python(given))
     return found
 
 
@@ -84,3 +88,9 @@ def described() -> dict[str, Description]:
     if len(names) < len(ordered):
         raise ValueError("two systems have one name")
     return names
+
+
+def made(description: Description, site: Any) -> Any:
+    """The System (running.py), for a site; only now its code is imported."""
+    kind = getattr(importlib.import_module(description.package), description.kind)
+    return kind(site, **description.options)

@@ -12,20 +12,20 @@ import re
 from collections.abc import Sequence, Set
 from itertools import chain
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any
 
 from bench.answers import Answers, single_precision
 from bench.generators import Load, oha, wrk
-from bench.hosts import Address, CommandFailed, Parts, Service
+from bench.hosts import Parts
 from bench.key_set import split
 from bench.requests import REQUESTS, Asked, Request
 from bench.results import Loading
 from bench.site import Site
-from bench.systems.running import Asking, Running
+from bench.systems.running import Asking, System
 from bench.workload import Cell
 from python_baseline.settings import Settings
 
-STORES = ("redis", "memory")
 # What a record has in place of a host and a port.
 ADDRESS = "ADDRESS"
 
@@ -33,24 +33,22 @@ ADDRESS = "ADDRESS"
 Started = tuple[list[str], dict[str, str]]
 
 
-class Http(Running):
+class Http(System):
     """A service; its class says how it is started, and where its features are."""
 
     client = "http_client"
     # What its processes are called in results.
     part = "service"
 
-    def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
-        if store not in STORES:
-            raise ValueError(f"no store {store}: there are {', '.join(STORES)}")
+    def __init__(
+        self, site: Site, store: str = "redis", serializer: str = "json", **options: Any
+    ) -> None:
         super().__init__(site)
-        self._store = store
-        self._serializer = serializer
-        # The running service, and where it listens.
-        self.service: Service | None = None
-        self.at: Address | None = None
+        # What else its system.toml says.
+        self._options = SimpleNamespace(**options)
+        self._entry = {"store": store, "serializer": serializer}
+        self._in_redis, self._serializer = store == "redis", serializer
         self._started: Started = ([], {})
-        self._bodies: dict[str, Path] = {}
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         """What to run on the server's host: the models' files there, and where to listen, host:port."""
@@ -58,7 +56,7 @@ class Http(Running):
 
     def versions(self) -> dict[str, str]:
         """Of what the service is made of; built or looked for by now."""
-        return {}
+        raise NotImplementedError
 
     @property
     def redis_url(self) -> str:
@@ -67,34 +65,25 @@ class Http(Running):
 
     def settings(self, models: Sequence[PurePath], **more: Any) -> Settings:
         """What a service is told that is made of the parts of python_baseline/."""
-        workload = self._site.workload
-        where = {"redis_url": self.redis_url} if self._store == "redis" else {}
-        return Settings(
-            os.pathsep.join(map(str, models)), self._store, self._serializer,
-            rows=workload.rows, seed=workload.seed, **where, **more,
-        )  # fmt: skip
+        workload, files = self._site.workload, os.pathsep.join(map(str, models))
+        where = {"redis_url": self.redis_url} if self._in_redis else {}
+        flights = {"rows": workload.rows, "seed": workload.seed}
+        return Settings(files, **self._entry, **flights, **where, **more)
 
     def install(self) -> dict[str, str]:
         host = self._site.client
-        # wrk answers --version with its usage and the status 1.
-        try:
-            report = host.run(["wrk", "--version"])
-        except CommandFailed as error:
-            if "is not installed" in str(error):
-                raise
-            report = str(error)
+        # It answers with its usage and the status 1.
+        report = host.run(["sh", "-c", "wrk --version; [ $? = 1 ]"])
         versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
         versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
-        if self._store == "redis":
+        if self._in_redis:
             versions["redis-server"] = self._site.feature_cache.version()
         return versions
 
     def load(self) -> list[Loading]:
         """Fills what it has its features from; its own memory it fills when it starts."""
         site = self._site
-        if self._store == "redis":
-            return site.feature_cache.load(site.request, self._serializer)
-        return []
+        return site.feature_cache.load(site.request, self._serializer) if self._in_redis else []
 
     def start(self, trees: int) -> None:
         """Starts the service, and writes the bodies that are sent."""
@@ -111,16 +100,10 @@ class Http(Running):
         self.service = host.start(self._started[0], log, self._started[1])
         self.at = self.service.ready(port, "/ping")
 
-    def stop(self) -> None:
-        if self.service:
-            self.service.stop()
-            self.service = None
-
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for."""
-        if REQUESTS[cell.request].paths:
-            return None
-        return f"{cell.request} can be asked for in SQL alone"
+        can = REQUESTS[cell.request].paths
+        return None if can else f"{cell.request} can be asked for in SQL alone"
 
     @property
     def where(self) -> str:
@@ -134,47 +117,41 @@ class Http(Running):
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
         """The answers of POST / and of POST /batch, and of what else is asked."""
-        one = self.answered([f"{self.where}/"], self._site.keys_alone(self._asked.trees))
+        one = self.answered([f"{self.where}/"], self._site.keys_alone)
         batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
         both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
         return both | super().check(asked)
 
     def parts(self) -> Parts:
-        if not self.service:
-            return {}
-        parts = {self.part: [self.service]}
-        if self._store == "redis":
+        parts = {self.part: [self.service]} if self.service else {}
+        if self.service and self._in_redis:
             parts["redis"] = self._site.feature_cache.roots(self._serializer)
         return parts
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """oha at a rate, else wrk."""
-        site, urls = self._site, self.calls(REQUESTS[cell.request])
+        host, urls = self._site.client, self.calls(REQUESTS[cell.request])
         body = self._bodies.get(cell.request)
         if load.rate:
-            command = oha.command(site.client.root / oha.PROGRAM, urls[0], body, load, log)
-            return Asking(
-                command, {}, lambda said: oha.parse(said, self._logs.figures("oha", log, load))
-            )
-        command = wrk.command(urls[0], body, load, site.client_cores)
+            command = oha.command(host.root / oha.PROGRAM, urls[0], body, load, log)
+            return Asking(command, {}, lambda said: oha.parse(said, self.logged("oha", log, load)))
+        command = wrk.command(urls[0], body, load, host.cores)
         return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
 
     def configuration(self) -> dict[str, Any]:
         """The command, and what it adds to the environment; no place, no password."""
         command, environment = self._started
-        address = ":".join(map(str, self.at)) if self.at else ""
-        command = [_recorded(word, address) for word in command]
+        address = ":".join(map(str, self.at)) if self.at else " "
+        # What differs by run: ports, and where files lie.
+        known = [
+            re.sub(r"^redis://.*", ADDRESS, word).replace(address, ADDRESS) for word in command
+        ]
         hidden = ("PATH", "_MODEL", "_URL")
-        kept = {name: value for name, value in environment.items() if not name.endswith(hidden)}
-        entry = {"store": self._store, "serializer": self._serializer}
-        return {"entry": entry, "command": command[1:], "environment": kept}
-
-
-def _recorded(word: str, address: str) -> str:
-    """A word of a command without what differs by run: ports, and where files lie."""
-    if word.startswith("redis://"):
-        return ADDRESS
-    return PurePath(word).name if word.startswith("/") else word.replace(address or " ", ADDRESS)
+        return {
+            "entry": self._entry,
+            "command": [re.sub(r"^/.*/", "", word) for word in known[1:]],
+            "environment": {k: v for k, v in environment.items() if not k.endswith(hidden)},
+        }
 
 
 def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:

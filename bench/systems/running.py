@@ -1,4 +1,4 @@
-"""A run of a cell: a load generator or a program asks, and where the request says so another one beside it.
+"""A system, and a run of a cell: a load generator or a program asks, and where the request says so another.
 
 What asks beside has no figures of its own in the result: no request of its may fail, and what it reported
 stands in the raw log. It is predictions at a fixed rate, or what a database has to do anyway: pgbench's
@@ -8,15 +8,15 @@ TPC-B-like transactions in tables of their own, as fast as they go.
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol
 
 from bench.answers import Answers
-from bench.generators import Figures, Load, pgbench, python_client
-from bench.hosts import Address, Command, Parts, Usage
-from bench.request_logs import RequestLogs
+from bench.generators import Figures, Load, logged, pgbench, python_client
+from bench.hosts import Address, Command, Parts, Service, Usage, run_measured
 from bench.requests import REQUESTS, Asked, Request
+from bench.results import Loading
 from bench.site import Site
 from bench.workload import Cell
 
@@ -43,81 +43,104 @@ class Asking:
     read: Callable[[str], Figures]
 
 
-class Running:
-    """What all systems have in common that are asked by load generators."""
+class System(Protocol):
+    """What the harness asks of each system, and what all have in common; a class has the rest."""
 
     # Who asks for what is compared: one of python_client's.
     client = ""
+    # The server that `start` started, if any, and where load generators' connections lead.
+    service: Service | None = None
+    at: Address | None = None
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._logs = RequestLogs(site.client)
         self._asked = Asked(0, ())
+
+    def install(self) -> dict[str, str]:
+        """The versions of what it runs; an error where something is missing."""
+
+    def load(self) -> list[Loading]:
+        """Loads the features, unless done."""
+
+    def start(self, trees: int) -> None:
+        """Starts its server, with the model of so many trees."""
+
+    def stop(self) -> None:
+        """Stops the server."""
+        if self.service:
+            self.service.stop()
+            self.service = None
+
+    def lacks(self, _: Cell) -> str | None:
+        """Why there can be no figure, or None."""
+        return None
+
+    def configuration(self) -> dict[str, Any]:
+        """How it is set up, in full."""
 
     def parts(self) -> Parts:
         """The processes whose time and memory count."""
-        raise NotImplementedError
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """The load generator of a cell's request; it may log single requests into files that begin so."""
-        raise NotImplementedError
 
     @property
     def where(self) -> str:
         """What a program connects to: a URL, or a connection string."""
-        raise NotImplementedError
 
     def calls(self, request: Request) -> list[str]:
         """What a program asks, one after the other: URLs, or statements with placeholders."""
-        raise NotImplementedError
 
     def answered(self, calls: Sequence[str], bodies: Sequence[Any]) -> list[list[float]]:
         """To each body the answers to all calls, asked for from the client's host."""
         asked = {"client": self.client, "where": self.where}
         return self._site.ask("by_client", calls=calls, bodies=bodies, **asked)
 
-    def exact(self, said: list[list[float]]) -> Answers:
+    def exact(self, said: list[Any]) -> Answers:
         """The answers as 32-bit floats."""
-        raise NotImplementedError
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """The answers by those kinds of requests whose answers differ from the usual one's."""
-        site = self._site
-        most = len(site.keys_alone(self._asked.trees))
+        """The answers to the key set, by each way of asking that is timed, of these kinds of requests.
+
+        Here by those whose answers differ from the usual one's.
+        """
+        site, most = self._site, len(self._site.keys_alone)
         return {
             name: self.exact(self.answered(self.calls(REQUESTS[name]), MORE[name](site)[:most]))
             for name in sorted(asked & MORE.keys())
         }
+
+    def logged(self, kind: str, log: PurePath, load: Load) -> Figures:
+        """What a generator's log of single requests says, which the client's host reads and deletes."""
+        asked = {"kind": kind, "log": str(log), "load": asdict(load)}
+        return logged(self._site.client.call("bench.generators.request_log:read", **asked))
 
     def by_pgbench(
         self, scripts: Any, protocol: str, at: Address | None, load: Load, log: PurePath
     ) -> Asking:
         """pgbench with scripts, or with one of its own."""
         database = self._site.database
-        program = pgbench.Program(database.program("pgbench"), protocol, self._site.client_cores)
-        command = pgbench.command(program, scripts, load, log)
-
-        def read(said: str) -> Figures:
-            return pgbench.parse(said, self._logs.figures("pgbench", log, load), load.warm_up)
-
-        return Asking(command, database.environment(at), read)
+        program = pgbench.Program(database.program("pgbench"), protocol, self._site.client.cores)
+        return Asking(
+            pgbench.command(program, scripts, load, log), database.environment(at),
+            lambda said: pgbench.parse(said, self.logged("pgbench", log, load), load.warm_up),
+        )  # fmt: skip
 
     def _by_program(self, cell: Cell, load: Load) -> Asking:
         """A program of Python's, which has no password in its command."""
-        site, request = self._site, REQUESTS[cell.request]
+        site, request, host = self._site, REQUESTS[cell.request], self._site.client
         path = site.directory / "questions" / f"{cell.name.replace('/', '-')}.json"
         path.parent.mkdir(exist_ok=True)
-        question = {"calls": self.calls(request), "bodies": request.bodies(self._asked)}
-        path.write_text(json.dumps(question))
-        site.client.put(path)
         in_sql = self.client == python_client.SQL
         known = site.database.environment(self.at) if in_sql else {}
-        program = python_client.Program(
-            site.client.python, cell.variant, "" if in_sql else self.where, site.client_cores
-        )
-        command = python_client.command(program, path, load)
-        path_there = {"PYTHONPATH": str(site.client.root)}
-        return Asking(command, known | path_there, python_client.parse)
+        question = {
+            "client": cell.variant, "where": "" if in_sql else self.where, "load": asdict(load),
+            "calls": self.calls(request), "bodies": request.bodies(self._asked),
+        }  # fmt: skip
+        path.write_text(json.dumps(question))
+        host.put(path)
+        command = [host.python, "-m", python_client.__name__, path]
+        return Asking(command, known | {"PYTHONPATH": str(host.root)}, python_client.parse)
 
     def _asking(self, request: str, cell: Cell, load: Load, log: PurePath) -> Asking:
         if request == OLTP:
@@ -128,28 +151,29 @@ class Running:
         return self.asking(replace(cell, request=request), load, log)
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """The report, what it says, and what was used."""
-        log = self._logs.fresh()
-        beside = REQUESTS[cell.request].beside
-        if beside:
-            return self._run_beside(*beside, cell, load, log)
-        asking = self._asking(cell.request, cell, load, log)
+        """The load generator's report, what it says, and what was used."""
+        logs = self._site.client.directory / "request-logs"
+        # What another run has left there is deleted.
+        self._site.client.run(["sh", "-c", 'rm -rf "$1" && mkdir -p "$1"', "sh", str(logs)])
+        if beside := REQUESTS[cell.request].beside:
+            return self._run_beside(*beside, cell, load, logs)
+        asking = self._asking(cell.request, cell, load, logs / "requests")
         output, usage = self._measured(asking, self.parts())
         return output, asking.read(output), usage
 
     def _measured(self, asking: Asking, parts: Parts) -> tuple[str, Usage]:
-        return self._site.run_measured(asking.command, parts, {**asking.environment})
+        host, carriers = self._site.client, self._site.topology.links.processes()
+        return run_measured(host, asking.command, parts, asking.environment, carriers)
 
     def _run_beside(
-        self, request: str, beside: str, cell: Cell, load: Load, log: PurePath
+        self, request: str, beside: str, cell: Cell, load: Load, logs: PurePath
     ) -> tuple[str, Figures, Usage]:
-        host, other_log = self._site.client, log.with_name("beside")
+        host, said = self._site.client, logs / "said"
         rate = None if beside == OLTP else BESIDE_RATE
         more = replace(load, seconds=load.seconds + LONGER_SECONDS, rate=rate)
-        other = self._asking(beside, cell, more, other_log)
-        asking = self._asking(request, cell, load, log)
-        said = other_log.with_name("said")
-        ends = time.monotonic() + more.warm_up + more.seconds + pgbench.CONNECTING_SECONDS
+        other = self._asking(beside, cell, more, logs / "beside")
+        asking = self._asking(request, cell, load, logs / "requests")
+        ends = time.monotonic() + more.end + pgbench.CONNECTING_SECONDS
         service = host.start(other.command, said, other.environment)
         try:
             parts = {"postgres": self._site.database.roots(), **self.parts()}

@@ -3,41 +3,40 @@
 By the simple protocol, the one that pgbench has by default, and with prepared statements.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from bench import requests
-from bench.answers import Answers
+from bench.answers import Answers, Unequal
 from bench.generators import Load, python_client
 from bench.hosts import Address, Parts
 from bench.key_set import split
 from bench.requests import REQUESTS, Asked, Request
 from bench.results import Loading
 from bench.site import Site
-from bench.systems.running import Asking, Running
+from bench.systems.running import Asking, System
 from bench.workload import Cell
 
+PREDICT = "predict('{model}', {columns})"
 
-class Sql(Running):
-    """A database that is asked directly; a system's class says what differs."""
 
-    # With {model} and {columns}.
-    call = "predict('{model}', {columns})"
+class Sql(System):
+    """A database that is asked directly."""
+
     client = python_client.SQL
     # Whether prepared statements may be sent.
     can_prepare = True
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, call: str = PREDICT, extension: str = "pgboost") -> None:
+        """The expression of a prediction, with {model} and {columns}, is by a function of an extension."""
         super().__init__(site)
-        self._asked = Asked(0, (), self.call)
-        self._scripts: dict[str, list[Path]] = {}
+        self._call, self._extension = call, extension
 
     @property
     def at(self) -> Address:
-        """Where connections lead."""
         return self._site.database.at
 
     @property
@@ -55,11 +54,15 @@ class Sql(Running):
         return {"postgres": self._site.database.roots()}
 
     def install(self) -> dict[str, str]:
-        database = self._site.database
+        database, query = (
+            self._site.database,
+            "SELECT extversion FROM pg_extension WHERE extname = %s",
+        )
+        database.execute(f"CREATE EXTENSION IF NOT EXISTS {self._extension}")
         version = self._site.client.run([database.program("pgbench"), "--version"])
-        pgboost = database.one("SELECT extversion FROM pg_extension WHERE extname = 'pgboost'")
         server = database.one("SHOW server_version")
-        return {"postgresql": server, "pgbench": version.strip(), "pgboost": pgboost}
+        extensions = {name: database.one(query, name) for name in ("pgboost", self._extension)}
+        return {"postgresql": server, "pgbench": version.strip(), **extensions}
 
     def load(self) -> list[Loading]:
         return self._site.database.load(self._site.request)
@@ -69,42 +72,44 @@ class Sql(Running):
         site = self._site
         for number, model in enumerate(site.models(trees)):
             site.database.load_model(trees, model, number)
-        self._asked = Asked(trees, site.keys, self.call, site.features[0].tolist())
-        directory = site.directory / "scripts" / type(self).__name__.lower()
+        self._asked = Asked(trees, site.keys, self._call, site.features[0].tolist())
+        name = f"{type(self).__name__}-{self._extension}".lower()
+        directory = site.directory / "scripts" / name
         directory.mkdir(parents=True, exist_ok=True)
-        self._scripts = {request: [] for request in REQUESTS}
-        for request, paths in self._scripts.items():
-            for number, script in enumerate(REQUESTS[request].scripts(self._asked)):
-                paths.append(directory / f"{request}-{trees}-{number}.sql")
-                paths[-1].write_text(script + ";\n")
+        self._scripts: dict[str, list[Path]] = {}
+        for name, request in REQUESTS.items():
+            scripts = request.scripts(self._asked)
+            paths = [directory / f"{name}-{trees}-{number}.sql" for number in range(len(scripts))]
+            for path, script in zip(paths, scripts, strict=True):
+                path.write_text(script + ";\n")
+            self._scripts[name] = paths
         site.client.put(directory)
-
-    def lacks(self, _: Cell) -> str | None:
-        return None
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
         """The answers by simple statements, by prepared ones, and in batches; and of what else is asked."""
-        keys, one = self._site.keys_alone(self._asked.trees), requests.one(self._asked, ["%s"] * 4)
-        batches = [
-            (len(some), requests.batch(self._asked, some)) for some in split(self._asked.keys)
-        ]
-        given = {
-            "simple": self._said("sql", statement=one, keys=keys, prepare=False),
-            "batch": self._said("sql_batches", statements=batches),
+        keys, one = self._site.keys_alone, requests.one(self._asked, ["%s"] * 4)
+        batches = split(self._asked.keys)
+        said = self._said([(requests.batch(self._asked, some), ()) for some in batches])
+        for some, given in zip(batches, said, strict=True):
+            if [place for place, _ in sorted(given)] != [*range(len(some))]:
+                raise Unequal(f"a batch of {len(some)} keys has {len(given)} answers")
+        answers = {
+            "simple": self.exact(self._said([(one, key) for key in keys])).ravel(),
+            "batch": self.exact([answer for given in said for _, answer in sorted(given)]),
         }
         if self.can_prepare:
-            given["prepared"] = self._said("sql", statement=one, keys=keys, prepare=True)
-        return given | super().check(asked)
+            # pgbench sends numbers without a type, and PostgreSQL makes them reals.
+            texts = [(one, [*map(str, key)]) for key in keys]
+            answers["prepared"] = self.exact(self._said(texts, prepare=True)).ravel()
+        return answers | super().check(asked)
 
-    def _said(self, kind: str, **question: Any) -> Answers:
-        return self.exact(self._site.ask(kind, conninfo=self.where, **question))
+    def _said(self, statements: Sequence[tuple[str, Any]], prepare: bool = False) -> list[Any]:
+        asked = {"statements": statements, "prepare": prepare}
+        return self._site.ask("rows", conninfo=self.where, **asked)
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """pgbench with the request's scripts."""
         return self.by_pgbench(self._scripts[cell.request], cell.variant, self.at, load, log)
-
-    def stop(self) -> None:
-        """Nothing: the cluster is the site's."""
 
     def configuration(self) -> dict[str, Any]:
         """The server's settings, and a statement as it is sent."""

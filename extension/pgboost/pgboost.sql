@@ -100,7 +100,9 @@ COMMENT ON TABLE pgboost_catalog.pinned IS 'pgboost: versions that were ever pin
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.model', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.version', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.part', '');
-SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.privilege', '');
+-- Roles that were dropped are numbers, which may be other roles' where the dump is restored.
+SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.privilege',
+    'WHERE role OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid OPERATOR(pg_catalog.=) role)');
 
 -- What the features of a version were where it was trained: of numbers points of their distribution, each with the
 -- shares of the numbers below it and up to it; of categories the share of each.

@@ -24,7 +24,6 @@ mount -o remount,bind,ro "$debian/extension"
 mount -t proc proc "$debian/proc"
 say "engine tests on an emulated aarch64: $(inside "$debian" rustc --version), $(inside "$debian" qemu-aarch64 --version | head -n 1)"
 inside "$debian" env --chdir=/extension CARGO_HOME=/var/cache/cargo CARGO_TARGET_DIR=/var/cache/target \
-    CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
     cargo test --locked -p gbtrees --target aarch64-unknown-linux-gnu "$@"

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from bench.hosts import local
-from bench.opening import read
-from bench.topology import ROLES
+from bench.topology import ROLES, read
 
 FILES = Path(__file__).resolve().parents[2] / "bench" / "aws"
 CALLER = "203.0.113.7/32"

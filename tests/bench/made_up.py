@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from bench import harness
-from bench.systems import System
 from bench.systems.description import Description, Variant
+from bench.systems.running import System
 
 
 def description(name: str) -> Description:

@@ -11,15 +11,15 @@ from bench.answers import Answers, Unequal, compare, expected, single_precision
 from bench.generators import Figures, Load
 from bench.harness import Harness
 from bench.hosts import ROOT, Usage
-from bench.opening import on_this_machine
 from bench.processes import Used
 from bench.results import Loading, Run
 from bench.site import Site
+from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Cell, Set
 from tests.bench.made_up import description, put_in_place
 
 KEYS = [(1, 2019, 8, day) for day in range(1, 5)]
-USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1))
+USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1), None)
 WANTED = np.array([1.5, -0.0, 0.1, 1e-40], dtype=np.float32)
 
 
@@ -97,7 +97,7 @@ class Recorded:
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         self.verbs.append("run")
-        return f"{ROOT}/report", Figures(7, 7.0, {"mean": 1.0}), USAGE
+        return f"{ROOT}/report", Figures(7, 7.0, {"mean": 1.0}, 0, None), USAGE
 
     def stop(self) -> None:
         self.verbs.append("stop")

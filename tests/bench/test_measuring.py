@@ -8,10 +8,10 @@ import pytest
 from bench.generators import Figures, Load, Unsound
 from bench.hosts import Usage
 from bench.measuring import Measuring
-from bench.opening import on_this_machine
 from bench.processes import Used
 from bench.results import CellResult, OpenLoop
 from bench.site import Site
+from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Cell, Set
 from tests.bench.made_up import description
 
@@ -36,9 +36,9 @@ class Limited:
 
     def run(self, _: Cell, load: Load) -> tuple[str, Figures, Usage]:
         self.asked.append(load)
-        used = Usage(1.0, Used(1.0, 1), {}, Used(1.0, 1))
+        used = Usage(1.0, Used(1.0, 1), {}, Used(1.0, 1), None)
         if load.rate is None:
-            return "", Figures(10, self._most, {"mean": 1.0}), used
+            return "", Figures(10, self._most, {"mean": 1.0}, 0, None), used
         held = load.rate <= self._most or load.seed - WORKLOAD.seed < self._from_then
         schedule = OpenLoop(10, 0, 0 if held else 5, held)
         rate = min(load.rate, self._most)

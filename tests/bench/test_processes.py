@@ -1,5 +1,6 @@
 """What a tree of processes uses is counted: children's time after their end, shared memory once."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 from bench import processes
 
 MEGABYTE = 1 << 20
+# In which the kernel counts processor time.
+TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 Run = Callable[[str], subprocess.Popen[str]]
 
@@ -138,3 +141,25 @@ def test_a_name_with_blanks_and_brackets_is_read(run: Run) -> None:
     process = run(RENAME_AND_BURN)
     assert process.pid in processes.tree([os.getpid()])
     assert 0.25 <= processes.cpu_seconds([process.pid]) <= 1.0
+
+
+BURN_IN_MANY_CHILDREN = f"""
+import os, sys, threading, time
+def burn():
+    while True:
+        if os.fork() == 0:
+            began = time.process_time()
+            while time.process_time() - began < 0.03:
+                pass
+            os._exit(0)
+        os.wait()
+threading.Thread(target=burn, daemon=True).start()
+{WAIT}
+"""
+
+
+def test_the_time_of_a_child_that_ends_meanwhile_is_not_lost(run: Run) -> None:
+    pid = run(BURN_IN_MANY_CHILDREN).pid
+    seen = [processes.cpu_seconds([pid]) for _ in range(600)]
+    assert [one for one, after in itertools.pairwise(seen) if after < one - TICK / 2] == []
+    assert seen[-1] > seen[0]

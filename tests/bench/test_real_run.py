@@ -16,10 +16,10 @@ import pytest
 from bench import processes, results, table, training
 from bench.generators.python_client import CLIENTS
 from bench.harness import Harness
-from bench.opening import on_this_machine
 from bench.requests import REQUESTS
 from bench.site import Site
 from bench.systems.description import described
+from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Set
 from cluster import stop
 

@@ -20,7 +20,7 @@ def report(name: str) -> str:
 
 
 # What a log of pgbench or oha said.
-SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100)
+SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100, None)
 AT_A_RATE = replace(SAMPLE, open_loop=OpenLoop(2000, 1, 0, True))
 
 
@@ -38,7 +38,7 @@ def read_oha(output: str) -> Figures:
 
 def test_pgbench_is_read() -> None:
     latency = {"mean": 0.117, "p50": 0.1, "p99": 0.4}
-    assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100)
+    assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100, None)
 
 
 def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> None:

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from bench.key_set import HOT
-from bench.opening import on_this_machine
 from bench.site import Site
-from bench.systems import made
-from bench.systems.description import described
+from bench.systems.description import described, made
 from bench.systems.http import Http
+from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Set
 from tests.baseline.conftest import Client
 from tests.baseline.test_keep_alive import MOST_ALONE, PAIR, alone

@@ -44,7 +44,7 @@ def existing() -> list[str]:
 
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
-    with split(tmp_path_factory.mktemp("split"), provisioned=False) as made:
+    with split(tmp_path_factory.mktemp("split")) as made:
         yield made
     assert existing() == []
 
@@ -94,7 +94,7 @@ def test_a_handshake_takes_a_round_trip(topology: Topology, milliseconds: float)
 def test_the_measured_round_trip_is_of_the_delay(
     topology: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.echo.SAMPLES", 200)
+    monkeypatch.setattr("bench.topology.SAMPLES", 200)
     trips = topology.round_trips([None, 1.0])
     assert {(trip.source, trip.target) for trip in trips} == {
         ("client", "store"),
@@ -139,7 +139,7 @@ def test_the_way_can_change_under_an_open_connection(topology: Topology) -> None
 def test_what_carries_the_packets_is_in_the_result(
     topology: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.echo.SAMPLES", 500)
+    monkeypatch.setattr("bench.topology.SAMPLES", 500)
     topology.round_trips([0.1])
     settings = topology.facts([]).settings
     assert {"delay", "processors"} <= settings.keys()
@@ -167,7 +167,7 @@ def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
 
 
 def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) -> None:
-    with pytest.raises(BadTopology, match="another run"), split(tmp_path, provisioned=False):
+    with pytest.raises(BadTopology, match="another run"), split(tmp_path):
         pytest.fail("there were two")
     assert topology.server.run(["true"]) == ""
 

@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench import processes
-from bench.hosts import CommandFailed
 from bench.split import split
-from bench.topology import ROLES
 from tests.bench.test_split import existing
 from tests.bench.test_split import pytestmark as needs_namespaces
 
@@ -42,7 +40,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from bench.split import split
-with split(Path(sys.argv[1]), provisioned=False) as topology:
+with split(Path(sys.argv[1])) as topology:
     command = [topology.server.python, "-c", "import time; time.sleep(600)"]
     service = topology.server.start(command, Path(sys.argv[1], "log"))
     carriers = [process.pid for process in topology.links.processes()]
@@ -61,7 +59,7 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
     # What carried the packets and the servers end with the run, the namespaces do not.
     _until(lambda: not processes.tree([server, *carriers]))
     assert existing()
-    with split(tmp_path, provisioned=False) as topology:
+    with split(tmp_path) as topology:
         assert topology.server.run(["echo", "there"]) == "there\n"
     assert existing() == []
 
@@ -136,34 +134,14 @@ def test_a_run_that_is_ended_takes_everything_along(
 def test_without_root_it_says_so(tmp_path: Path) -> None:
     program = (
         "import os, sys; os.setuid(65534)\n"
-        "from pathlib import Path; from bench.opening import opened; from bench.topology import BadTopology\n"
+        "from pathlib import Path; from bench.split import opened; from bench.topology import BadTopology\n"
         "try:\n    opened('split', Path(sys.argv[1])).__enter__()\n"
         "except BadTopology as error:\n    print(error)"
     )
     # What must be imported is imported as root, who can enter the repository.
-    first = "import bench.opening\n"
+    first = "import bench.split\n"
     done = subprocess.run(
         [sys.executable, "-c", first + program, str(tmp_path)], cwd=ROOT, capture_output=True,
         text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "needs root" in done.stdout
-
-
-def test_each_host_is_made_ready_by_the_script_of_its_role(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with split(tmp_path):
-        said = capsys.readouterr().out.splitlines()
-    ready = [line for line in said if "this host is ready" in line]
-    assert ready == [f"[{role}] ==> this host is ready to be the {role}" for role in ROLES]
-
-
-def test_a_host_that_cannot_be_made_ready_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PG_CONFIG", str(tmp_path / "pg_config"))
-    wanted = r"(?s)provision/server\.sh failed:.*missing.*postgresql-15"
-    with pytest.raises(CommandFailed, match=wanted) as failed, split(tmp_path):
-        pytest.fail("it was opened")
-    assert str(tmp_path) in str(failed.value)
-    assert existing() == []

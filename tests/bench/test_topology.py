@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.opening import on_this_machine, opened, read
-from bench.topology import BadTopology
+from bench.split import opened
+from bench.topology import BadTopology, on_this_machine, read
 
 HOST = {"kind": "ssh", "reach": "admin@192.0.2.1", "address": "198.51.100.1"}
 GOOD = {"name": "cloud", "hosts": dict.fromkeys(("server", "store", "client"), HOST)}

@@ -15,8 +15,8 @@ from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, 
 from bench.report import finding
 from bench.report.computed import FEWEST_CLIENTS
 from bench.requests import PLACES, REQUESTS, SIZES, Asked
-from bench.systems import description, made
-from bench.systems.description import described
+from bench.systems import description
+from bench.systems.description import described, made
 from bench.systems.http import write_bodies
 from bench.workload import WORKLOADS, Cell, Set
 from data.flights import Request, blocks

@@ -6,8 +6,8 @@ import pytest
 import xgboost as xgb
 from psycopg import errors
 
+from tests.e2e import golden
 from tests.e2e.datasets import load
-from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_near, assert_same_bits, floats, model_bytes, train
 
 KINDS = {
@@ -77,7 +77,7 @@ def test_a_model_of_several_outputs_is_refused(connection: psycopg.Connection) -
 
 
 def test_models_of_other_libraries_have_none(connection: psycopg.Connection) -> None:
-    file = FOLDER / "lightgbm" / "4.7.0" / "regression.txt"
-    connection.execute("SELECT load_model('m', %s)", (file.read_bytes(),))
+    file = golden.file("lightgbm/4.7.0/regression.txt")
+    connection.execute("SELECT load_model('m', %s)", (file,))
     with pytest.raises(errors.FeatureNotSupported, match="cannot begin with a base margin"):
         connection.execute("SELECT predict_from('m', 1, ARRAY[1, 2, 3, 4, 5, 6]::real[])")

@@ -1,7 +1,5 @@
 """CatBoost's models: every row of a table of several types has CatBoost's own double, rounded to real."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import psycopg
@@ -9,7 +7,7 @@ import pytest
 
 import catboost
 from catboost import CatBoost, Pool
-from tests.e2e.golden import FOLDER
+from tests.e2e import golden
 from tests.e2e.reference import assert_same_bits, floats
 from tests.e2e.stored import COLUMNS, ask, rounded, store
 from tests.formats.catboost import (
@@ -174,11 +172,9 @@ def test_categories_in_an_array(connection: psycopg.Connection, most: int) -> No
         assert_same_bits(floats(found), wanted)
 
 
-@pytest.mark.parametrize(
-    "file", sorted(json.loads((FOLDER / "catboost/refused/list.json").read_text()))
-)
+@pytest.mark.parametrize("file", sorted(golden.record("catboost/refused/list.json")))
 def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection, file: str) -> None:
-    word = json.loads((FOLDER / "catboost/refused/list.json").read_text())[file]
-    content = (FOLDER / "catboost/refused" / file).read_bytes()
+    word = golden.record("catboost/refused/list.json")[file]
+    content = golden.file(f"catboost/refused/{file}")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=word):
         connection.execute("SELECT load_model('m', %s)", (content,))

@@ -150,7 +150,7 @@ def golden_id(model: Golden) -> str:
 def test_dictionaries_of_every_release(connection: psycopg.Connection, model: Golden) -> None:
     text = model.record["text"]
     feature = text["feature"]
-    connection.execute("SELECT load_model('m', %s)", (model.path.read_bytes(),))
+    connection.execute("SELECT load_model('m', %s)", (model.content,))
     columns = ", ".join(
         ("%s::text" if "integer" not in model.path.name else "%s::int8")
         if index == feature

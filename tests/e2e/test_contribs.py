@@ -3,6 +3,7 @@
 XGBoost's own error is some millionths of the largest contribution, and so is what is allowed here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from cluster import Cluster
 from tests.e2e.datasets import Dataset, load
 from tests.e2e.explained import explained
 from tests.e2e.reference import floats, model_bytes, train
@@ -52,14 +54,16 @@ class Explained:
         return floats([row for (row,) in self.connection.execute(query)])
 
 
-@pytest.fixture(params=CASES)
-def case(connection: psycopg.Connection, request: pytest.FixtureRequest) -> Explained:
+@pytest.fixture(scope="module", params=CASES)
+def case(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Explained]:
     name, params = CASES[request.param]
     dataset = load(name)
     model = model_bytes(train(dataset, params))
-    connection.execute("SELECT load_model('m', %s)", (model,))
-    dataset.store(connection)
-    return Explained(connection, dataset, explained(model, dataset.features.astype(np.float32)))
+    with cluster.connect(dbname) as connection:
+        connection.execute("SELECT load_model('m', %s)", (model,))
+        dataset.store(connection)
+        expected = explained(model, dataset.features.astype(np.float32))
+        yield Explained(connection, dataset, expected)
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray) -> None:

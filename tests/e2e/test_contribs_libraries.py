@@ -6,7 +6,7 @@ import pytest
 from psycopg import errors
 
 from catboost import CatBoostError, Pool
-from tests.e2e.golden import FOLDER
+from tests.e2e import golden
 from tests.e2e.reference import floats
 from tests.e2e.stored import COLUMNS, ask, store
 from tests.formats import catboost, lightgbm
@@ -88,8 +88,8 @@ def test_scaled_catboost_adds_up_where_its_own_does_not(
 
 
 def test_onnx_has_no_covers(connection: psycopg.Connection) -> None:
-    path = sorted((FOLDER / "onnx").glob("*/*.onnx"))[0]
-    connection.execute("SELECT load_model('m', %s)", (path.read_bytes(),))
+    file = golden.file(golden.names("onnx/*/*.onnx")[0])
+    connection.execute("SELECT load_model('m', %s)", (file,))
     features = connection.execute(
         "SELECT features FROM pgboost_models WHERE name = 'm' AND deployed"
     ).fetchone()[0]

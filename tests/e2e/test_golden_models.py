@@ -6,7 +6,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from tests.e2e.golden import Golden, models, refused, release_folders
+from tests.e2e.golden import Golden, file, models, refused, release_folders
 from tests.e2e.reference import assert_near, assert_same_bits, floats
 
 RELEASES = release_folders()
@@ -30,7 +30,7 @@ def store(connection: psycopg.Connection, model: Golden) -> None:
     with connection.cursor().copy("COPY rows FROM STDIN") as copy:
         for number, row in enumerate(model.table("rows").tolist()):
             copy.write_row([number, [None if np.isnan(value) else value for value in row]])
-    connection.execute("SELECT load_model('m', %s)", (model.path.read_bytes(),))
+    connection.execute("SELECT load_model('m', %s)", (model.content,))
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -47,15 +47,15 @@ def test_models_of_a_release(connection: psycopg.Connection, release: str) -> No
                 leaves = ask(connection, "predict_leaf")
                 assert leaves == (model.leaves or [[]] * len(leaves))
             (exported,) = connection.execute("SELECT export_model('m')").fetchone()
-            assert exported == model.path.read_bytes()
+            assert exported == model.content
         except AssertionError as error:
             error.add_note(f"model {model.path.name} of {release}")
             raise
 
 
 def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection) -> None:
-    for path, word in refused():
+    for name, word in refused():
         with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(word)):
-            connection.execute("SELECT load_model('refused', %s)", (path.read_bytes(),))
+            connection.execute("SELECT load_model('refused', %s)", (file(name),))
     count = "SELECT count(*) FROM pgboost_models WHERE name = 'refused'"
     assert connection.execute(count).fetchone() == (0,)

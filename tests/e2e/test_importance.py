@@ -4,8 +4,8 @@ import numpy as np
 import psycopg
 import pytest
 
+from tests.e2e import golden
 from tests.e2e.datasets import load
-from tests.e2e.golden import FOLDER
 from tests.e2e.reference import model_bytes, train
 
 
@@ -48,8 +48,8 @@ def test_importance(connection: psycopg.Connection, name: str, params: dict, kin
 def test_what_the_file_does_not_say_is_null_and_a_notice_names_what_it_says(
     connection: psycopg.Connection, file: str, kinds: list[str]
 ) -> None:
-    path = sorted(FOLDER.glob(file))[-1]
-    connection.execute("SELECT load_model('m', %s)", (path.read_bytes(),))
+    content = golden.file(golden.names(file)[-1])
+    connection.execute("SELECT load_model('m', %s)", (content,))
     notices: list[tuple] = []
     connection.add_notice_handler(
         lambda said: notices.append((said.severity, said.message_primary, said.message_hint))

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import lightgbm as lgb
-from tests.e2e.golden import FOLDER
+from tests.e2e import golden
 from tests.e2e.reference import assert_same_bits, floats
 from tests.e2e.stored import COLUMNS, ask, rounded, store
 from tests.formats.frame import KINDS
@@ -50,7 +50,29 @@ def load(connection: psycopg.Connection, booster: lgb.Booster) -> None:
 def test_every_row_is_the_same(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
 ) -> None:
-    booster = train(frame, label, MODELS[name])
+    assert_every_row(stored, frame, train(frame, label, MODELS[name]), MODELS[name]["objective"])
+
+
+@pytest.mark.parametrize("name", ["regression", "binary", "multiclass", "forest"])
+def test_linear_leaves_multiply_doubles(
+    connection: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
+) -> None:
+    # Products of 80 decades give LightGBM constants that are no numbers.
+    frame = frame.assign(double=frame["double"].clip(-3, 3))
+    booster = train(frame, label, {**MODELS[name], "linear_tree": True})
+    assert_every_row(store(connection, frame), frame, booster, MODELS[name]["objective"])
+    rounded_rows = frame.astype(dict.fromkeys(["double", "exact", "whole", "large"], "float32"))
+    raw = [rounded(booster.predict(rows, raw_score=True)) for rows in (frame, rounded_rows)]
+    assert (raw[0] != raw[1]).mean() > 0.1, "rows of f32 would do"
+    for function in ("predict_contribs", "predict_interactions"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="linear leaves"):
+            ask(connection, function, COLUMNS, 1)
+
+
+def assert_every_row(
+    stored: psycopg.Connection, frame: pd.DataFrame, booster: lgb.Booster, objective: str
+) -> None:
+    """Margins, values, leaves and classes are LightGBM's, from columns and rows, with and without batches."""
     load(stored, booster)
     raw, predicted = booster.predict(frame, raw_score=True), booster.predict(frame)
     for features in (COLUMNS, "t"):
@@ -63,7 +85,7 @@ def test_every_row_is_the_same(
     stored.execute("RESET pgboost.enable_batch")
     leaves = booster.predict(frame.iloc[:500], pred_leaf=True).reshape(500, -1).astype(int)
     assert ask(stored, "predict_leaf", COLUMNS, 500) == leaves.tolist()
-    if MODELS[name]["objective"] in ("binary", "multiclass", "multiclassova"):
+    if objective in ("binary", "multiclass", "multiclassova"):
         classes = predicted > 0.5 if predicted.ndim == 1 else predicted.argmax(axis=1)
         found = [int(answer) for answer in ask(stored, "predict_class", COLUMNS)]
         assert found == classes.astype(int).tolist()
@@ -136,7 +158,7 @@ def test_sizes_of_trees_count_as_for_lightgbm(
     connection: psycopg.Connection, edit: Callable[[str], str]
 ) -> None:
     """They may be absent, and nothing follows the last tree that is found by its size."""
-    text = edit((FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text())
+    text = edit(golden.file("lightgbm/4.7.0/regression.txt").decode())
     connection.execute("SELECT load_model('m', %s)", (text.encode(),))
     rows = np.random.default_rng(5).normal(size=(20, 6))
     query = "SELECT predict('m', %s::float8[])"
@@ -147,7 +169,6 @@ def test_sizes_of_trees_count_as_for_lightgbm(
 @pytest.mark.parametrize(
     ("edit", "word"),
     [
-        (lambda text: text.replace("is_linear=0", "is_linear=1", 1), "linear models"),
         (lambda text: text.replace("version=v4", "version=v9", 1), "v9"),
         (lambda _: '{"name": "tree", "version": "v4", "num_class": 1}', "JSON dump of a LightGBM"),
     ],
@@ -155,13 +176,13 @@ def test_sizes_of_trees_count_as_for_lightgbm(
 def test_what_is_not_scored_is_refused_by_name(
     connection: psycopg.Connection, edit: object, word: str
 ) -> None:
-    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    text = golden.file("lightgbm/4.7.0/regression.txt").decode()
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(word)):
         connection.execute("SELECT load_model('m', %s)", (edit(text).encode(),))
 
 
 def test_an_error_tells_its_line_and_tree(connection: psycopg.Connection) -> None:
-    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    text = golden.file("lightgbm/4.7.0/regression.txt").decode()
     wrong = text.replace("leaf_value=", "leaf_value=x ", 1)
     with pytest.raises(psycopg.errors.InvalidBinaryRepresentation, match='"leaf_value"') as caught:
         connection.execute("SELECT load_model('m', %s)", (wrong.encode(),))

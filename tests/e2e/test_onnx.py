@@ -1,6 +1,5 @@
 """ONNX files: the golden models in SQL, beside what ONNX Runtime has made of their rows."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,23 +8,21 @@ import psycopg
 import pytest
 
 import catboost
-from tests.e2e.golden import FOLDER, SUFFIX, hex_rows
+from tests.e2e import golden
+from tests.e2e.golden import SUFFIX, hex_rows
 from tests.e2e.reference import floats, order
 
 # Those in `refused` have no answers.
-MODELS = [
-    path.with_name(path.name.replace(SUFFIX, ".onnx"))
-    for path in sorted((FOLDER / "onnx").glob("*/*" + SUFFIX))
-]
+MODELS = [name.removesuffix(SUFFIX) for name in golden.names("onnx/*/*" + SUFFIX)]
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("name", MODELS, ids=lambda name: name.removeprefix("onnx/"))
 def test_values_are_within_a_unit_and_classes_the_same(
-    connection: psycopg.Connection, path
+    connection: psycopg.Connection, name: str
 ) -> None:
-    expected = json.loads(path.with_name(path.stem + SUFFIX).read_text())
+    expected = golden.record(name + SUFFIX)
     rows = [np.frombuffer(bytes.fromhex(row), ">f8").tolist() for row in expected["rows"]]
-    connection.execute("SELECT load_model('onnx', %s)", (path.read_bytes(),))
+    connection.execute("SELECT load_model('onnx', %s)", (golden.file(f"{name}.onnx"),))
     query = "SELECT predict_array('onnx', %s::float8[])"
     found = [connection.execute(query, (row,)).fetchone()[0] for row in rows]
     assert np.abs(order(floats(found)) - order(hex_rows(expected["values"]))).max() <= 1
@@ -59,7 +56,7 @@ def test_two_classes_are_catboosts(connection: psycopg.Connection, tmp_path: Pat
 
 
 def test_model_info(connection: psycopg.Connection) -> None:
-    path = FOLDER / "onnx" / "1.20.0" / "forest_classes.onnx"
-    connection.execute("SELECT load_model('onnx', %s)", (path.read_bytes(),))
+    file = golden.file("onnx/1.20.0/forest_classes.onnx")
+    connection.execute("SELECT load_model('onnx', %s)", (file,))
     info = connection.execute("SELECT model_info('onnx')").fetchone()[0]
     assert (info["format"], info["objective"]) == ("onnx", "TreeEnsembleClassifier")

@@ -7,7 +7,6 @@ of scikit-learn 1.9, so that one is a golden file, which scikit-learn 1.7 traine
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -17,10 +16,10 @@ from skl2onnx.common.data_types import FloatTensorType
 from sklearn import ensemble, impute, preprocessing
 from sklearn.pipeline import make_pipeline
 
+from tests.e2e import golden
 from tests.formats.model import Model
 
 NAME = f"ONNX Runtime {onnxruntime.__version__}"
-GOLDEN = Path(__file__).parents[2] / "extension/gbtrees/tests/golden/onnx/1.20.0"
 ROWS, COLUMNS = 20_000, 5
 SMALL = {"n_estimators": 30, "max_depth": 8, "random_state": 5}
 BOOSTING = {"n_estimators": 30, "random_state": 5}
@@ -90,8 +89,8 @@ def files(table: np.ndarray, score: np.ndarray) -> Iterator[tuple[str, bytes]]:
         model.fit(rows[:half], label[:half])
         made = to_onnx(model, initial_types=types, target_opset={"": 17, "ai.onnx.ml": 3})
         yield f"{name} (scikit-learn {sklearn.__version__})", made.SerializeToString()
-    for name, path in GOLDEN_MODELS.items():
-        yield name, (GOLDEN / path).read_bytes()
+    for name, file in GOLDEN_MODELS.items():
+        yield name, golden.file(f"onnx/1.20.0/{file}")
 
 
 def models() -> Iterator[Model]:

@@ -11,6 +11,7 @@ import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import chains, grown, load, one, padded, uneven
+from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
@@ -117,8 +118,8 @@ def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_
     """While it takes in rows, and while what it has taken in is sorted."""
     connection = connect()
     connection.execute(f"SET work_mem = '{work_mem}'")
-    rows = "generate_series(1, 3000) AS x, generate_series(1, 1000) AS y"
-    score = "(x * 1000 + y) * 7919::bigint % 3011000 / 3011000.0::float8"
+    rows = "generate_series(1, 1000) AS x, generate_series(1, 1000) AS y"
+    score = "(x * 1000 + y) * 7919::bigint % 1011000 / 1011000.0::float8"
     scores = f"SELECT {score} AS s, y % 2 AS c FROM {rows}"
     statement = f"SELECT {call} FROM ({scores}) AS s"
     begin = time.monotonic()
@@ -266,10 +267,10 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
 
 @pytest.fixture(scope="module")
 def deep(cluster, dbname: str) -> float:
-    """Deep, half the largest model that can be loaded, and its file; the seconds it took."""
+    """Deep, up to half the largest model that can be loaded, and its file; the seconds it took."""
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE TABLE deep (content bytea)")
-        connection.execute("INSERT INTO deep VALUES (%s)", (chains(8000, 512),))
+        connection.execute("INSERT INTO deep VALUES (%s)", (chains(min(800 * TIMES, 8000), 512),))
         begin = time.monotonic()
         connection.execute("SELECT load_model('deep', content) FROM deep")
         return time.monotonic() - begin
@@ -300,11 +301,11 @@ def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: flo
 
 @pytest.fixture(scope="module")
 def largest(cluster, dbname: str) -> None:
-    """A file near the limit of which little is a model, and a model made of it."""
+    """A large file, up to one near the limit, of which little is a model, and a model made of it."""
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE TABLE largest (content bytea)")
         connection.execute("ALTER TABLE largest ALTER content SET STORAGE EXTERNAL")
-        content = padded(chains(10, 6), 250 << 20)
+        content = padded(chains(10, 6), min(100 * TIMES, 250) << 20)
         connection.execute("INSERT INTO largest VALUES (%b)", (content,))
         connection.execute("SELECT load_model('largest', content) FROM largest")
 

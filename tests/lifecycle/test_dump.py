@@ -183,8 +183,9 @@ def test_a_right_of_a_dropped_role_goes_to_nobody(cluster: Cluster, source: str)
     """A dump must not carry the number of a role that is gone: elsewhere it may be another's."""
     with cluster.connect(source) as admin:
         admin.execute("CREATE ROLE dump_gone; SELECT grant_model('m', 'dump_gone')")
+        load(admin, "owned", constant(5))
+        admin.execute("SELECT set_model_owner('owned', 'dump_gone')")
         admin.execute("DROP ROLE dump_gone")
-        admin.execute("SELECT grant_model('m', 'dump_loader'), revoke_model('m', 'dump_loader')")
     cluster.create_database("dump_gone", replace=True)
     dump = run(cluster, source, "pg_dump")
     run(cluster, "dump_gone", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", stdin=dump)
@@ -192,6 +193,9 @@ def test_a_right_of_a_dropped_role_goes_to_nobody(cluster: Cluster, source: str)
         roles = "SELECT oid FROM pg_roles UNION SELECT 0"
         orphans = f"SELECT count(*) FROM pgboost_catalog.privilege WHERE role NOT IN ({roles})"
         assert one(admin, orphans) == 0
+        assert value(admin, "owned") == 5
+    with cluster.connect(source) as admin:
+        admin.execute("SELECT drop_model('owned')")
 
 
 def test_a_large_model_is_dumped(cluster: Cluster, connect: Connect) -> None:

@@ -1,16 +1,17 @@
 """Golden models on many rows: margins have the bits of the installed library, whatever release wrote them.
 
-Beside the files lies what the newest libraries gave for some twenty rows. Here the installed ones are asked
+With the files lies what the newest libraries gave for some twenty rows. Here the installed ones are asked
 for rows drawn from the values in those, which are the models' thresholds, codes and special values, and from
 what lies beside them. Left out are files that the installed library cannot read, or that are of a later
-release, and models for which a release gives other numbers than the newest (golden/README.md of the engine).
+release, and models for which a release gives other numbers than the newest (the engine's
+tests/golden/xgboost/README.md).
 """
 
 import json
 import os
 import subprocess
 import warnings
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
@@ -18,22 +19,26 @@ import xgboost
 
 import lightgbm
 from catboost import CatBoost
+from tests.e2e import golden
 from tests.times import TIMES
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT / "extension/gbtrees/tests/golden"
 ROWS = 10_000 * TIMES
 # Wide models have fewer rows.
 MOST_VALUES = 20_000_000
 RELEASES = sorted(
-    str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("**/[0-9]*") if path.is_dir()
-)  # fmt: skip
+    {
+        str(PurePosixPath(name).parent)
+        for library in ("catboost", "lightgbm", "xgboost")
+        for name in golden.names(f"{library}/[0-9]*/*")
+    }
+)
 # Clamped by 3.4 alone.
 OTHERWISE = ("base_score_near",)
 # Refused by 3.2 in the files of some releases.
 REFUSED = ("no_trees", "pruned", "snapshot")
 # Its format is not read by 3.2.
-OLDEST = "0.90"
+OLDEST = "xgboost/0.90"
 
 
 def from_hex(lines: list[str], digits: int) -> np.ndarray:
@@ -61,9 +66,9 @@ def drawn(known: np.ndarray, codes: list[int], infinities: bool) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def by_xgboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
+def by_xgboost(file: bytes, record: dict) -> tuple[np.ndarray, np.ndarray]:
     booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(bytearray(path.read_bytes()))
+    booster.load_model(bytearray(file))
     kinds = booster.feature_types or []
     codes = [index for index, kind in enumerate(kinds) if kind == "c"]
     rows = drawn(from_hex(record["rows"], 8), codes, infinities=False)
@@ -74,14 +79,14 @@ def by_xgboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
     return rows, booster.predict(data, output_margin=True)
 
 
-def by_lightgbm(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
-    booster = lightgbm.Booster(model_file=str(path))
+def by_lightgbm(file: bytes, record: dict) -> tuple[np.ndarray, np.ndarray]:
+    booster = lightgbm.Booster(model_str=file.decode())
     rows = drawn(from_hex(record["rows"], 16), record["categorical"], infinities=True)
     return rows, booster.predict(rows, raw_score=True, num_threads=1)
 
 
-def by_catboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
-    model = CatBoost().load_model(str(path), format=path.suffix[1:])
+def by_catboost(file: bytes, record: dict) -> tuple[np.ndarray, np.ndarray]:
+    model = CatBoost().load_model(blob=file)
     rows = drawn(from_hex(record["rows"], 8), [], infinities=True)
     margins = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1).reshape(
         len(rows), -1
@@ -89,7 +94,11 @@ def by_catboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
     return rows, margins[:, ~np.isneginf(margins).all(axis=0)]
 
 
-LIBRARIES = {"lightgbm": (by_lightgbm, ["txt"]), "catboost": (by_catboost, ["cbm"])}
+LIBRARIES = {
+    "catboost": (by_catboost, ["cbm"]),
+    "lightgbm": (by_lightgbm, ["txt"]),
+    "xgboost": (by_xgboost, ["json", "ubj"]),
+}
 
 
 def version(text: str) -> list[int]:
@@ -98,30 +107,32 @@ def version(text: str) -> list[int]:
 
 def is_later(release: str) -> bool:
     """Whether it is of an XGBoost later than the installed one, which may read it as something else."""
-    return "/" not in release and version(release) > version(xgboost.__version__)
+    library, _, number = release.partition("/")
+    return library == "xgboost" and version(number) > version(xgboost.__version__)
 
 
 def cases(release: str, place: Path) -> list[dict]:
     """Asks the library about each model of a release that it can read."""
-    folder = release.split("/", maxsplit=1)[0]
-    ask, suffixes = LIBRARIES.get(folder, (by_xgboost, ["json", "ubj"]))
+    library = release.partition("/")[0]
+    ask, suffixes = LIBRARIES[library]
     found = []
-    for expected in sorted((GOLDEN / release).glob("*.expected.json")):
-        name = expected.name.removesuffix(".expected.json")
-        record = json.loads(expected.read_text())
-        paths = [expected.with_name(f"{name}.{suffix}") for suffix in suffixes]
-        path = next((path for path in paths if path.exists()), None)
+    for expected in golden.names(f"{release}/*{golden.SUFFIX}"):
+        base = expected.removesuffix(golden.SUFFIX)
+        name = PurePosixPath(base).name
+        record = golden.record(expected)
+        models = [f"{base}.{suffix}" for suffix in suffixes]
+        model = next((model for model in models if model in golden.library(library)), None)
         # CatBoost's categories are texts and whole numbers, which rows of numbers are not.
         texts = ask is by_catboost and record["categorical"]
-        if path is None or name.startswith(OTHERWISE) or not record["rows"] or texts:
+        if model is None or name.startswith(OTHERWISE) or not record["rows"] or texts:
             continue
         try:
-            rows, margins = ask(path, record)
+            rows, margins = ask(golden.file(model), record)
         except xgboost.core.XGBoostError:
             if name.startswith(REFUSED):
                 continue
             raise
-        case = {"model": str(path), "single": ask is by_xgboost}
+        case = {"model": model, "single": ask is by_xgboost}
         for what, values in (("rows", rows), ("margins", margins)):
             case[what] = str(place / f"{name}.{what}")
             values.astype("<f8").tofile(case[what])
@@ -129,7 +140,7 @@ def cases(release: str, place: Path) -> list[dict]:
     return found
 
 
-@pytest.mark.parametrize("release", [name for name in RELEASES if not name.startswith("onnx")])
+@pytest.mark.parametrize("release", RELEASES)
 def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
     if is_later(release):
         pytest.skip(f"XGBoost {xgboost.__version__} is installed")

@@ -1,6 +1,5 @@
 """Models of PostgresML come over: real bytes of XGBoost and LightGBM, in tables as pgml 2.10 writes them."""
 
-import json
 import pickle
 import re
 import subprocess
@@ -19,7 +18,6 @@ from tests.e2e import golden
 
 HERE = Path(__file__).resolve().parent
 SQL = HERE.parents[1] / "sql"
-GOLDEN = golden.FOLDER
 NUMBERS = ["a", "b", "c", "d", "e", "f"]
 
 
@@ -101,13 +99,9 @@ class Pgml:
         return model
 
 
-def bytes_of(name: str) -> bytes:
-    return (GOLDEN / name).read_bytes()
-
-
 def expected(name: str) -> tuple[np.ndarray, np.ndarray]:
     """The rows and the margins of a golden model."""
-    record = json.loads((GOLDEN / f"{name}.expected.json").read_text(encoding="utf-8"))
+    record = golden.record(f"xgboost/{name}.expected.json")
     return golden.hex_rows(record["rows"]), golden.hex_rows(record["margins"])
 
 
@@ -138,13 +132,13 @@ def test_all_releases_keep_their_bits(
 ) -> None:
     releases = ("1.6.2", "1.7.6", "2.0.3")
     ids = [
-        pgml.train("price", "regression", "xgboost", bytes_of(f"{release}/reg_squarederror.bin"),
+        pgml.train("price", "regression", "xgboost", golden.file(f"xgboost/{release}/reg_squarederror.bin"),
                    numbers(label(7)), deploy=release == "1.7.6")
         for release in releases
     ]  # fmt: skip
     prefixed = pgml.train(
-        "first", "regression", "xgboost", b"\x10" * 16 + bytes_of("1.6.2/dart.bin"), numbers(label(7)),
-        deploy=True, parts=3,
+        "first", "regression", "xgboost", b"\x10" * 16 + golden.file("xgboost/1.6.2/dart.bin"),
+        numbers(label(7)), deploy=True, parts=3,
     )  # fmt: skip
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     found = report(connection)
@@ -170,10 +164,17 @@ def test_all_releases_keep_their_bits(
 
 def test_the_page_shows_what_the_script_prints(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
     columns = numbers(label(7))
-    pgml.train("flights", "regression", "xgboost", bytes_of("1.6.2/reg_squarederror.bin"), columns)
+    pgml.train(
+        "flights",
+        "regression",
+        "xgboost",
+        golden.file("xgboost/1.6.2/reg_squarederror.bin"),
+        columns,
+    )
     pgml.train("flights", "regression", "linear", b"a linear model", columns)
     pgml.train(
-        "flights", "regression", "xgboost", bytes_of("1.7.6/reg_squarederror.bin"), columns, deploy=True
+        "flights", "regression", "xgboost", golden.file("xgboost/1.7.6/reg_squarederror.bin"), columns,
+        deploy=True,
     )  # fmt: skip
     printed = psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql")).decode()
     shown = "\n".join(line.rstrip() for line in printed.splitlines())
@@ -190,7 +191,7 @@ def test_texts_and_labels_are_carried(
         "kind",
         "classification",
         "xgboost",
-        bytes_of("1.7.6/multi_softprob.bin"),
+        golden.file("xgboost/1.7.6/multi_softprob.bin"),
         columns,
         deploy=True,
     )
@@ -208,7 +209,10 @@ def test_what_is_left_out_says_why(
 ) -> None:
     scaled = numbers(label(7))
     scaled[2]["preprocessor"] = {"encode": "native", "impute": "mean", "scale": "standard"}
-    price, empty = bytes_of("2.0.3/reg_squarederror.bin"), bytes_of("2.1.4/no_trees.ubj")
+    price, empty = (
+        golden.file("xgboost/2.0.3/reg_squarederror.bin"),
+        golden.file("xgboost/2.1.4/no_trees.ubj"),
+    )
     cases = {
         pgml.train("p", "regression", "xgboost", pickle.dumps({}), numbers(), runtime="python"): "pickle",
         pgml.train("p", "regression", "linear", b"\x93", numbers()): "not a model of trees",
@@ -217,7 +221,7 @@ def test_what_is_left_out_says_why(
         pgml.train("p", "regression", "xgboost", price[:-900], numbers(label(7))): "invalid model",
     }  # fmt: skip
     kept = pgml.train(
-        "p", "regression", "lightgbm", bytes_of("lightgbm/4.0.0/one_leaf.txt"), [], deploy=True
+        "p", "regression", "lightgbm", golden.file("lightgbm/4.0.0/one_leaf.txt"), [], deploy=True
     )
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     found = report(connection)
@@ -232,7 +236,7 @@ def test_what_is_left_out_says_why(
 def test_it_goes_on_where_it_stopped(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
-    data = bytes_of("2.0.3/reg_squarederror.bin")
+    data = golden.file("xgboost/2.0.3/reg_squarederror.bin")
     first = pgml.train("again", "regression", "xgboost", data, numbers(label(7)), deploy=True)
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     second = pgml.train("again", "regression", "xgboost", data, numbers(label(7)), deploy=True)
@@ -243,7 +247,10 @@ def test_it_goes_on_where_it_stopped(
 def test_what_pgml_predicts_otherwise_is_left_out(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
-    price, kind = bytes_of("2.0.3/reg_squarederror.bin"), bytes_of("1.7.6/multi_softprob.bin")
+    price, kind = (
+        golden.file("xgboost/2.0.3/reg_squarederror.bin"),
+        golden.file("xgboost/1.7.6/multi_softprob.bin"),
+    )
     columns = numbers(label(7))
     same = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
     other = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
@@ -276,7 +283,7 @@ def test_models_of_another_server(
         "far",
         "regression",
         "xgboost",
-        bytes_of("1.7.6/reg_squarederror.bin"),
+        golden.file("xgboost/1.7.6/reg_squarederror.bin"),
         numbers(label(7)),
         deploy=True,
     )
@@ -305,7 +312,7 @@ def test_pgmls_calls(
         "price",
         "regression",
         "xgboost",
-        bytes_of("1.7.6/reg_squarederror.bin"),
+        golden.file("xgboost/1.7.6/reg_squarederror.bin"),
         numbers(label(7)),
         deploy=True,
     )
@@ -313,7 +320,7 @@ def test_pgmls_calls(
         "kind",
         "classification",
         "xgboost",
-        bytes_of("1.7.6/multi_softprob.bin"),
+        golden.file("xgboost/1.7.6/multi_softprob.bin"),
         numbers(label(7)),
         deploy=True,
     )

@@ -20,11 +20,19 @@ REQUESTS = {
     "region": ("POST", "/score", BODY | {"region": "abroad"}),
     "missing": ("POST", "/score", {"age": 40}),
     "text": ("POST", "/score", BODY | {"age": "old"}),
+    "zero byte": ("POST", "/score", BODY | {"region": "no\0rth"}),
+    "bodies": ("POST", "/scores", [BODY | {"age": age} for age in (70, 18, 40)]),
     "riskiest": ("GET", "/riskiest", None),
     "reasons": ("GET", "/customers/90042/reasons", None),
+    "reasons of nobody": ("GET", "/customers/0/reasons", None),
 }
 # The service of asyncpg has the first endpoints.
-NOT_OF_ASYNCPG = {"riskiest", "reasons"}
+NOT_OF_ASYNCPG = {"bodies", "riskiest", "reasons", "reasons of nobody"}
+# What only queries refuse: a key beyond an integer by asyncpg, which psycopg does not find; a negative limit.
+REFUSED = {
+    "key": ("GET", f"/customers/{10**20}/score", None),
+    "limit": ("GET", "/riskiest?limit=-1", None),
+}
 
 
 @contextmanager
@@ -33,7 +41,7 @@ def served(text: str) -> Iterator[TestClient]:
     names: dict = {}
     exec(compile(text, PAGE, "exec"), names)
     try:
-        with TestClient(names["app"]) as client:
+        with TestClient(names["app"], raise_server_exceptions=False) as client:
             yield client
     finally:
         if "pool" in names:
@@ -62,23 +70,29 @@ def answers(
                 found.append(
                     {
                         name: client.request(method, path, json=body)
-                        for name, (method, path, body) in REQUESTS.items()
+                        for name, (method, path, body) in (REQUESTS | REFUSED).items()
                     }
                 )
         yield found
 
 
 def test_all_answer(answers: list[dict]) -> None:
-    statuses = [{name: one.status_code for name, one in found.items()} for found in answers]
+    statuses = [{name: found[name].status_code for name in REQUESTS} for found in answers]
     assert statuses[0] == statuses[1]
     assert statuses[0] == {
         "score": 200, "nobody": 404, "body": 200, "region": 422, "missing": 422, "text": 422,
-        "riskiest": 200, "reasons": 200,
+        "zero byte": 422, "bodies": 200, "riskiest": 200, "reasons": 200, "reasons of nobody": 404,
     }  # fmt: skip
     assert statuses[2] == statuses[0] | dict.fromkeys(NOT_OF_ASYNCPG, 404)
 
 
-@pytest.mark.parametrize("name", ["score", "body", "reasons"])
+def test_bad_input_is_not_an_error_of_the_server(answers: list[dict]) -> None:
+    _, psycopg, asyncpg = answers
+    assert (psycopg["key"].status_code, psycopg["limit"].status_code) == (404, 422)
+    assert asyncpg["key"].status_code == 422
+
+
+@pytest.mark.parametrize("name", ["score", "body", "bodies", "reasons"])
 def test_the_numbers_are_the_same(answers: list[dict], name: str) -> None:
     service, *queries = (
         found[name].json() for found in (answers[:2] if name in NOT_OF_ASYNCPG else answers)

@@ -106,6 +106,19 @@ def test_labels_of_a_model_file(
     assert "Traceback" not in found.stderr
 
 
+def test_features_of_a_model_file_get_the_tables_names(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    frame = models.numbers().rename(columns={"single": "Hours per Week"})
+    model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(frame, models.target(frame))
+    path = tmp_path / "model.txt"
+    model.booster_.save_model(path)
+    found = run("push", path, "--name", "weekly", "--feature-names", *frame.columns)
+    assert (found.returncode, found.stdout) == (0, "weekly@1\n"), found.stderr
+    in_sql = pgboost.predict(connection, "weekly", frame)
+    assert np.array_equal(in_sql, model.predict(frame).astype(np.float32))
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -10,12 +10,14 @@ import psycopg2
 import pytest
 import xgboost
 from sklearn import metrics
+from sklearn.ensemble import RandomForestClassifier
 
 import pgboost
 from cluster import Cluster
 from tests.python import models
 
 FRAME = models.frame()
+NUMBERS = models.numbers().rename(columns={"Double precision": "double"})
 TARGET = models.target(FRAME)
 ROWS = FRAME.assign(target=TARGET, weight=np.arange(len(FRAME)) % 3, part=np.arange(len(FRAME)) % 2)
 
@@ -49,6 +51,20 @@ def test_metrics_are_scikit_learns(
     )
     (value,) = found[(found["slice"] == "1") & (found["metric"] == "mae")]["value"]
     assert value == pytest.approx(expected, rel=1e-6)
+
+
+def test_forests_are_compared_with_boosted_trees(connection: psycopg.Connection) -> None:
+    """The values of both are probabilities of the second class."""
+    label = np.where(np.median(TARGET) < TARGET, "yes", "no")
+    forest = RandomForestClassifier(20, max_depth=5, random_state=1).fit(NUMBERS, label)
+    boosted = xgboost.XGBClassifier(n_estimators=9).fit(NUMBERS, label == "yes")
+    pgboost.push(connection, "forest", forest)
+    pgboost.push(connection, "boosted", boosted, labels=["no", "yes"])
+    rows = NUMBERS.assign(label=label)
+    found = pgboost.compare(connection, "forest", "boosted", rows, "label").set_index("metric")
+    for model, column in ((forest, "baseline_value"), (boosted, "candidate_value")):
+        expected = metrics.log_loss(label == "yes", model.predict_proba(NUMBERS)[:, 1])
+        assert found.loc["logloss", column] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.usefixtures("model")

@@ -379,6 +379,13 @@ def test_columns_that_are_dropped_are_no_features(connection: psycopg.Connection
     assert row == (["fare"],)
 
 
+def test_linear_leaves_behind_steps_are_refused_by_name(connection: psycopg.Connection) -> None:
+    frame = passengers()[["fare", "size"]]
+    model = make_pipeline(pre.StandardScaler(), LIGHT(n_estimators=3, linear_tree=True, verbose=-1))
+    with pytest.raises(pgboost.UnsupportedModelError, match="linear models in its leaves"):
+        pgboost.push(connection, "model", model.fit(frame, frame["fare"] ** 2))
+
+
 @pytest.mark.parametrize(
     ("step", "reason"),
     [

@@ -50,6 +50,9 @@ REGRESSORS: dict[str, Callable[[], Any]] = {
     "LGBMRegressor of rf": lambda: lightgbm.LGBMRegressor(
         boosting_type="rf", bagging_freq=1, bagging_fraction=0.6, verbose=-1, **SMALL
     ),
+    "LGBMRegressor of linear trees": lambda: lightgbm.LGBMRegressor(
+        linear_tree=True, verbose=-1, **SMALL
+    ),
     "CatBoostRegressor": lambda: catboost.CatBoostRegressor(**CAT),
     "CatBoostRegressor lossguide": lambda: catboost.CatBoostRegressor(
         grow_policy="Lossguide", **CAT
@@ -60,6 +63,9 @@ REGRESSORS: dict[str, Callable[[], Any]] = {
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "XGBClassifier": lambda: xgboost.XGBClassifier(**SMALL),
     "LGBMClassifier": lambda: lightgbm.LGBMClassifier(verbose=-1, **SMALL),
+    "LGBMClassifier of linear trees": lambda: lightgbm.LGBMClassifier(
+        linear_tree=True, verbose=-1, **SMALL
+    ),
     "CatBoostClassifier": lambda: catboost.CatBoostClassifier(**CAT),
 }
 

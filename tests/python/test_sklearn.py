@@ -18,6 +18,7 @@ from sklearn import (
     preprocessing,
     tree,
 )
+from sklearn.base import clone
 
 import catboost
 import lightgbm
@@ -343,3 +344,5 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
                 model.fit(frame, classes),
             )
         assert "\n" not in str(raised.value)
+    with pytest.raises(pgboost.UnsupportedModelError, match="is not fitted"):
+        pgboost.push(connection, "model", clone(forest))

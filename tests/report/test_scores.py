@@ -1,4 +1,4 @@
-"""Scores compared with a model's libraries: each cell with the fastest of its call; the data has all cells."""
+"""Scores compared with a model's libraries: each cell with the fastest of its call, and all in the data."""
 
 import json
 from pathlib import Path

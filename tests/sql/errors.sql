@@ -147,7 +147,10 @@ SELECT load_model('m', file_of('flower'), labels => ARRAY[]::text[]);
 SELECT load_model('m', file_of('price'), feature_names => ARRAY[['a', 'b', 'c']]);
 SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b', 'a']);
 -- A file's name in place of its bytes.
-SELECT load_model('m', 'model.ubj'), load_model('m', '/tmp/model.json');
+SELECT load_model('m', 'model.ubj');
+SELECT load_model('m', '/tmp/model');
+SELECT load_model('m', 'my model.cbm');
+SELECT load_model('m', 'models/churn.pkl.gz');
 \echo :SQLSTATE
 
 -- A file above the limit.

@@ -45,6 +45,26 @@ SELECT set_alias('m@1', 'first');
 SELECT create_predict_function('m@first', 'm_first');
 SELECT m_first(60, 4, 1), predict('m@1', 60, 4, 1);
 
+-- A version with other features in their places is not deployed while a function gives them by position.
+SELECT load_model('moved', file_of('price'));
+SELECT create_predict_function('moved');
+SELECT load_model('moved', file_of('price'), feature_names => ARRAY['rooms', 'area', 'age']);
+SELECT load_model('moved', file_of('price'), feature_names => ARRAY['rooms', 'area', 'age'], deploy => false);
+SELECT deploy_model('moved@2');
+DROP FUNCTION moved;
+SELECT deploy_model('moved@2');
+SELECT create_predict_function('moved');
+SELECT moved(area => 4, rooms => 60, age => 1), predict('price', 60, 4, 1);
+-- Nor does an alias refer to one; a function of a version does not mind.
+SELECT create_predict_function('moved@1', 'moved_first'), set_alias('moved@1', 'used');
+SELECT create_predict_function('moved@used', 'moved_used');
+SELECT set_alias('moved@2', 'used');
+DROP FUNCTION moved, moved_used;
+SELECT set_alias('moved@2', 'used'), deploy_model('moved@1');
+-- A function is replaced whatever its arguments were called.
+SELECT create_predict_function('moved@2', 'moved_first', replace => true);
+\df moved_first
+
 -- Names that need quotes, and another schema.
 CREATE SCHEMA "My Scores";
 SELECT load_model('It''s "mine"', file_of('price'), feature_names => ARRAY['select', 'Über "x"', 'a b']);

@@ -27,7 +27,7 @@ SELECT load_model('tie', decode(:'content', 'base64'));
 SELECT predict_array('tie', 0), predict_class('tie', 0), predict_margin('tie', 0);
 
 -- The leaves of DART are multiplied by the weights of its trees.
-\set content `base64 -w0 :'directory'/sql/../../extension/gbtrees/tests/golden/3.4.1/dart.json`
+\set content `tar xJOf :'directory'/sql/../../extension/gbtrees/tests/golden/xgboost.tar.xz xgboost/3.4.1/dart.json | base64 -w0`
 SELECT load_model('dart', decode(:'content', 'base64'));
 SELECT predict_margin('dart', NULL::real[]), predict_leaf('dart', ARRAY[0, 0, 0, 0, 0, 0]), predict('dart', ARRAY[0, 0, 0, 0, 0, 0]);
 

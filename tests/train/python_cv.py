@@ -1,6 +1,6 @@
 """Run as a process: cross-validates with XGBoost in Python, and prints the metrics of each round as JSON.
 
-Its arguments are those of python_side.py. arrays.npz also has `fold`, the fold of each row; folds are
+It is told what to do as python_side.py is. arrays.npz also has `fold`, the fold of each row; folds are
 numbered from 0. Rows of groups are cut into matrices by hand, because `xgboost.cv` refuses given folds
 for them.
 """
@@ -44,12 +44,7 @@ def _by_hand(xgboost: Any, arrays: dict[str, Any], job: dict[str, Any]) -> dict[
     return found
 
 
-def main() -> None:
-    """Cross-validates and prints."""
-    package, directory = sys.argv[1], Path(sys.argv[2])
-    sys.path.insert(0, package)
-    import xgboost  # noqa: PLC0415
-
+def _metrics(xgboost: Any, directory: Path) -> dict[str, list[float]]:
     job = json.loads((directory / "job.json").read_text())
     job["params"] = {"tree_method": "hist", "nthread": 1} | job["params"]
     arrays = dict(np.load(directory / "arrays.npz"))
@@ -65,7 +60,16 @@ def main() -> None:
             job["params"], matrix, job["rounds"], folds=folds, as_pandas=False,
             early_stopping_rounds=job.get("early_stopping_rounds"),
         )  # fmt: skip
-    print(json.dumps({name: list(map(float, values)) for name, values in found.items()}))
+    return {name: list(map(float, values)) for name, values in found.items()}
+
+
+def main() -> None:
+    """Cross-validates and prints, for each line."""
+    sys.path.insert(0, sys.argv[1])
+    import xgboost  # noqa: PLC0415
+
+    for line in sys.stdin:
+        print(json.dumps(_metrics(xgboost, Path(line.rstrip("\n")))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Run as a process: trains with XGBoost in Python and compares with a model from SQL.
 
-Its arguments are the directory of the package and one with arrays.npz (features and, as needed,
-label, weight, group, lower, upper and their eval_ counterparts), job.json (params, rounds,
-categories by feature, early_stopping_rounds) and model.ubj. If there is a start.ubj, the training goes on
-from its first job.start_rounds rounds. It prints what differs as JSON.
+Its argument is the directory of the package. Each line of its input names a directory with arrays.npz
+(features and, as needed, label, weight, group, lower, upper and their eval_ counterparts), job.json (params,
+rounds, categories by feature, early_stopping_rounds) and model.ubj. If there is a start.ubj, the training
+goes on from its first job.start_rounds rounds. It prints what differs as a line of JSON.
 """
 
 import json
@@ -59,12 +59,7 @@ def _trees(booster: Any) -> Any:
     return document["learner"]["gradient_booster"]["model"]["trees"]
 
 
-def main() -> None:
-    """Trains, compares, prints."""
-    package, directory = sys.argv[1], Path(sys.argv[2])
-    sys.path.insert(0, package)
-    import xgboost  # noqa: PLC0415
-
+def _compared(xgboost: Any, directory: Path) -> dict[str, Any]:
     job = json.loads((directory / "job.json").read_text())
     arrays = dict(np.load(directory / "arrays.npz"))
     train, table = _matrix(xgboost, arrays, "", job, None)
@@ -86,7 +81,7 @@ def main() -> None:
     in_sql = xgboost.Booster(model_file=bytearray((directory / "model.ubj").read_bytes()))
     rows = xgboost.DMatrix(table, enable_categorical=True)
     margins = [model.predict(rows, output_margin=True).ravel() for model in (python, in_sql)]
-    print(json.dumps({
+    return {
         "version": xgboost.__version__,
         "same_trees": _trees(python) == _trees(in_sql),
         "differing_margins": int((margins[0].view("u4") != margins[1].view("u4")).sum()),
@@ -96,7 +91,16 @@ def main() -> None:
             name: {metric: values[rounds - before - 1] for metric, values in metrics.items()}
             for name, metrics in history.items()
         },
-    }))  # fmt: skip
+    }
+
+
+def main() -> None:
+    """Trains, compares and prints, for each line."""
+    sys.path.insert(0, sys.argv[1])
+    import xgboost  # noqa: PLC0415
+
+    for line in sys.stdin:
+        print(json.dumps(_compared(xgboost, Path(line.rstrip("\n")))), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 import xgboost as xgb
 
 from tests.connections import running_since
-from tests.e2e.golden import FOLDER
+from tests.e2e import golden
 from tests.e2e.reference import model_bytes
 from tests.lifecycle.models import constant, load, one
 
@@ -217,8 +217,8 @@ def test_owners_only(
 def test_models_of_other_libraries(
     connection: psycopg.Connection, raises: Callable[..., Any]
 ) -> None:
-    file = FOLDER / "lightgbm" / "4.7.0" / "regression.txt"
-    connection.execute("SELECT load_model('other', %s)", (file.read_bytes(),))
+    file = golden.file("lightgbm/4.7.0/regression.txt")
+    connection.execute("SELECT load_model('other', %s)", (file,))
     for ask in (
         "SELECT xgboost_predict('other', '{1,2,3,4,5,6}')",
         "SELECT * FROM verify_model('other', 'rows')",

@@ -19,9 +19,7 @@ WIDTH = len(FEATURES)
 ROW_BYTES = 4 * WIDTH
 XGBOOST = UNPACKED / "xgboost" / "lib" / "libxgboost.so"
 # Where build.sh puts it.
-GBTREES = (
-    Path(__file__).resolve().parents[3] / ".build" / "gbtrees_c" / "release" / "libgbtrees_c.so"
-)
+GBTREES = Path(__file__).resolve().parents[3] / ".build" / "gbtrees_c" / "libgbtrees_c.so"
 # XGBoosterPredictFromDense: values, of all trees.
 CONFIG = {
     "type": 0, "training": False, "iteration_begin": 0, "iteration_end": 0, "missing": float("nan"),

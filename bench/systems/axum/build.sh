@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds the service into .build/axum, which takes a minute the first time.
 set -euo pipefail
+. "$(dirname "$0")/../../../toolchain/ground.sh"
 cd "$(dirname "$0")"
-CARGO_TARGET_DIR=../../../.build/axum cargo build --quiet --locked --release
+CARGO_TARGET_DIR=$root/.build/axum cargo build --quiet --locked --release

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from bench.results import Loading
-from bench.site import Site
 from bench.systems.http import Http, Started
 
 FOLDER = "bench/systems/axum"
@@ -19,9 +18,6 @@ class Axum(Http):
     """One process, whose threads share the model and the features, or the connection to Redis."""
 
     part = "axum"
-
-    def __init__(self, site: Site, store: str = "redis") -> None:
-        super().__init__(site, store, "float32")
 
     @property
     def _flights(self) -> PurePath:
@@ -40,7 +36,7 @@ class Axum(Http):
         }
 
     def load(self) -> list[Loading]:
-        if self._store == "redis":
+        if self._in_redis:
             return super().load()
         server, request = self._site.server, self._site.request
         wanted = (f"--rows={request.rows}", f"--seed={request.seed}", "--output", self._flights)
@@ -50,7 +46,7 @@ class Axum(Http):
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         server = self._site.server
-        program, threads = str(server.root / PROGRAM), server.facts()["cores"]
-        flights = self.redis_url if self._store == "redis" else str(self._flights)
+        program, threads = str(server.root / PROGRAM), str(server.cores)
+        flights = self.redis_url if self._in_redis else str(self._flights)
         flags = ["--bind", address, "--threads", threads, "--flights", flights]
         return [program, *flags, *map(str, models)], {}

@@ -1,43 +1,43 @@
-"""Gunicorn keeps so many uvicorns, each with a listening socket of its own.
+"""An application on uvicorn: Gunicorn keeps so many uvicorns, each with a listening socket of its own.
 
 Of one socket that all share, whoever wakes first takes what is there, and keeps it: of 20 connections the
-four workers of `uvicorn --workers 4` had 15, 5, 0 and 0.
+four workers of `uvicorn --workers 4` had 15, 5, 0 and 0. FastAPI has two workers for each core; the bare
+application of asgi/ has one, a thread that never waits. Granian (RSGI) was tried in uvicorn's place: no
+faster, and slower with one client (docs/dev/decisions.md).
 """
 
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from bench.systems.http import Http, Started
-from python_baseline.settings import Settings
 
 PACKAGES = (
-    "fastapi", "starlette", "uvicorn", "uvicorn-worker", "uvloop", "httptools", "redis", "orjson",
+    "fastapi", "starlette", "uvicorn", "uvicorn-worker", "uvloop", "httptools", "redis", "hiredis", "orjson",
 )  # fmt: skip
-WORKERS_PER_CORE = 2
-APP = "bench.systems.fastapi.app"
+WORKER = "bench.systems.fastapi.app.Worker"
 
 
-class FastApi(Http):
-    """The application of app.py."""
+class Uvicorn(Http):
+    """An application, with a library of trees and a place for features."""
 
     part = "uvicorn"
     # In place of so many for each core.
     workers: int | None = None
 
     def versions(self) -> dict[str, str]:
-        return self._site.server.call("bench.machine:packages", names=PACKAGES)
-
-    def served(self, app: str, settings: Settings, address: str, per_core: int) -> Started:
-        """What serves an application with so many workers for each core."""
         server = self._site.server
-        workers = self.workers or per_core * int(server.facts()["cores"])
+        if self._options.predictor == "gbtrees":
+            server.run([server.root / "bench/systems/asgi/build.sh"])
+        return server.call("bench.record:packages", names=PACKAGES)
+
+    def command(self, models: Sequence[PurePath], address: str) -> Started:
+        server, options = self._site.server, self._options
+        # The pinned library is loaded, whatever is installed.
+        settings = self.settings(models, predictor=options.predictor, xgboost="pinned")
         command = [
             server.python, "-m", "gunicorn", "--no-control-socket", f"--bind={address}", "--reuse-port",
-            f"--workers={workers}", "--keep-alive=75", f"--worker-class={APP}.Worker", app,
+            f"--workers={self.workers or options.per_core * server.cores}", "--keep-alive=75",
+            f"--worker-class={WORKER}", options.app,
         ]  # fmt: skip
         place = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(server.root)}
         return command, settings.environment() | place
-
-    def command(self, models: Sequence[PurePath], address: str) -> Started:
-        settings = self.settings(models, predictor="inplace", xgboost="pinned")
-        return self.served(f"{APP}:app()", settings, address, WORKERS_PER_CORE)

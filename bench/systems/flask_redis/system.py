@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from bench.site import Site
 from bench.systems.http import Http, Started
 from python_baseline import modes
 
@@ -15,18 +14,14 @@ class FlaskRedis(Http):
 
     part = "gunicorn"
 
-    def __init__(self, site: Site, mode: str) -> None:
-        super().__init__(site)
-        self._mode = mode
-
     def versions(self) -> dict[str, str]:
         server = self._site.server
-        versions = server.call("bench.machine:packages", names=PACKAGES)
+        versions = server.call("bench.record:packages", names=PACKAGES)
         release = server.run([server.python, "-m", "python_baseline.releases", "pinned"])
         return versions | {"xgboost of the service": release.strip()}
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         server, settings = self._site.server, self.settings(models, xgboost="pinned")
-        command, environment = modes.command(self._mode, address, settings)
+        command, environment = modes.command(self._options.mode, address, settings)
         # The command is this Python's and this repository's; the host has its own of both.
         return [server.python, *command[1:]], environment | {"PYTHONPATH": str(server.root)}

@@ -28,25 +28,28 @@ LONGEST_CALL=256
 export CXXFLAGS=-fno-sanitize=address
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8:detect_stack_use_after_return=0
 
-# The golden models that the target's reader reads; others need none.
-seeds() {
+# Puts the golden models that the target's reader reads into its corpus; others need none.
+seed() {
+    local file seeds
+    seeds=$(mktemp -d)
     case $1 in
-    catboost | lightgbm | onnx | tree_ensemble) find "tests/golden/$1" "${small[@]}" ;;
-    xgboost) find tests/golden/[0-9]* "${small[@]}" ;;
+    catboost | lightgbm | onnx | xgboost) tar -xf "../tests/golden/$1.tar.xz" -C "$seeds" ;;
+    tree_ensemble) cp -r "../tests/golden/$1" "$seeds" ;;
     esac
+    (cd "$seeds" && find . -type f ! -name '*.expected.json' -size -"$LONGEST"c -printf '%P\n') | while read -r file; do
+        cp -n "$seeds/$file" "corpus/$1/$(tr / _ <<<"$file")"
+    done
+    rm -r "$seeds"
 }
-small=(-type f ! -name '*.expected.json' -size -"$LONGEST"c)
 
 build() {
     cargo +nightly build --quiet --locked --release --target x86_64-unknown-linux-gnu "$@"
 }
 
 run() {
-    local target=$1 longest=$2 file
+    local target=$1 longest=$2
     mkdir -p found "corpus/$target"
-    (cd ../ && seeds "$target") | while read -r file; do
-        cp -n "../$file" "corpus/$target/$(tr / _ <<<"${file#tests/golden/}")"
-    done
+    seed "$target"
     echo "==> $target"
     "target/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=2 \
         -rss_limit_mb=512 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 \

@@ -92,8 +92,9 @@ pub mod internals {
     pub use crate::compiled::sections::seal;
     pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
     pub use crate::ensemble::{
-        Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
-        Objective, Precision, RowNumber, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+        Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf,
+        MissingRule, Node, Objective, Precision, RowNumber, Split, SplitCondition, Task, Transform,
+        Tree, TreeOutput,
     };
     pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
     pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};

@@ -9,8 +9,8 @@
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::ensemble::{
-    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
-    Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf, MissingRule,
+    Node, Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
 };
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -281,6 +281,28 @@ pub(crate) fn linear(seed: u64, features: usize, outputs: usize) -> Ensemble {
     Ensemble { coefficients, ..model(seed, Shape::of(features, outputs, 0, 0)) }
 }
 
+/// The same model with linear models in the leaves of half of its trees, and sums of f64.
+pub(crate) fn with_linear_leaves(seed: u64, mut model: Ensemble) -> Ensemble {
+    let mut random = Random(seed);
+    model.sum_precision = Precision::Double;
+    model.base_margin.fill(0.0);
+    let features = model.num_features;
+    for tree in &mut model.trees {
+        if tree.output == TreeOutput::All || random.one_in(2) {
+            continue;
+        }
+        let mut number = || f64::from(finite(&mut random)) / 3.0;
+        tree.weight = 1.0;
+        let leaf = |_| LinearLeaf { constant: number(), terms: vec![(0, number()); 3] };
+        tree.linear_leaves = (0..tree.nodes.len()).map(leaf).collect();
+        for leaf in &mut tree.linear_leaves {
+            leaf.terms.truncate(random.below(4));
+            leaf.terms.iter_mut().for_each(|term| term.0 = random.below(features) as u32);
+        }
+    }
+    model
+}
+
 pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
     let mut random = Random(seed);
     let library = Library::of(&mut random, shape);
@@ -368,10 +390,16 @@ pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
 impl Tree {
     /// A tree of these nodes as XGBoost has them, for output 0.
     pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
-        let (category_sets, leaf_vectors) = (Vec::new(), Vec::new());
-        let output = TreeOutput::One(0);
-        let (weight, first_leaf) = (1.0, 0);
-        Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth }
+        Tree {
+            nodes,
+            category_sets: Vec::new(),
+            leaf_vectors: Vec::new(),
+            linear_leaves: Vec::new(),
+            output: TreeOutput::One(0),
+            weight: 1.0,
+            first_leaf: 0,
+            depth,
+        }
     }
 }
 
@@ -489,7 +517,7 @@ pub(crate) fn narrowed(
     rows: &[Vec<f64>],
 ) -> Vec<Vec<f32>> {
     let narrowed = |row: &Vec<f64>| {
-        let mut narrowed = vec![0.0; row.len()];
+        let mut narrowed = vec![0.0; compiled.row_length()];
         compiled.narrow_row(row, &mut narrowed);
         narrowed
     };

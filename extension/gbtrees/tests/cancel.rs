@@ -1,7 +1,6 @@
 //! A caller stops long work: each stage ends with the one error, wherever it is, and leaves nothing behind.
 
 use std::cell::Cell;
-use std::fs;
 
 use gbtrees::internals::{CompiledModel, ContributionScratch, compile, parse};
 use gbtrees::{Cancel, ErrorKind, Limits, Result};
@@ -22,18 +21,17 @@ fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
 #[test]
 fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
     for file in [
-        "2.1.4/multi_softprob.json",
-        "3.4.1/binary_logistic.ubj",
-        "2.1.4/count_poisson.bin",
+        "xgboost/2.1.4/multi_softprob.json",
+        "xgboost/3.4.1/binary_logistic.ubj",
+        "xgboost/2.1.4/count_poisson.bin",
         "lightgbm/4.0.0/categorical.txt",
         "catboost/1.2.10/cross_entropy.cbm",
         "catboost/1.2.10/depthwise.json",
         "onnx/1.20.0/boosting.onnx",
     ] {
-        let path = format!("{}/tests/golden/{file}", env!("CARGO_MANIFEST_DIR"));
-        let Ok(bytes) = fs::read(&path) else { panic!("no {path}") };
+        let bytes = golden_models::file(file);
         let asked = Cell::new(0);
-        let expected = work(&bytes, Cancel::unwinding(&|| asked.set(asked.get() + 1))).unwrap();
+        let expected = work(bytes, Cancel::unwinding(&|| asked.set(asked.get() + 1))).unwrap();
         assert!(asked.get() > 5, "{file}: {} questions", asked.get());
         for last in 0..asked.get() {
             let left = Cell::new(last);
@@ -42,9 +40,9 @@ fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
                 left.set(left.get() - i32::from(!now));
                 now
             };
-            let error = work(&bytes, Cancel::when(&stops)).unwrap_err();
+            let error = work(bytes, Cancel::when(&stops)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Cancelled, "{file}, question {last}: {error}");
         }
-        assert_eq!(work(&bytes, Cancel::when(&|| false)).unwrap(), expected, "{file}");
+        assert_eq!(work(bytes, Cancel::when(&|| false)).unwrap(), expected, "{file}");
     }
 }

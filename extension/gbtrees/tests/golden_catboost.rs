@@ -2,8 +2,8 @@
 //!
 //! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
 //! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes
-//! be the same; contributions are near CatBoost's, which are doubles. `tests/golden/README.md` says how the
-//! files were made.
+//! be the same; contributions are near CatBoost's, which are doubles. `tests/golden/catboost/README.md` says
+//! how the files were made.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,9 +11,6 @@
     clippy::panic,
     reason = "a test may stop at a surprise"
 )]
-
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use gbtrees::internals::AlignedBytes;
 use gbtrees::internals::{
@@ -23,7 +20,7 @@ use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
-const MIN_CASES: usize = 350;
+const MIN_CASES: usize = 407;
 /// How far a contribution may be from CatBoost's and the oracle's, as a part of the row's largest.
 const WITHIN: f64 = 1e-6;
 const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10"];
@@ -36,16 +33,12 @@ struct Case {
     expected: Value,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/catboost")
-}
-
 fn parse(bytes: &[u8]) -> Result<Ensemble, gbtrees::Error> {
     gbtrees::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+fn json(name: &str) -> Value {
+    serde_json::from_slice(golden_models::file(name)).unwrap()
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -66,31 +59,25 @@ fn hex(row: &str, width: usize) -> Vec<u64> {
 fn cases() -> Vec<Case> {
     let mut found = Vec::new();
     for release in RELEASES {
-        let mut paths: Vec<PathBuf> = fs::read_dir(folder().join(release))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.to_str().unwrap().ends_with(".expected.json"))
-            .collect();
-        paths.sort();
-        assert!(paths.len() >= 15, "only {} cases of {release}", paths.len());
-        for path in paths {
-            let base = path.to_str().unwrap().strip_suffix(".expected.json").unwrap().to_owned();
+        let before = found.len();
+        for path in golden_models::names(&format!("catboost/{release}/")) {
+            let Some(base) = path.strip_suffix(".expected.json") else { continue };
             for ending in ["cbm", "json"] {
-                let file = format!("{base}.{ending}");
-                // JSON cannot say all that cbm can.
-                if ending == "json" && !Path::new(&file).exists() {
-                    assert!(file.ends_with("ctr_several_targets.json"), "{file}");
+                let name = format!("{base}.{ending}");
+                let Some(file) = golden_models::find(&name) else {
+                    // JSON cannot say all that cbm can.
+                    assert!(name.ends_with("ctr_several_targets.json"), "no {name}");
                     continue;
-                }
-                let model = parse(&fs::read(&file).unwrap())
-                    .unwrap_or_else(|error| panic!("{file}: {error}"));
-                assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
+                };
+                let model = parse(file).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_eq!(model.format(), format!("catboost {ending}"), "{name}");
                 let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap();
                 let compiled = CompiledModel::open(compiled).unwrap();
-                let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
-                found.push(Case { name, model, compiled, expected: json(&path) });
+                found.push(Case { name, model, compiled, expected: json(path) });
             }
         }
+        let count = found.len() - before;
+        assert!(count >= 30, "only {count} models of {release}");
     }
     assert!(found.len() >= MIN_CASES, "only {} models", found.len());
     found
@@ -259,7 +246,7 @@ impl Case {
 
 #[test]
 fn contributions_are_catboosts_and_add_up_to_the_margins() {
-    let all = json(&folder().join("contributions.json"));
+    let all = json("catboost/contributions.json");
     let (mut compared, mut farthest) = (0, 0.0f64);
     for case in cases() {
         let width = case.compiled.num_features() + 1;
@@ -278,7 +265,8 @@ fn contributions_are_catboosts_and_add_up_to_the_margins() {
                 assert!(far <= 2.0 * WITHIN, "{} row {number}: {far:e} from margin", case.name);
             }
         });
-        let Some(record) = all.get(case.name[1..].replace(".json", ".cbm")) else { continue };
+        let name = case.name.strip_prefix("catboost/").unwrap().replace(".json", ".cbm");
+        let Some(record) = all.get(name) else { continue };
         let records = list(&record["rows"]).iter().zip(texts(&record["values"]));
         for (number, theirs) in records {
             let number = usize::try_from(number.as_u64().unwrap()).unwrap();
@@ -300,7 +288,7 @@ fn names_releases_and_objectives_are_the_files() {
         // JSON of releases before 1.1 has names only if it was written with a pool.
         let old = ["0.26.1", "1.0.6"]
             .iter()
-            .any(|release| case.name.starts_with(&format!("/{release}/")));
+            .any(|release| case.name.starts_with(&format!("catboost/{release}/")));
         if !old || case.name.ends_with(".cbm") {
             assert_eq!(model.feature_names(), texts(&expected["feature_names"]), "{}", case.name);
         }
@@ -318,11 +306,11 @@ fn names_releases_and_objectives_are_the_files() {
 
 #[test]
 fn what_is_not_scored_is_refused_by_name() {
-    let listing = json(&folder().join("refused/list.json"));
+    let listing = json("catboost/refused/list.json");
     let listing = listing.as_object().unwrap();
     assert!(listing.len() >= 5, "only {} files", listing.len());
     for (file, named) in listing {
-        let error = parse(&fs::read(folder().join("refused").join(file)).unwrap()).unwrap_err();
+        let error = parse(golden_models::file(&format!("catboost/refused/{file}"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{file}: {error}");
         assert!(error.message().contains(named.as_str().unwrap()), "{file}: {error}");
         assert!(error.hint().is_some(), "{file}");
@@ -331,10 +319,10 @@ fn what_is_not_scored_is_refused_by_name() {
 
 #[test]
 fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
-    let hashes = json(&folder().join("hashes.json"));
+    let hashes = json("catboost/hashes.json");
     let hashes = hashes.as_object().unwrap();
     assert!(hashes.len() > 270, "only {} texts", hashes.len());
-    let template = fs::read_to_string(folder().join("hashes.model.json")).unwrap();
+    let template = std::str::from_utf8(golden_models::file("catboost/hashes.model.json")).unwrap();
     for (text, hash) in hashes {
         let signed = (hash.as_u64().unwrap() as u32).cast_signed();
         let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();

@@ -1,19 +1,16 @@
 //! Compares contributions with XGBoost's on the golden models of six releases.
 //!
 //! XGBoost computes them in f32 by its own recursion, since 3.4 by quadrature, so they are met within a
-//! part of the largest one. `tests/golden/README.md` says how the files were made.
+//! part of the largest one. `tests/golden/xgboost/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
-use gbtrees::internals::{CompiledModel, ContributionScratch, oracle};
+use gbtrees::internals::{CompiledModel, ContributionScratch, Ensemble, oracle};
 use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
-const MIN_CASES: usize = 150;
+const MIN_CASES: usize = 166;
 /// How far from XGBoost's a contribution may be, as a part of the largest of its row and output.
 const WITHIN: f64 = 1e-5;
 /// How far from the oracle.
@@ -26,11 +23,12 @@ fn floats(line: &Value) -> Vec<f32> {
     digits.chunks(8).map(|digits| f32::from_bits(bits(digits))).collect()
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths
+fn json(name: &str) -> Value {
+    serde_json::from_slice(golden_models::file(name)).unwrap()
+}
+
+fn parse(file: &[u8]) -> Ensemble {
+    gbtrees::internals::parse(file, &Limits::default(), Cancel::never()).unwrap()
 }
 
 /// The largest difference, as a part of the largest number.
@@ -42,54 +40,43 @@ fn apart(found: &[f32], expected: impl Iterator<Item = f64> + Clone) -> f64 {
 
 #[test]
 fn contributions_are_those_of_every_release() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let (mut cases, mut lines, mut farthest) = (0, Vec::new(), 0.0f64);
-    for release in entries(&folder).iter().filter(|path| path.is_dir()) {
-        for path in entries(release) {
-            let Some(base) = path.to_str().unwrap().strip_suffix(".expected.json") else {
-                continue;
-            };
-            let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            let Some(contribs) = expected.get("contribs") else { continue };
-            let file = ["json", "ubj", "bin"]
-                .map(|suffix| PathBuf::from(format!("{base}.{suffix}")))
-                .into_iter()
-                .find(|file| file.exists());
-            let bytes = fs::read(file.unwrap()).unwrap();
-            let model =
-                gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
-            let compiled = CompiledModel::open(
-                gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
-            )
-            .unwrap();
-            let mut scratch = ContributionScratch::default();
-            let width = compiled.num_features() + 1;
-            let mut found = vec![0.0; compiled.num_outputs() * width];
-            let numbers = contribs["rows"].as_array().unwrap();
-            for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
-                let number = usize::try_from(number.as_u64().unwrap()).unwrap();
-                let row = floats(&expected["rows"][number]);
-                compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
-                let theirs = floats(line);
-                assert_eq!(found.len(), theirs.len(), "{base}");
-                let oracle = oracle::contributions(&model, &row);
-                if model.is_linear() {
-                    assert_eq!(found, theirs, "{base}");
-                }
-                let by_output = theirs.chunks(width).zip(oracle.chunks(width));
-                for (found, (theirs, oracle)) in found.chunks(width).zip(by_output) {
-                    let from_them = apart(found, theirs.iter().copied().map(f64::from));
-                    let from_oracle = apart(found, oracle.iter().copied());
-                    farthest = farthest.max(from_them);
-                    if from_them > WITHIN || from_oracle > WITHIN_ORACLE {
-                        lines.push(format!(
-                            "{base} row {number}: {from_them:e}, {from_oracle:e} from the oracle"
-                        ));
-                    }
+    for path in golden_models::names("xgboost/") {
+        let Some(base) = path.strip_suffix(".expected.json") else { continue };
+        let expected = json(path);
+        let Some(contribs) = expected.get("contribs") else { continue };
+        let mut files = ["json", "ubj", "bin"].map(|suffix| format!("{base}.{suffix}")).into_iter();
+        let model = parse(files.find_map(|file| golden_models::find(&file)).unwrap());
+        let compiled =
+            CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
+                .unwrap();
+        let mut scratch = ContributionScratch::default();
+        let width = compiled.num_features() + 1;
+        let mut found = vec![0.0; compiled.num_outputs() * width];
+        let numbers = contribs["rows"].as_array().unwrap();
+        for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
+            let number = usize::try_from(number.as_u64().unwrap()).unwrap();
+            let row = floats(&expected["rows"][number]);
+            compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
+            let theirs = floats(line);
+            assert_eq!(found.len(), theirs.len(), "{base}");
+            let oracle = oracle::contributions(&model, &row);
+            if model.is_linear() {
+                assert_eq!(found, theirs, "{base}");
+            }
+            let by_output = theirs.chunks(width).zip(oracle.chunks(width));
+            for (found, (theirs, oracle)) in found.chunks(width).zip(by_output) {
+                let from_them = apart(found, theirs.iter().copied().map(f64::from));
+                let from_oracle = apart(found, oracle.iter().copied());
+                farthest = farthest.max(from_them);
+                if from_them > WITHIN || from_oracle > WITHIN_ORACLE {
+                    lines.push(format!(
+                        "{base} row {number}: {from_them:e}, {from_oracle:e} from the oracle"
+                    ));
                 }
             }
-            cases += 1;
         }
+        cases += 1;
     }
     assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
     assert!(cases >= MIN_CASES, "only {cases} cases");
@@ -98,20 +85,10 @@ fn contributions_are_those_of_every_release() {
 
 /// What LightGBM says of its models: `tests/golden/contributions.py` made it.
 fn each_of_lightgbm(mut check: impl FnMut(&str, Opened<'_>, &[f64])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/lightgbm");
-    let all: Value =
-        serde_json::from_slice(&fs::read(folder.join("contributions.json")).unwrap()).unwrap();
-    for (name, record) in all.as_object().unwrap() {
-        let file = folder.join(name);
-        let model = gbtrees::internals::parse(
-            &fs::read(&file).unwrap(),
-            &Limits::default(),
-            Cancel::never(),
-        )
-        .unwrap();
-        let expected: Value =
-            serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
-                .unwrap();
+    for (name, record) in json("lightgbm/contributions.json").as_object().unwrap() {
+        let file = format!("lightgbm/{name}");
+        let model = parse(golden_models::file(&file));
+        let expected = json(&file.replace(".txt", ".expected.json"));
         let values = record["values"].as_array().unwrap();
         for (number, theirs) in record["rows"].as_array().unwrap().iter().zip(values) {
             let number = usize::try_from(number.as_u64().unwrap()).unwrap();
@@ -122,7 +99,7 @@ fn each_of_lightgbm(mut check: impl FnMut(&str, Opened<'_>, &[f64])) {
 }
 
 struct Opened<'a> {
-    model: &'a gbtrees::internals::Ensemble,
+    model: &'a Ensemble,
     row: &'a [f64],
 }
 

@@ -1,8 +1,8 @@
 //! Golden models on the many rows that tests/long/test_golden_against_libraries.py has drawn, and for which
 //! it has asked the libraries: all kernels have the bits of the library's margins.
 //!
-//! The folder of PGBOOST_ROWS has a file `cases.json`: a list of objects with the paths `model`, `rows` and
-//! `margins`, the last two of doubles one after another, and whether the library's margins are `single`s.
+//! The folder of PGBOOST_ROWS has a file `cases.json`: a list of objects with the golden `model`, the paths
+//! `rows` and `margins` of doubles one after another, and whether the library's margins are `single`s.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -24,15 +24,16 @@ fn doubles(path: &Value) -> Vec<f64> {
 fn compare(case: &Value) -> usize {
     let name = case["model"].as_str().unwrap();
     let model =
-        gbtrees::internals::parse(&fs::read(name).unwrap(), &Limits::default(), Cancel::never())
+        gbtrees::internals::parse(golden_models::file(name), &Limits::default(), Cancel::never())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     let compiled =
         CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     let (rows, expected) = (doubles(&case["rows"]), doubles(&case["margins"]));
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
-    let mut narrowed = vec![0.0; rows.len()];
-    for (row, narrow) in rows.chunks_exact(features).zip(narrowed.chunks_exact_mut(features)) {
+    let cells = compiled.row_length();
+    let mut narrowed = vec![0.0; rows.len() / features * cells];
+    for (row, narrow) in rows.chunks_exact(features).zip(narrowed.chunks_exact_mut(cells)) {
         compiled.narrow_row(row, narrow);
     }
     assert_eq!(rows.len() / features * outputs, expected.len(), "{name}");

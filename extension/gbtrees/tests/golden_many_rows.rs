@@ -9,9 +9,6 @@
 #[path = "../fuzz/fuzz_targets/near.rs"]
 mod near;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use gbtrees::internals::Ensemble;
 use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch, oracle};
 use gbtrees::{Cancel, Limits};
@@ -19,24 +16,19 @@ use near::near;
 
 const ROWS: usize = 1000;
 /// Fewer models than this mean that files are missing.
-const MIN_MODELS: usize = 1000;
+const MIN_MODELS: usize = 1137;
 const SPECIAL: [f64; 12] =
     [f64::NAN, 0.0, -0.0, 1.0, -1.0, 0.1, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY, 1e-35, 3e9];
 
-/// The models that have the predictions of a library in a file next to them, one file of each.
-fn models(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            models(&path, found);
-        } else if let Some(base) = path.to_str().unwrap().strip_suffix(".expected.json") {
-            let files = ["json", "ubj", "bin", "txt", "cbm", "onnx"]
-                .map(|suffix| PathBuf::from(format!("{base}.{suffix}")));
-            found.extend(files.into_iter().find(|file| file.exists()));
-        }
-    }
+/// The models whose predictions by a library there are, one file of each.
+fn models() -> Vec<String> {
+    let names = golden_models::names("").into_iter();
+    let file = |base| {
+        let suffixes = ["json", "ubj", "bin", "txt", "cbm", "onnx"].into_iter();
+        let mut files = suffixes.map(|suffix| format!("{base}.{suffix}"));
+        files.find(|file| golden_models::find(file).is_some())
+    };
+    names.filter_map(|name| name.strip_suffix(".expected.json")).filter_map(file).collect()
 }
 
 /// Numbers from a seed (splitmix64).
@@ -67,11 +59,12 @@ fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
         .filter(|near| near.is_empty())
         .for_each(|near| near.extend((0..40).map(f64::from)));
     let mut rows = vec![0.0f64; ROWS * features];
-    let mut narrowed = vec![0.0f32; rows.len()];
+    let cells = compiled.row_length();
+    let mut narrowed = vec![0.0f32; ROWS * cells];
     let (mut expected, mut found) = (vec![0.0f64; ROWS * outputs], vec![0.0f64; ROWS * outputs]);
     for ((row, narrow), margins) in rows
         .chunks_exact_mut(features)
-        .zip(narrowed.chunks_exact_mut(features))
+        .zip(narrowed.chunks_exact_mut(cells))
         .zip(expected.chunks_exact_mut(outputs))
     {
         for (value, near) in row.iter_mut().zip(&near) {
@@ -87,7 +80,7 @@ fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
         compiled.margins_batch(&mut scratch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, &what);
         let mut scratch = Scratch::with_kernel(&compiled, kernel);
-        for (row, margins) in narrowed.chunks_exact(features).zip(found.chunks_exact_mut(outputs)) {
+        for (row, margins) in narrowed.chunks_exact(cells).zip(found.chunks_exact_mut(outputs)) {
             compiled.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, &what);
@@ -105,23 +98,18 @@ fn assert_same(found: &[f64], expected: &[f64], what: &str) {
 #[test]
 fn kernels_have_the_oracles_bits_for_every_golden_model() {
     let times = std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok());
-    let mut files = Vec::new();
-    models(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &mut files);
-    assert!(files.len() >= MIN_MODELS, "only {} models", files.len());
+    let names = models();
+    assert!(names.len() >= MIN_MODELS, "only {} models", names.len());
     let mut random = Random(4);
     let mut rows = 0;
-    for file in &files {
-        let name = file.display().to_string();
-        let model = gbtrees::internals::parse(
-            &fs::read(file).unwrap(),
-            &Limits::default(),
-            Cancel::never(),
-        )
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    for name in &names {
+        let file = golden_models::file(name);
+        let model = gbtrees::internals::parse(file, &Limits::default(), Cancel::never())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..times.unwrap_or(1) {
-            rows += agrees(&name, &model, &mut random);
+            rows += agrees(name, &model, &mut random);
         }
     }
     let kernels: Vec<&str> = Kernel::available().map(|kernel| kernel.name()).collect();
-    println!("{rows} rows of {} models by {}", files.len(), kernels.join(", "));
+    println!("{rows} rows of {} models by {}", names.len(), kernels.join(", "));
 }

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by unwrapping")]
 
-use std::fs;
-
 use gbtrees::internals::{AlignedBytes, CompiledModel, Margin, Precision, Scratch, compile, parse};
 use gbtrees::{
     Cancel, ErrorKind, ImportanceKind, Limits, LoadOptions, Model, Number, Output, Rows,
@@ -11,20 +9,19 @@ use gbtrees::{
 
 /// Models of every format, with and without categories, of one and of several outputs.
 const MODELS: [&str; 9] = [
-    "3.4.1/binary_logistic.ubj",
-    "3.4.1/gblinear_multiclass.ubj",
-    "2.1.4/multi_softmax.json",
-    "2.1.4/dart.bin",
-    "3.3.0/categories_partition.ubj",
+    "xgboost/3.4.1/binary_logistic.ubj",
+    "xgboost/3.4.1/gblinear_multiclass.ubj",
+    "xgboost/2.1.4/multi_softmax.json",
+    "xgboost/2.1.4/dart.bin",
+    "xgboost/3.3.0/categories_partition.ubj",
     "lightgbm/4.0.0/binary.txt",
     "lightgbm/4.0.0/categorical.txt",
     "catboost/1.2.10/depthwise.cbm",
     "onnx/1.20.0/boosting_binary.onnx",
 ];
 
-fn golden(name: &str) -> Vec<u8> {
-    fs::read(format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
+/// Leaves are linear, so rows have doubles too.
+const LINEAR: &str = "lightgbm/4.7.0/linear_binary.txt";
 
 /// Numbers that are no f32, whole numbers as codes are, and missing ones.
 fn numbers(count: usize) -> Vec<f64> {
@@ -45,7 +42,7 @@ fn expected<S: Number + PartialOrd>(
 ) -> Vec<f64> {
     let mut scratch = Scratch::new(compiled);
     let of_row = |row: &[f64]| {
-        let mut features = vec![0.0; row.len()];
+        let mut features = vec![0.0; compiled.row_length()];
         compiled.narrow_row(row, &mut features);
         let mut margins = vec![S::of(0.0); compiled.num_outputs()];
         compiled.margins(&mut scratch, &features, &mut margins).unwrap();
@@ -67,10 +64,10 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 #[test]
 fn every_form_of_rows_has_the_bits_of_the_stages() {
-    for name in MODELS {
-        let bytes = golden(name);
-        let model = Model::load(&bytes).unwrap();
-        let ensemble = parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
+    for name in MODELS.into_iter().chain([LINEAR]) {
+        let bytes = golden_models::file(name);
+        let model = Model::load(bytes).unwrap();
+        let ensemble = parse(bytes, &Limits::default(), Cancel::never()).unwrap();
         let compiled =
             CompiledModel::open(compile(&ensemble, &[], Cancel::never()).unwrap()).unwrap();
         let (count, width) = (700, model.num_features());
@@ -126,7 +123,7 @@ fn every_form_of_rows_has_the_bits_of_the_stages() {
 #[test]
 fn contributions_add_up_to_margins_and_leaves_are_numbered() {
     for name in MODELS.iter().filter(|name| !name.starts_with("onnx")) {
-        let model = Model::load(&golden(name)).unwrap();
+        let model = Model::load(golden_models::file(name)).unwrap();
         let (count, width) = (600, model.num_features());
         let rows = numbers(count * width);
         let rows = Rows::dense(&rows, [count, width]).unwrap();
@@ -147,8 +144,19 @@ fn contributions_add_up_to_margins_and_leaves_are_numbered() {
 }
 
 #[test]
+fn linear_leaves_have_no_contributions() {
+    let model = Model::load(golden_models::file(LINEAR)).unwrap();
+    let width = model.num_features();
+    let error = model.contributions(&numbers(3 * width), [3, width]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let rows = numbers(3 * width);
+    let leaves = model.predictor().leaves(&Rows::dense(&rows, [3, width]).unwrap()).unwrap();
+    assert_eq!(leaves.len(), 3 * model.num_trees());
+}
+
+#[test]
 fn wrong_lengths_are_errors() {
-    let model = Model::load(&golden("3.4.1/binary_logistic.ubj")).unwrap();
+    let model = Model::load(golden_models::file("xgboost/3.4.1/binary_logistic.ubj")).unwrap();
     let width = model.num_features();
     let rows = vec![0.0f32; 2 * width];
     let refused = |outcome: Result<Rows<'_, f32>, gbtrees::Error>| {
@@ -179,21 +187,21 @@ fn wrong_lengths_are_errors() {
 
 #[test]
 fn options_limit_cancel_and_name() {
-    let bytes = golden("3.4.1/binary_logistic.ubj");
+    let bytes = golden_models::file("xgboost/3.4.1/binary_logistic.ubj");
     let small = LoadOptions::new().limits(Limits::default().with_trees(1));
-    assert_eq!(Model::load_with(&bytes, &small).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(Model::load_with(bytes, &small).unwrap_err().kind(), ErrorKind::Limit);
     let stopped = LoadOptions::new().cancel(Cancel::when(&|| true));
-    assert_eq!(Model::load_with(&bytes, &stopped).unwrap_err().kind(), ErrorKind::Cancelled);
-    let width = Model::load(&bytes).unwrap().num_features();
+    assert_eq!(Model::load_with(bytes, &stopped).unwrap_err().kind(), ErrorKind::Cancelled);
+    let width = Model::load(bytes).unwrap().num_features();
     let names: Vec<String> = (0..width).map(|feature| format!("column {feature}")).collect();
     let named = LoadOptions::new().feature_names(names.clone()).labels(["no", "yes"]).rounds(1);
-    let model = Model::load_with(&bytes, &named).unwrap();
+    let model = Model::load_with(bytes, &named).unwrap();
     assert!(model.feature_names().eq(names.iter().map(String::as_str)));
     assert_eq!(model.feature_index("column 1"), Some(1));
     assert_eq!(model.labels().collect::<Vec<_>>(), ["no", "yes"]);
     assert_eq!((model.format(), model.library_version()), ("xgboost ubjson", [3, 4, 1]));
     assert_eq!(model.objective(), "binary:logistic");
-    assert!(model.num_trees() < Model::load(&bytes).unwrap().num_trees());
+    assert!(model.num_trees() < Model::load(bytes).unwrap().num_trees());
     assert_eq!(model.importance(ImportanceKind::Weight).map(<[f32]>::len), Some(width));
 }
 

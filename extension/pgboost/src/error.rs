@@ -57,6 +57,10 @@ error_table! {
     RenameInUse { name: String, function: String } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because function {function} predicts with it",
         hint "Drop the function, and make it again with create_predict_function.";
+    FunctionOfOtherFeatures { name: String, function: String, detail: String } =>
+        OBJECT_IN_USE, "cannot change the features of model \"{name}\" because function {function} gives them by position",
+        detail "{detail}",
+        hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
     /// A role that the current user may not give a model to.
     NotMember { role: String } =>
         INSUFFICIENT_PRIVILEGE, "must be member of role \"{role}\"";
@@ -103,14 +107,15 @@ error_table! {
     NotPinned { model: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
-        hint "Write model@version without leading zeros, and let the model's owner pin the version with pin_model.";
+        hint "Let the model's owner pin the version with pin_model, and write model@version without leading zeros.";
     /// `predict_pinned` with a name that is a column, or is worked out of one.
     PinnedNotConstant =>
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
         hint "Write the name as a literal, or use predict, whose model may be an expression.";
-    FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
+    /// `names` is a sentence of the features' names, where they are few.
+    FeatureCount { model: String, expected: usize, given: usize, names: Option<String>, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
-        hint (*hint);
+        detail (names.clone()), hint (*hint);
     /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
@@ -120,16 +125,20 @@ error_table! {
             "PostgreSQL cuts the names of columns after 63 bytes: pass a jsonb object, or give shorter names \
              in the feature_names argument of load_model."
         } else {
-            "A feature whose value is missing must be there, as null."
+            "Names are compared exactly. A feature whose value is missing must be there, as null."
         }));
     /// A jsonb value that is no object.
     NotAnObject =>
         DATATYPE_MISMATCH, "features must be a jsonb object",
         hint "Pass an object with a key for each feature.";
     /// Bytes that are a file's name instead of a model.
-    FileName =>
+    FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
-        hint "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file.";
+        hint (Some(if *is_pickle {
+            "Send what is in a pickle with the Python package: pgboost push model.pkl --name NAME."
+        } else {
+            "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file."
+        }));
     /// The model does not name its features, so nothing can be matched by name.
     NoFeatureNames { model: String, form: &'static str } =>
         UNDEFINED_COLUMN, "cannot match a {form} to model \"{model}\", which has no feature names",

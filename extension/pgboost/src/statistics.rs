@@ -111,12 +111,13 @@ impl PendingCounters {
         self.stop();
     }
 
-    /// Counts the rows of a batch; `features.len() == rows * width`.
-    pub(crate) fn count_batch(&mut self, features: &[f32], width: usize) {
+    /// Counts the rows of a batch, of so many cells each, the first of which are features.
+    pub(crate) fn count_batch(&mut self, rows: &[f32], row_length: usize, num_features: usize) {
         if !self.on {
             return;
         }
-        let rows = features.chunks_exact(width.max(1));
+        let rows = rows.chunks_exact(row_length.max(1));
+        let rows = rows.map(|row| row.get(..num_features).unwrap_or_default());
         self.counted.batches += 1;
         self.counted.rows += rows.len() as u64;
         self.counted.missing += rows.clone().filter(|row| has_missing(row)).count() as u64;

@@ -44,6 +44,12 @@ def _parser() -> argparse.ArgumentParser:
         help="the classes of a model file without them, in order",
     )
     command.add_argument(
+        "--feature-names",
+        nargs="+",
+        metavar="NAME",
+        help="the columns, in order, where the file has other names: LightGBM writes blanks as underscores",
+    )
+    command.add_argument(
         "--no-check", dest="check", action="store_false", help="does not compare it"
     )
     command.add_argument("--no-deploy", dest="deploy", action="store_false", help="stores it only")
@@ -72,6 +78,7 @@ def _push(given: argparse.Namespace) -> int:
         given.name,
         model,
         labels=given.labels or labels,
+        feature_names=given.feature_names,
         check=given.check,
         deploy=given.deploy,
     )

@@ -19,32 +19,35 @@ const ROWS: usize = 32;
 const WIDEST: usize = 1000;
 
 /// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees,
-/// target statistics, coefficients.
-const FILES: [&[u8]; 13] = [
-    include_bytes!("../../tests/golden/3.4.1/multi_softprob.json"),
-    include_bytes!("../../tests/golden/3.4.1/dictionary_text.json"),
-    include_bytes!("../../tests/golden/3.4.1/dictionary_integer.json"),
-    include_bytes!("../../tests/golden/3.4.1/categories_partition.json"),
-    include_bytes!("../../tests/golden/3.4.1/deep.json"),
-    include_bytes!("../../tests/golden/3.4.1/many_stumps.json"),
-    include_bytes!("../../tests/golden/3.4.1/vector_leaf.json"),
-    include_bytes!("../../tests/golden/1.3.3/dart.bin"),
-    include_bytes!("../../tests/golden/onnx/1.16.0/forest_binary_double.onnx"),
-    include_bytes!("../../tests/golden/tie.json"),
-    include_bytes!("../../tests/golden/lightgbm/4.7.0/deep.txt"),
-    include_bytes!("../../tests/golden/catboost/1.2.10/ctr_simple.cbm"),
-    include_bytes!("../../tests/golden/3.4.1/gblinear_multiclass.json"),
+/// target statistics, coefficients, linear leaves.
+const FILES: [&str; 13] = [
+    "xgboost/3.4.1/multi_softprob.json",
+    "xgboost/3.4.1/dictionary_text.json",
+    "xgboost/3.4.1/dictionary_integer.json",
+    "xgboost/3.4.1/categories_partition.json",
+    "xgboost/3.4.1/deep.json",
+    "xgboost/3.4.1/many_stumps.json",
+    "xgboost/3.4.1/vector_leaf.json",
+    "xgboost/1.3.3/dart.bin",
+    "onnx/1.16.0/forest_binary_double.onnx",
+    "lightgbm/4.7.0/deep.txt",
+    "catboost/1.2.10/ctr_simple.cbm",
+    "xgboost/3.4.1/gblinear_multiclass.json",
+    "lightgbm/4.7.0/linear_classes.txt",
 ];
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let compiled = |file: &&[u8]| {
+    let compiled = |file| {
         let model = parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
         compile(&model, &[], Cancel::never()).expect("a golden model is compiled").to_vec()
     };
-    FILES.iter().map(compiled).collect()
+    let tie: &[u8] = include_bytes!("../../tests/golden/tie.json");
+    FILES.into_iter().map(golden_models::file).chain([tie]).map(compiled).collect()
 });
 
-fuzz_target!(|input: &[u8]| {
+fuzz_target!(init: {
+    LazyLock::force(&IMAGES);
+}, |input: &[u8]| {
     let Some((choice, edits)) = input.split_first() else { return };
     let mut compiled = IMAGES[usize::from(*choice) % IMAGES.len()].clone();
     for edit in edits.chunks_exact(6) {
@@ -65,15 +68,16 @@ fuzz_target!(|input: &[u8]| {
 fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     let features = compiled.num_features();
     let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
-    let rows: Vec<f32> = (0..ROWS * features).map(|at| specials[at * 5 / 3 % 8]).collect();
+    let cells = compiled.row_length();
+    let rows: Vec<f32> = (0..ROWS * cells).map(|at| specials[at * 5 / 3 % 8]).collect();
     let mut margins = vec![0.0f64; ROWS * compiled.num_outputs()];
     buffers::with_each_kernel(|kernel, batch| {
         let mut scratch = Scratch::with_kernel(compiled, kernel);
-        compiled.margins(&mut scratch, &rows[..features], &mut margins[..compiled.num_outputs()]).unwrap();
+        compiled.margins(&mut scratch, &rows[..cells], &mut margins[..compiled.num_outputs()]).unwrap();
         compiled.margins_batch(batch, &rows, &mut margins).unwrap();
     });
     let mut leaves = vec![0; compiled.num_trees()];
-    let found = compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves);
+    let found = compiled.leaves(&mut Scratch::new(compiled), &rows[..cells], &mut leaves);
     assert_eq!(found.is_err(), compiled.is_linear());
     for row in margins.chunks_mut(compiled.num_outputs()) {
         compiled.class(&mut row.to_vec());

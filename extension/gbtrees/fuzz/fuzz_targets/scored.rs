@@ -23,13 +23,14 @@ pub fn check(bytes: &[u8]) {
     let compiled = CompiledModel::open(compiled).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());
-    let mut narrowed = vec![0.0f32; rows.len()];
+    let cells = compiled.row_length();
+    let mut narrowed = vec![0.0f32; ROWS * cells];
     let mut expected = vec![0.0f64; ROWS * outputs];
     let mut leaves = vec![0u32; model.trees().len()];
     let mut found = leaves.clone();
     let mut scratch = Scratch::new(&compiled);
     for ((row, narrow), margins) in
-        rows.chunks(features).zip(narrowed.chunks_mut(features)).zip(expected.chunks_mut(outputs))
+        rows.chunks(features).zip(narrowed.chunks_mut(cells)).zip(expected.chunks_mut(outputs))
     {
         compiled.narrow_row(row, narrow);
         oracle::margins(&model, row, margins);
@@ -40,7 +41,7 @@ pub fn check(bytes: &[u8]) {
     buffers::with_each_kernel(|kernel, batch| {
         let mut found = vec![0.0f64; expected.len()];
         let mut scratch = Scratch::with_kernel(&compiled, kernel);
-        for (row, margins) in narrowed.chunks(features).zip(found.chunks_mut(outputs)) {
+        for (row, margins) in narrowed.chunks(cells).zip(found.chunks_mut(outputs)) {
             compiled.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, kernel.name());

@@ -7,6 +7,7 @@
 //! so reading them cannot fail.
 
 use crate::compiled::aligned::StableBytes;
+use crate::compiled::doubles::set_double;
 use crate::compiled::{CompiledModel, Narrowing};
 use crate::ensemble::RowNumber;
 use crate::eval::Margin;
@@ -173,6 +174,23 @@ impl<'a, T: Number> Rows<'a, T> {
         if strides == [self.columns, 1] { T::unchanged(compiled, rows) } else { None }
     }
 
+    /// Puts the numbers of a row into its cells for doubles.
+    fn set_doubles(&self, num_features: usize, row: usize, cells: &mut [f32]) {
+        let mut set = |column, value: T| set_double(cells, num_features, column, value.double());
+        match self.values {
+            Values::Strided { values, strides } => {
+                let own = |column| values[row * strides[0] + column * strides[1]];
+                (0..self.columns).for_each(|column| set(column, own(column)));
+            }
+            Values::Sparse { starts, columns, values, absent } => {
+                (0..self.columns).for_each(|column| set(column, absent));
+                let own = starts[row]..starts[row + 1];
+                let own = columns[own.clone()].iter().zip(&values[own]);
+                own.for_each(|(column, value)| set(*column as usize, *value));
+            }
+        }
+    }
+
     /// Appends successive rows as the engine reads them.
     pub(super) fn append_to<B: StableBytes>(
         &self,
@@ -181,6 +199,7 @@ impl<'a, T: Number> Rows<'a, T> {
         out: &mut Vec<f32>,
     ) {
         for row in first..first + count {
+            let at = out.len();
             match self.values {
                 Values::Strided { values, strides } => {
                     out.extend((0..self.columns).map(|column| {
@@ -189,7 +208,6 @@ impl<'a, T: Number> Rows<'a, T> {
                     }));
                 }
                 Values::Sparse { starts, columns, values, absent } => {
-                    let at = out.len();
                     out.extend((0..self.columns).map(|column| absent.narrowed(compiled, column)));
                     let own = starts[row]..starts[row + 1];
                     for (column, value) in columns[own.clone()].iter().zip(&values[own]) {
@@ -197,6 +215,10 @@ impl<'a, T: Number> Rows<'a, T> {
                         out[at + column] = value.narrowed(compiled, column);
                     }
                 }
+            }
+            if compiled.has_linear_leaves() {
+                out.resize(at + compiled.row_length(), 0.0);
+                self.set_doubles(compiled.num_features(), row, &mut out[at..]);
             }
         }
     }

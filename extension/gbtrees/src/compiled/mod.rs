@@ -10,6 +10,7 @@
 
 pub(crate) mod aligned;
 pub(crate) mod categories;
+pub(crate) mod doubles;
 pub(crate) mod records;
 pub(crate) mod sections;
 #[cfg(test)]
@@ -22,10 +23,12 @@ use bytemuck::checked::try_cast;
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
+use crate::compiled::doubles::{CELLS, set_double};
 use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS,
-    NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
+    LINEAR_LEAVES, NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES,
+    WORDS, damaged,
 };
 use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
@@ -33,7 +36,7 @@ use crate::{Cancel, Result};
 /// The version of the compiled model's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 13;
+pub const COMPILED_MODEL_VERSION: u32 = 14;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -52,7 +55,8 @@ pub enum Narrowing {
     Rounded,
     /// Those that are an f32 stay; of others [`CompiledModel::narrow`] makes one.
     Adjusted,
-    /// By [`CompiledModel::narrow`], also those that are an f32.
+    /// By [`CompiledModel::narrow`], also those that are an f32. Where leaves have linear models, rows have
+    /// the numbers too: see [`CompiledModel::row_length`].
     Binned,
 }
 
@@ -79,6 +83,7 @@ pub struct CompiledModel<B> {
     has_categories: bool,
     /// Number of target statistics.
     num_ctrs: usize,
+    row_length: usize,
 }
 
 impl<B: StableBytes> CompiledModel<B> {
@@ -134,12 +139,16 @@ impl<B: StableBytes> CompiledModel<B> {
             narrowing: Narrowing::Rounded,
             has_categories: false,
             num_ctrs: 0,
+            row_length: header.num_features as usize,
         };
         // Where many compiled models are called in turn, what the sections have is in no cache.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         compiled.num_ctrs = compiled.sections().num_ctrs();
-        let spans = compiled.sections().get(CUT_SPANS);
-        let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
+        if !compiled.sections().get(LINEAR_LEAVES).is_empty() {
+            compiled.row_length *= CELLS;
+        }
+        let features = 0..compiled.sections().get(CUT_SPANS).len().max(1);
+        let most = features.map(|feature| compiled.narrowing_of(feature)).max();
         compiled.narrowing = most.unwrap_or(Narrowing::Rounded);
         Ok(compiled)
     }
@@ -147,6 +156,18 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Number of features of a row.
     pub fn num_features(&self) -> usize {
         self.header.num_features as usize
+    }
+
+    /// Number of cells of a row: one per feature, and where leaves have linear models two more of its double.
+    #[inline(always)]
+    pub fn row_length(&self) -> usize {
+        self.row_length
+    }
+
+    /// Whether leaves have linear models.
+    #[inline(always)]
+    pub fn has_linear_leaves(&self) -> bool {
+        self.row_length != self.num_features()
     }
 
     /// Number of what splits test: features, and target statistics behind them.
@@ -230,6 +251,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// How numbers of a feature become f32.
     pub fn narrowing_of(&self, feature: usize) -> Narrowing {
         match self.sections().get(CUT_SPANS) {
+            _ if self.has_linear_leaves() => Narrowing::Binned,
             [] => Narrowing::Rounded,
             spans => Narrowing::of(spans[feature].kind),
         }
@@ -251,10 +273,17 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// A row as [`CompiledModel::margins`] takes it: [`CompiledModel::narrow`] of each feature.
+    /// A row as [`CompiledModel::margins`] takes it: [`CompiledModel::narrow`] of each feature, and where
+    /// leaves have linear models the numbers themselves. `values.len() == num_features`,
+    /// `row.len() == row_length`.
     pub fn narrow_row(&self, values: &[f64], row: &mut [f32]) {
         for (feature, (narrowed, value)) in row.iter_mut().zip(values).enumerate() {
             *narrowed = self.narrow(feature, *value);
+        }
+        if self.has_linear_leaves() {
+            for (feature, value) in values.iter().enumerate() {
+                set_double(row, self.num_features(), feature, *value);
+            }
         }
     }
 

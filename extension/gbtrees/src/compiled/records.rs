@@ -149,6 +149,26 @@ pub(crate) struct Group {
     pub(crate) kind: GroupKind,
 }
 
+/// The linear model of a leaf, which is found by the leaf's key. That of any other leaf is its value.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct LinearLeaf {
+    pub(crate) constant: f64,
+    /// Index of its first term; and how many it has.
+    pub(crate) first: u32,
+    pub(crate) terms: u32,
+}
+
+/// What is added to a leaf's constant: a feature times this.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct LinearTerm {
+    pub(crate) coefficient: f64,
+    pub(crate) feature: u32,
+    /// Fills the record.
+    pub(crate) reserved: u32,
+}
+
 /// What explanations know of a tree before.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]

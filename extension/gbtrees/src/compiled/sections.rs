@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::compiled::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use crate::compiled::records::{
-    CompactNode, CtrPart, CtrProjection, CutSpan, Dictionary, Group, GroupKind, OutcomeNode,
-    OutcomeTable, SetSpan, SplitRecord, TreeSummary, WideNode, leaf_slot,
+    CompactNode, CtrPart, CtrProjection, CutSpan, Dictionary, Group, GroupKind, LinearLeaf,
+    LinearTerm, OutcomeNode, OutcomeTable, SetSpan, SplitRecord, TreeSummary, WideNode, leaf_slot,
 };
 use crate::compiled::tiles::{
     Chunk, CodeTable, Coding, CompoundRun, ConditionColumn, ConditionRun, NodeBlock, Segment,
@@ -187,6 +187,9 @@ sections! {
     WIDE_IDS: u32,
     /// The values that the keys of leaves are indices of, if sums are of f64.
     LEAF_VALUES: f64,
+    /// One per leaf value, or none.
+    LINEAR_LEAVES: LinearLeaf,
+    LINEAR_TERMS: LinearTerm,
     /// One per output: what finishes its sum. None if all are 0.
     BIASES: f64,
     /// One per feature: how a number of f64 becomes an f32. None if it is rounded.

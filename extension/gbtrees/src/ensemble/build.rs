@@ -8,9 +8,9 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
-    Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, MissingRule, Node, Objective,
-    Precision, Scaling, Split, SplitCondition, Tree, TreeOutput, check_class_labels,
-    check_feature_names,
+    Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf, MissingRule,
+    Node, Objective, Precision, Scaling, Split, SplitCondition, Tree, TreeOutput,
+    check_class_labels, check_feature_names,
 };
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
@@ -48,6 +48,8 @@ pub(crate) struct TreeParts {
     pub category_sets: Vec<CategorySet>,
     /// Vectors one after another; empty if leaves are scalar.
     pub leaf_vectors: Vec<f64>,
+    /// Empty, or one per leaf, all of which lie from `first_leaf` on.
+    pub linear_leaves: Vec<LinearLeaf>,
     pub output: TreeOutput,
     /// 1 where the library has no weights. A forest that averages has none; its sums are divided
     /// ([`Scaling::divisor`]).
@@ -259,8 +261,68 @@ impl<'a> Builder<'a> {
             checked.map_err(|error| error.at(node_of(id)))?;
             self.mark_categorical(node);
         }
-        let TreeParts { nodes, category_sets, leaf_vectors, output, weight, first_leaf } = parts;
-        Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth })
+        self.check_linear_leaves(&parts, cancel)?;
+        let TreeParts {
+            nodes,
+            category_sets,
+            leaf_vectors,
+            linear_leaves,
+            output,
+            weight,
+            first_leaf,
+        } = parts;
+        Ok(Tree {
+            nodes,
+            category_sets,
+            leaf_vectors,
+            linear_leaves,
+            output,
+            weight,
+            first_leaf,
+            depth,
+        })
+    }
+
+    /// One linear model per leaf, of finite numbers and features that are there; or none.
+    fn check_linear_leaves(&self, tree: &TreeParts, cancel: Cancel<'_>) -> Result<()> {
+        if tree.linear_leaves.is_empty() {
+            return Ok(());
+        }
+        let leaves = tree.nodes.len().saturating_sub(tree.first_leaf as usize);
+        if tree.linear_leaves.len() != leaves
+            || tree.weight != 1.0
+            || tree.output == TreeOutput::All
+            || self.model.sum_precision != Precision::Double
+        {
+            let message = "the linear models of a tree do not fit its leaves";
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        for (index, leaf) in tree.linear_leaves.iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) || leaf.terms.len() >= NODES_PER_CHECK {
+                cancel.check()?;
+            }
+            let checked = self.check_linear_leaf(leaf);
+            checked.map_err(|error| error.at(node_of(tree.first_leaf as usize + index)))?;
+        }
+        Ok(())
+    }
+
+    fn check_linear_leaf(&self, leaf: &LinearLeaf) -> Result<()> {
+        if !leaf.constant.is_finite() {
+            return Err(not_finite("the constant of a leaf"));
+        }
+        let features = self.model.num_features;
+        for (feature, coefficient) in &leaf.terms {
+            if !coefficient.is_finite() {
+                return Err(not_finite("a coefficient of a leaf"));
+            }
+            if *feature as usize >= features {
+                let message =
+                    format!("a leaf multiplies feature {feature} of a model of {features}");
+                return Err(Error::new(ErrorKind::FeatureRange, message));
+            }
+        }
+        Ok(())
     }
 
     fn check_node(&self, id: usize, node: &Node, tree: &TreeParts) -> Result<()> {

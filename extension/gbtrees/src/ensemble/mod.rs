@@ -9,6 +9,7 @@ mod build;
 mod categories;
 pub(crate) mod city_hash;
 pub(crate) mod ctr;
+pub(crate) mod linear;
 mod objective;
 mod tree;
 
@@ -21,6 +22,7 @@ pub use crate::ensemble::categories::CategorySet;
 pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_set};
 use crate::ensemble::ctr::Ctrs;
 pub use crate::ensemble::ctr::RowNumber;
+pub use crate::ensemble::linear::LinearLeaf;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
 pub use crate::ensemble::tree::{
@@ -140,6 +142,11 @@ impl Ensemble {
     /// Whether the model is a linear one, without trees.
     pub fn is_linear(&self) -> bool {
         !self.coefficients.is_empty()
+    }
+
+    /// Whether leaves of trees have linear models.
+    pub fn has_linear_leaves(&self) -> bool {
+        self.trees.iter().any(|tree| !tree.linear_leaves.is_empty())
     }
 
     /// The coefficient of a feature in an output of a linear model; behind the features', the intercept.

@@ -6,6 +6,7 @@
 //! splits. What a split does with a row is written here as the library defines it: `lower` lowers
 //! it to the one form that kernels walk, `eval::reference` follows it as it stands.
 
+use crate::ensemble::LinearLeaf;
 use crate::ensemble::categories::CategorySet;
 
 /// How a numerical split compares, in f64; the row goes left where it holds.
@@ -57,7 +58,7 @@ impl MissingRule {
 /// are finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node {
-    /// Adds a value, times the tree's weight, to the tree's output.
+    /// Adds a value, times the tree's weight, to the tree's output; or what [`Tree::linear_leaf`] gives.
     Leaf {
         /// What is added; a number of f32 if the model sums in f32.
         value: f64,
@@ -147,6 +148,8 @@ pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) category_sets: Vec<CategorySet>,
     pub(crate) leaf_vectors: Vec<f64>,
+    /// Empty, or one per leaf, of a tree that adds to one output with the weight 1.
+    pub(crate) linear_leaves: Vec<LinearLeaf>,
     pub(crate) output: TreeOutput,
     pub(crate) weight: f32,
     pub(crate) first_leaf: u32,
@@ -167,6 +170,11 @@ impl Tree {
     /// Leaf vectors one after another, `num_outputs` values each.
     pub fn leaf_vectors(&self) -> &[f64] {
         &self.leaf_vectors
+    }
+
+    /// The linear model of a leaf with this id, if it has one.
+    pub fn linear_leaf(&self, id: u32) -> Option<&LinearLeaf> {
+        self.linear_leaves.get(id.checked_sub(self.first_leaf)? as usize)
     }
 
     /// Which outputs the tree adds to.

@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS};
+use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS, LINEAR_TERMS};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
@@ -86,13 +86,15 @@ impl<B: StableBytes> CompiledModel<B> {
             .iter()
             .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
         let looked_up = self.sections().get(CTR_PARTS).len() as u64 * PART_STEPS;
-        let multiplied = self.sections().get(COEFFICIENTS).len() as u64;
-        let read = self.num_split_features() as u64 + multiplied;
-        let steps = walked.sum::<u64>() + read + looked_up;
+        let coefficients = self.sections().get(COEFFICIENTS).len();
+        // More than a row needs, which is the terms of one leaf of each tree.
+        let multiplied = (coefficients + self.sections().get(LINEAR_TERMS).len()) as u64;
+        let read = self.num_split_features() as u64;
+        let steps = walked.sum::<u64>() + read + looked_up + multiplied;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }
 
-    /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
+    /// The margins of rows: `rows.len() == n * row_length`, `out.len() == n * num_outputs`, both
     /// row-major. NaN means that a feature is missing. Margins of another width than
     /// [`CompiledModel::sum_precision`] are copies.
     ///
@@ -120,7 +122,12 @@ impl<B: StableBytes> CompiledModel<B> {
             self.add_linear(rows, out);
             self.scale_sums(ScalingAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
-            self.sums_batch(scratch, rows, out);
+            if self.has_linear_leaves() {
+                // SAFETY: there are as many numbers as rows need, and as many sums.
+                unsafe { self.linear_sums::<false>(&mut scratch.row, rows, out) };
+            } else {
+                self.sums_batch(scratch, rows, out);
+            }
             self.scale_sums(ScalingAt::Margins, out);
         }
         Ok(())
@@ -128,7 +135,7 @@ impl<B: StableBytes> CompiledModel<B> {
 
     /// Fails unless numbers are those of whole rows, and there is room for `per_row` numbers of each.
     pub(crate) fn has_rows(&self, numbers: usize, out: usize, per_row: usize) -> Result<()> {
-        let (rows, rest) = (numbers / self.num_features(), numbers % self.num_features());
+        let (rows, rest) = (numbers / self.row_length(), numbers % self.row_length());
         let wanted = rows.saturating_mul(per_row);
         if rest == 0 && out == wanted {
             return Ok(());

@@ -13,6 +13,7 @@ pub(crate) mod ctr;
 pub(crate) mod interleaved;
 mod kernel;
 mod linear;
+mod linear_leaves;
 pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
@@ -124,9 +125,9 @@ pub(crate) fn wrong_length(
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. Features are
-    /// as [`CompiledModel::narrow`] makes them; NaN means that one is missing. Margins of another width than
-    /// [`CompiledModel::sum_precision`] are copies, which takes more time.
+    /// The margins of a row: `features.len() == row_length`, `out.len() == num_outputs`. Features are
+    /// as [`CompiledModel::narrow_row`] makes them; NaN means that one is missing. Margins of another width
+    /// than [`CompiledModel::sum_precision`] are copies, which takes more time.
     ///
     /// # Errors
     /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless both lengths are these.
@@ -157,10 +158,10 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Fails unless a row has all features, and as many numbers have room as there are.
     #[inline(always)]
     fn has_lengths(&self, features: usize, [out, wanted]: [usize; 2]) -> Result<()> {
-        if (features == self.num_features()) & (out == wanted) {
+        if (features == self.row_length()) & (out == wanted) {
             return Ok(());
         }
-        Err(wrong_length([features, self.num_features()], [out, wanted]))
+        Err(wrong_length([features, self.row_length()], [out, wanted]))
     }
 
     /// Whether [`CompiledModel::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
@@ -186,7 +187,11 @@ impl<B: StableBytes> CompiledModel<B> {
                 self.add_linear(features, out);
                 self.scale_sums(ScalingAt::Margins, out);
             } else if let Some(out) = M::doubles(out) {
-                self.sums::<STARTED, _>(scratch, features, out);
+                if self.has_linear_leaves() {
+                    self.linear_sums::<STARTED>(scratch, features, out);
+                } else {
+                    self.sums::<STARTED, _>(scratch, features, out);
+                }
                 self.scale_sums(ScalingAt::Margins, out);
             }
         }
@@ -212,7 +217,7 @@ impl<B: StableBytes> CompiledModel<B> {
     }
 
     /// # Safety
-    /// `features.len() == num_features`, and `out.len() == num_outputs`.
+    /// `features.len() == num_features`, and `out.len() == num_outputs`; leaves have no linear models.
     #[inline(always)]
     unsafe fn sums<const STARTED: bool, S: RowSum>(
         &self,
@@ -336,6 +341,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
         let sources = compiled.get(SOURCES);
         let Scratch { keys, present, ctrs, .. } = scratch;
+        let features = &features[..self.num_features()];
         let features = present_values(compiled, self.split_values(features, ctrs), present);
         // SAFETY: the row has all that splits test.
         unsafe {

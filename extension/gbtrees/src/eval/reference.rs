@@ -2,8 +2,8 @@
 //!
 //! Nothing here is fast. It follows the rules of the model as they are written down, one after
 //! another, and every other way of evaluation must have the same bits. The sum starts at the base
-//! margin and takes the trees in file order, each leaf times the tree's weight, all in the precision
-//! of the model's sums (XGBoost: `PredValueByOneTree` and its callers in
+//! margin and takes the trees in file order, each leaf, or what its linear model gives, times the tree's
+//! weight, all in the precision of the model's sums (XGBoost: `PredValueByOneTree` and its callers in
 //! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
@@ -23,8 +23,10 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
             TreeOutput::One(output) => output as usize,
             TreeOutput::All => 0,
         };
+        let linear = tree.linear_leaf(id).and_then(|leaf| leaf.output(features));
         let values = tree.leaf_values(id, model.num_outputs());
         for (sum, value) in sums.iter_mut().skip(first).zip(values) {
+            let value = linear.unwrap_or(value);
             *sum = match model.sum_precision() {
                 Precision::Single => f64::from(*sum as f32 + value as f32),
                 Precision::Double => *sum + value,

@@ -17,6 +17,7 @@ use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::{
     Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+    with_linear_leaves,
 };
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
@@ -129,6 +130,24 @@ fn linear_models_agree_with_the_oracle() {
         batch_agrees::<f32>(&model, &compiled, &rows);
         let leaves = compiled.leaves(&mut scratch, &vec![0.0; features], &mut []);
         assert_eq!(leaves.unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn linear_leaves_agree_with_the_oracle() {
+    for seed in 0..60 {
+        let (any_library, categorical) = (seed % 2 == 0, [0, 3][seed as usize % 3 % 2]);
+        let shape =
+            Shape { any_library, categorical, ..Shape::of(9, 1 + seed as usize % 4, 30, 6) };
+        let model = with_linear_leaves(seed, model(seed, shape));
+        let compiled = opened(&model);
+        assert_eq!((compiled.row_length(), compiled.has_linear_leaves()), (27, true));
+        agrees(&model, &rows(seed ^ 1, &model, 70));
+        let row = vec![0.5; compiled.row_length()];
+        let mut out = vec![0.0; 10 * model.num_outputs()];
+        let mut scratch = ContributionScratch::default();
+        let refused = compiled.contributions(&mut scratch, &row, &mut out, Cancel::never());
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Unsupported);
     }
 }
 

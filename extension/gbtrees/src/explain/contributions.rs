@@ -222,6 +222,10 @@ impl<B: StableBytes> CompiledModel<B> {
                 "a model with target statistics (CTR) has contributions, but no interactions";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
+        if self.has_linear_leaves() {
+            let message = "a model with linear leaves has no contributions, as in LightGBM";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         if !self.has_covers() {
             let message = "the model file does not say how many rows reached each node";
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));

@@ -15,8 +15,11 @@
 //! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
+//! | a linear leaf | its value, by whose key `eval` finds the linear model |
 
-use crate::ensemble::{CategorySet, Ensemble, MissingRule, NODES_PER_CHECK, Precision, TreeOutput};
+use crate::ensemble::{
+    CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision, TreeOutput,
+};
 use crate::limits::reserve;
 use crate::lower::cuts::Cuts;
 use crate::{Cancel, Result, ensemble, verified};
@@ -27,6 +30,8 @@ pub(crate) struct Forest<'m> {
     sum_precision: Precision,
     /// For each feature 1 if its zeros are missing; nothing if no feature's are.
     zero_missing: Vec<u8>,
+    /// For each tree of the model its linear leaves, or nothing if no tree has any.
+    linear_leaves: Vec<&'m [LinearLeaf]>,
     trees: Vec<Tree<'m>>,
 }
 
@@ -104,7 +109,11 @@ impl<'m> Forest<'m> {
             }
         }
         let (num_features, sum_precision) = (model.num_split_features(), model.sum_precision());
-        Ok(Forest { num_features, sum_precision, zero_missing, trees })
+        let linear_leaves = match model.has_linear_leaves() {
+            true => model.trees().iter().map(|tree| tree.linear_leaves.as_slice()).collect(),
+            false => Vec::new(),
+        };
+        Ok(Forest { num_features, sum_precision, zero_missing, linear_leaves, trees })
     }
 
     pub(crate) fn num_features(&self) -> usize {
@@ -118,6 +127,15 @@ impl<'m> Forest<'m> {
 
     pub(crate) fn zero_missing(&self) -> &[u8] {
         &self.zero_missing
+    }
+
+    pub(crate) fn has_linear_leaves(&self) -> bool {
+        !self.linear_leaves.is_empty()
+    }
+
+    /// The linear model of a leaf by the library's number for it, if it has one.
+    pub(crate) fn linear_leaf(&self, tree: &Tree<'_>, number: u32) -> Option<&'m LinearLeaf> {
+        self.linear_leaves.get(tree.source as usize)?.get(number as usize)
     }
 
     pub(crate) fn trees(&self) -> &[Tree<'m>] {

@@ -59,7 +59,11 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
         .filter(|feature| model.categories()[*feature].as_ref().is_some_and(|all| !all.is_empty()))
         .map(|feature| feature as u32)
         .collect();
-    let tiles = Tiles::collect(&forest, &trees, cancel)?;
+    // The leaves of tiles are values, which are the same for all rows.
+    let tiles = match forest.has_linear_leaves() {
+        true => Tiles::default(),
+        false => Tiles::collect(&forest, &trees, cancel)?,
+    };
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
     let dictionaries = Dictionaries::collect(model)?;
@@ -106,6 +110,8 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     writer.put(WIDE_NODES, &trees.wide_nodes);
     writer.put(WIDE_IDS, &trees.wide_ids);
     writer.put(LEAF_VALUES, &trees.leaf_values);
+    writer.put(LINEAR_LEAVES, &trees.linear_leaves);
+    writer.put(LINEAR_TERMS, &trees.linear_terms);
     writer.put(BIASES, &model.scaling.bias);
     writer.put(CUT_SPANS, &cuts.spans);
     writer.put(CUTS, &cuts.numbers);

@@ -4,7 +4,8 @@
 //! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
 
 use crate::compiled::records::{
-    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
+    CATEGORICAL, CompactNode, Group, GroupKind, LANES, LinearLeaf, LinearTerm, SetSpan, WideNode,
+    words_of,
 };
 use crate::compiled::records::{default_slot, leaf_slot, monotone_key};
 use crate::ensemble::{NODES_PER_CHECK, Precision};
@@ -13,7 +14,7 @@ use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
-use crate::{Cancel, Error, ErrorKind, Result, error};
+use crate::{Cancel, Error, ErrorKind, Result, ensemble, error};
 
 #[derive(Default)]
 pub(crate) struct Trees {
@@ -28,6 +29,9 @@ pub(crate) struct Trees {
     pub(crate) wide_shares: Vec<f32>,
     /// The leaves' values, if sums are of f64.
     pub(crate) leaf_values: Vec<f64>,
+    /// One per leaf value, if the model has linear leaves.
+    pub(crate) linear_leaves: Vec<LinearLeaf>,
+    pub(crate) linear_terms: Vec<LinearTerm>,
     pub(crate) sets: Vec<SetSpan>,
     pub(crate) set_words: Vec<u32>,
 }
@@ -117,6 +121,22 @@ impl Trees {
         to_u32(self.leaf_values.len() - 1)
     }
 
+    /// Adds what finds a leaf's linear model by the key that the leaf has just got.
+    fn add_linear_leaf(&mut self, value: f64, leaf: Option<&ensemble::LinearLeaf>) -> Result<()> {
+        let first = to_u32(self.linear_terms.len())?;
+        let terms = leaf.map_or(&[][..], |leaf| &leaf.terms);
+        reserve(&mut self.linear_terms, terms.len())?;
+        self.linear_terms.extend(terms.iter().map(|(feature, coefficient)| LinearTerm {
+            coefficient: *coefficient,
+            feature: *feature,
+            reserved: 0,
+        }));
+        let constant = leaf.map_or(value, |leaf| leaf.constant);
+        reserve(&mut self.linear_leaves, 1)?;
+        self.linear_leaves.push(LinearLeaf { constant, first, terms: to_u32(terms.len())? });
+        Ok(())
+    }
+
     /// A tree's nodes, in the order in which they lie.
     fn compile(
         &mut self,
@@ -153,7 +173,11 @@ impl Trees {
                 Node::Leaf { value, .. } => {
                     let key = self.leaf_key(value, forest.sum_precision())?;
                     let node = WideNode { key, ..filler };
-                    compiled.push(Compiled { node, id: id - tree.first_leaf, share: 0.0 });
+                    let number = id - tree.first_leaf;
+                    if forest.has_linear_leaves() {
+                        self.add_linear_leaf(value, forest.linear_leaf(tree, number))?;
+                    }
+                    compiled.push(Compiled { node, id: number, share: 0.0 });
                     continue;
                 }
                 Node::Split(Split { feature, condition, default_left, left, right, cover }) => {

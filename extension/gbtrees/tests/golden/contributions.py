@@ -4,7 +4,8 @@ Usage: python contributions.py
 
 Writes contributions.json beside the models of each library: by release and name, the numbers of a few
 rows and, sixteen hex digits a number, what `predict(pred_contrib=True)` and
-`get_feature_importance(type="ShapValues")` return for them. Needs lightgbm 4.7.0 and catboost 1.2.10.
+`get_feature_importance(type="ShapValues")` return for them. The models must be extracted. Needs lightgbm
+4.7.0 and catboost 1.2.10.
 """
 
 import json

@@ -1,10 +1,13 @@
 //! XGBoost's binary format: what its structs say that no model has, and numbers that ask for memory.
 
+use std::sync::LazyLock;
+
 use crate::{Error, ErrorKind, Place, parse};
 use gbtrees::{Cancel, Limits};
 
 /// One feature's model of three trees, written by XGBoost 1.6.2.
-const VALID: &[u8] = include_bytes!("../golden/1.6.2/binary_logistic.bin");
+static VALID: LazyLock<&[u8]> =
+    LazyLock::new(|| golden_models::file("xgboost/1.6.2/binary_logistic.bin"));
 
 /// Where the structs begin: the objective and the booster are `binary:logistic` and `gbtree`.
 const MARK: usize = 4;
@@ -20,7 +23,7 @@ fn with(at: usize, bytes: &[u8]) -> Result<(), Error> {
 
 #[test]
 fn words_that_no_model_has() {
-    parse(VALID).unwrap();
+    parse(&VALID).unwrap();
     let word = |number: i32| number.to_le_bytes();
     let byte = Place::Byte(0);
     let node = Place::Node { tree: 0, node: 0 };
@@ -54,7 +57,7 @@ fn words_that_no_model_has() {
 
 #[test]
 fn linear_models_are_whole() {
-    let model = include_bytes!("../golden/0.90/gblinear_multiclass.bin");
+    let model = golden_models::file("xgboost/0.90/gblinear_multiclass.bin");
     parse(model).unwrap();
     for end in 0..model.len() {
         assert!(parse(&model[..end]).is_err(), "{end} bytes");
@@ -81,8 +84,8 @@ fn names_that_no_model_has() {
 
 #[test]
 fn limits_hold() {
-    let at = |limits: &Limits| gbtrees::internals::parse(VALID, limits, Cancel::never()).map(drop);
-    let nodes = gbtrees::internals::parse(VALID, &Limits::default(), Cancel::never()).unwrap();
+    let at = |limits: &Limits| gbtrees::internals::parse(&VALID, limits, Cancel::never()).map(drop);
+    let nodes = gbtrees::internals::parse(&VALID, &Limits::default(), Cancel::never()).unwrap();
     let nodes = nodes.trees().iter().map(|tree| tree.nodes().len()).sum();
     at(&Limits::default().with_nodes(nodes).with_trees(3)).unwrap();
     for limits in [

@@ -12,10 +12,10 @@ use crate::damage::{Random, change_every_byte, survives};
 use crate::value::Document;
 use crate::{JSON, edit, parse, run_as};
 
-const SYMMETRIC: &[u8] = include_bytes!("../golden/catboost/1.2.10/one_hot.cbm");
-const OTHER: &[u8] = include_bytes!("../golden/catboost/1.2.10/lossguide_multiclass.cbm");
-const OLD: &[u8] = include_bytes!("../golden/catboost/0.26.1/nan_max.cbm");
-const STATISTICS: &[u8] = include_bytes!("../golden/catboost/1.2.10/ctr_simple.cbm");
+const SYMMETRIC: &str = "catboost/1.2.10/one_hot.cbm";
+const OTHER: &str = "catboost/1.2.10/lossguide_multiclass.cbm";
+const OLD: &str = "catboost/0.26.1/nan_max.cbm";
+const STATISTICS: &str = "catboost/1.2.10/ctr_simple.cbm";
 
 /// A symmetric tree of a border and a category, and one of a leaf.
 fn symmetric() -> Document {
@@ -240,7 +240,7 @@ fn what_is_wrong_with_other_trees_is_refused_for_its_reason() {
 
 #[test]
 fn every_truncation_is_refused() {
-    for bytes in [SYMMETRIC, OTHER, OLD, STATISTICS] {
+    for bytes in [SYMMETRIC, OTHER, OLD, STATISTICS].map(golden_models::file) {
         parse(bytes).unwrap();
         for length in 4..bytes.len() {
             let error = parse(&bytes[..length]).unwrap_err();
@@ -261,7 +261,7 @@ fn every_truncation_is_refused() {
 /// The length and what follows it are made to fit, so that the FlatBuffer itself is cut.
 #[test]
 fn a_flatbuffer_that_is_cut_is_refused() {
-    for bytes in [SYMMETRIC, OTHER] {
+    for bytes in [SYMMETRIC, OTHER].map(golden_models::file) {
         for length in 8..bytes.len() {
             let mut cut = bytes[..length].to_vec();
             cut[4..8].copy_from_slice(&u32::try_from(length - 8).unwrap().to_le_bytes());
@@ -272,7 +272,8 @@ fn a_flatbuffer_that_is_cut_is_refused() {
 
 fn models() -> Vec<Vec<u8>> {
     let json = [symmetric(), other(), statistics()].map(|model| model.to_json());
-    [SYMMETRIC.to_vec(), OTHER.to_vec(), STATISTICS.to_vec()].into_iter().chain(json).collect()
+    let golden = [SYMMETRIC, OTHER, STATISTICS].map(|file| golden_models::file(file).to_vec());
+    golden.into_iter().chain(json).collect()
 }
 
 #[test]

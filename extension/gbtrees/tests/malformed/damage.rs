@@ -3,6 +3,8 @@
 //! JSON and UBJSON were written by XGBoost 3.4.1: two trees of depth 2 on a text category, an integer
 //! category and a number. The binary file was written by 1.6.2.
 
+use std::sync::LazyLock;
+
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
 use gbtrees::internals::{Ensemble, Node, SplitCondition, TreeOutput};
@@ -10,7 +12,8 @@ use gbtrees::internals::{Ensemble, Node, SplitCondition, TreeOutput};
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
 const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");
 
-const XGBOOST_BINARY: &[u8] = include_bytes!("../golden/1.6.2/binary_logistic.bin");
+static XGBOOST_BINARY: LazyLock<&[u8]> =
+    LazyLock::new(|| golden_models::file("xgboost/1.6.2/binary_logistic.bin"));
 
 fn models() -> [Vec<u8>; 6] {
     [
@@ -30,7 +33,7 @@ fn every_truncation_is_refused() {
         for length in 0..bytes.len() {
             let error = parse(&bytes[..length]).unwrap_err();
             // The binary format is told by four letters.
-            let untold = bytes == XGBOOST_BINARY && (1..4).contains(&length);
+            let untold = bytes == *XGBOOST_BINARY && (1..4).contains(&length);
             let kind = if untold { ErrorKind::Syntax } else { ErrorKind::Truncated };
             assert_eq!(error.kind(), kind, "{length} bytes: {error}");
         }

@@ -5,20 +5,21 @@ use crate::damage::{Random, change_every_byte, survives};
 use crate::parse;
 use gbtrees::ErrorKind;
 
-const REGRESSOR: &[u8] = include_bytes!("../golden/onnx/1.20.0/tree.onnx");
-const CLASSIFIER: &[u8] = include_bytes!("../golden/onnx/1.20.0/boosting_binary.onnx");
-const FIVE: &[u8] = include_bytes!("../golden/onnx/hand/five.onnx");
-const MEMBERS: &[u8] = include_bytes!("../golden/onnx/hand/five_members.onnx");
-const STEPS: &[u8] = include_bytes!("../golden/onnx/hand/imputed_scaled.onnx");
-const ISOLATION: &[u8] = include_bytes!("../golden/onnx/1.20.0/isolation_small.onnx");
-const ENCODED: &[u8] = include_bytes!("../golden/onnx/hand/encoded.onnx");
-const TEXT: &[u8] = include_bytes!("../golden/onnx/hand/encoded_text.onnx");
+const REGRESSOR: &str = "onnx/1.20.0/tree.onnx";
+const CLASSIFIER: &str = "onnx/1.20.0/boosting_binary.onnx";
+const FIVE: &str = "onnx/hand/five.onnx";
+const MEMBERS: &str = "onnx/hand/five_members.onnx";
+const STEPS: &str = "onnx/hand/imputed_scaled.onnx";
+const ISOLATION: &str = "onnx/1.20.0/isolation_small.onnx";
+const ENCODED: &str = "onnx/hand/encoded.onnx";
+const TEXT: &str = "onnx/hand/encoded_text.onnx";
 /// Of each shape of a graph one.
-const ALL: [&[u8]; 8] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION, ENCODED, TEXT];
+const ALL: [&str; 8] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION, ENCODED, TEXT];
 
-/// The file with one text in place of another of its length, wherever it stands.
-fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+/// The golden file with one text in place of another of its length, wherever it stands.
+fn replaced(file: &str, from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
+    let bytes = golden_models::file(file);
     let mut replaced = bytes.to_vec();
     let mut count = 0;
     for start in 0..=bytes.len() - from.len() {
@@ -37,9 +38,13 @@ fn refused(bytes: &[u8], kind: ErrorKind, message: &str) {
     assert!(error.message().contains(message), "{error}");
 }
 
+fn file_refused(name: &str, kind: ErrorKind, message: &str) {
+    refused(golden_models::file(&format!("onnx/refused/{name}.onnx")), kind, message);
+}
+
 #[test]
 fn every_truncation_is_refused() {
-    for bytes in ALL {
+    for bytes in ALL.map(golden_models::file) {
         parse(bytes).unwrap();
         for length in 0..bytes.len() {
             // The last fields are versions of operators that the graph may not need.
@@ -55,7 +60,7 @@ fn every_truncation_is_refused() {
 fn every_changed_byte_is_refused_or_gives_a_model() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut refused = 0;
-    for bytes in ALL {
+    for bytes in ALL.map(golden_models::file) {
         refused += change_every_byte(bytes, &[], &mut random)[0];
         for _ in 0..4000 {
             refused += usize::from(!survives(&random.damaged(bytes)));
@@ -80,20 +85,13 @@ fn what_is_not_scored_is_refused_by_name() {
     refused(&replaced(ISOLATION, "Log", "Lag"), unsupported, "a node Lag");
     refused(&replaced(ISOLATION, "Pow", "Paw"), unsupported, "a node Paw");
     refused(&replaced(ISOLATION, "Sum", "Mum"), unsupported, "a node Mum");
-    let normalizer = include_bytes!("../golden/onnx/refused/normalizer.onnx");
-    refused(normalizer, unsupported, "a node Normalizer before the trees");
-    let column_beyond = include_bytes!("../golden/onnx/refused/column_beyond.onnx");
-    refused(column_beyond, unsupported, "a node Gather");
-    let scale_zero = include_bytes!("../golden/onnx/refused/scale_zero.onnx");
-    refused(scale_zero, unsupported, "a scale of 0");
-    let large_members = include_bytes!("../golden/onnx/refused/large_members.onnx");
-    refused(large_members, unsupported, "a BRANCH_MEMBER of more than 30 numbers");
-    let imputed_nan = include_bytes!("../golden/onnx/refused/imputed_nan.onnx");
-    refused(imputed_nan, unsupported, "makes NaN of numbers");
-    let classes_unlike = include_bytes!("../golden/onnx/refused/classes_unlike.onnx");
-    refused(classes_unlike, unsupported, "two classes with weights for both");
-    let classes_below = include_bytes!("../golden/onnx/refused/classes_below.onnx");
-    refused(classes_below, unsupported, "a class without a weight");
+    file_refused("normalizer", unsupported, "a node Normalizer before the trees");
+    file_refused("column_beyond", unsupported, "a node Gather");
+    file_refused("scale_zero", unsupported, "a scale of 0");
+    file_refused("large_members", unsupported, "a BRANCH_MEMBER of more than 30 numbers");
+    file_refused("imputed_nan", unsupported, "makes NaN of numbers");
+    file_refused("classes_unlike", unsupported, "two classes with weights for both");
+    file_refused("classes_below", unsupported, "a class without a weight");
 }
 
 #[test]
@@ -105,14 +103,10 @@ fn encoders_are_refused_by_name() {
     refused(&replaced(ENCODED, "keys_floats", "keys_flaats"), unsupported, "a node LabelEncoder");
     let values_missing = replaced(ENCODED, "values_floats", "values_flaats");
     refused(&values_missing, unsupported, "a node LabelEncoder");
-    let one_hot_fails = include_bytes!("../golden/onnx/refused/one_hot_fails.onnx");
-    refused(one_hot_fails, unsupported, "a node OneHotEncoder that fails at other numbers");
-    let one_hot_stacked = include_bytes!("../golden/onnx/refused/one_hot_stacked.onnx");
-    refused(one_hot_stacked, unsupported, "a node TreeEnsembleRegressor");
-    let text_to_text = include_bytes!("../golden/onnx/refused/text_to_text.onnx");
-    refused(text_to_text, unsupported, "a node LabelEncoder");
-    let text_to_number = include_bytes!("../golden/onnx/refused/text_to_number.onnx");
-    refused(text_to_number, unsupported, "a node Cast");
+    file_refused("one_hot_fails", unsupported, "a node OneHotEncoder that fails at other numbers");
+    file_refused("one_hot_stacked", unsupported, "a node TreeEnsembleRegressor");
+    file_refused("text_to_text", unsupported, "a node LabelEncoder");
+    file_refused("text_to_number", unsupported, "a node Cast");
 }
 
 #[test]
@@ -131,14 +125,10 @@ fn what_no_model_can_have_is_refused() {
         "nodes_trueleafs",
     );
     refused(&replaced(FIVE, "tree_roots", "tree_raats"), ErrorKind::Length, "no trees");
-    let no_members = include_bytes!("../golden/onnx/refused/no_members.onnx");
-    refused(no_members, ErrorKind::Length, "membership_values");
-    let one_hot_twice = include_bytes!("../golden/onnx/refused/one_hot_twice.onnx");
-    refused(one_hot_twice, ErrorKind::Parameter, "the same category twice");
-    let feature_beyond = include_bytes!("../golden/onnx/refused/feature_beyond.onnx");
-    refused(feature_beyond, ErrorKind::Limit, "4294967295 features");
-    let scales_missing = include_bytes!("../golden/onnx/refused/scales_missing.onnx");
-    refused(scales_missing, ErrorKind::Length, "nor one per column");
+    file_refused("no_members", ErrorKind::Length, "membership_values");
+    file_refused("one_hot_twice", ErrorKind::Parameter, "the same category twice");
+    file_refused("feature_beyond", ErrorKind::Limit, "4294967295 features");
+    file_refused("scales_missing", ErrorKind::Length, "nor one per column");
     let unsaid = replaced(STEPS, "replaced_value_float", "replaced_value_flaat");
     refused(&unsaid, ErrorKind::MissingKey, "what it replaces");
     let no_keys = replaced(ISOLATION, "keys_int64s", "keys_int46s");

@@ -51,15 +51,11 @@ fn other_files() {
 
 #[test]
 fn the_spark_wrappers_model_is_read_after_the_number_of_classes() {
-    for file in ["0.90/binary_logistic.bin", "0.90/dart.bin"] {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
-        let model = std::fs::read(path).unwrap();
-        let written = [&[0, 0, 0, 2], &model[..]].concat();
-        assert_eq!(parse(&written).unwrap(), parse(&model).unwrap());
+    for file in ["xgboost/0.90/binary_logistic.bin", "xgboost/0.90/dart.bin"] {
+        let model = golden_models::file(file);
+        let written = [&[0, 0, 0, 2], model].concat();
+        assert_eq!(parse(&written).unwrap(), parse(model).unwrap());
         // Nothing else before it is passed over.
-        assert_eq!(
-            parse(&[&[1, 0, 0, 2], &model[..]].concat()).unwrap_err().kind(),
-            ErrorKind::Syntax
-        );
+        assert_eq!(parse(&[&[1, 0, 0, 2], model].concat()).unwrap_err().kind(), ErrorKind::Syntax);
     }
 }

@@ -100,12 +100,18 @@ fn samples() -> Vec<Error> {
         Error::Aliased { name: name.clone(), version: 2, alias: text("champion") },
         Error::Pinned { name: name.clone(), version: 2 },
         Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i") },
+        Error::FunctionOfOtherFeatures {
+            name: name.clone(),
+            function: text("public.f(real)"),
+            detail: text("Feature 1 is \"a\" in version 1 and \"b\" in version 2."),
+        },
         Error::NotPinned { model: text("flights@2") },
         Error::PinnedNotConstant,
         Error::FeatureCount {
             model: model.clone(),
             expected: 10,
             given: 9,
+            names: Some(text("The features are a, b.")),
             hint: Some("Do this."),
         },
         Error::NoSuchFeature {
@@ -137,7 +143,8 @@ fn samples() -> Vec<Error> {
         Error::Registry { name, what: "digest" },
         Error::Encoding { what: "name" },
         Error::NotAnObject,
-        Error::FileName,
+        Error::FileName { is_pickle: true },
+        Error::FileName { is_pickle: false },
         Error::FunctionExists { function: text("flights") },
         Error::OtherFunction { function: "predict" },
         Error::OutputFunction { output: text("leaf") },
@@ -193,7 +200,7 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
 
 /// A model file damaged at every place: cut short, and with each byte replaced.
 fn damaged_files() -> Vec<Vec<u8>> {
-    let model = include_bytes!("../../../gbtrees/tests/golden/2.1.4/no_trees_multiclass.json");
+    let model = golden_models::file("xgboost/2.1.4/no_trees_multiclass.json");
     let cut = (0..model.len()).map(|end| model[..end].to_vec());
     let replaced = (0..model.len()).flat_map(|at| {
         [b'"', b'-', b'9', b'{', 0xff].into_iter().map(move |byte| {

@@ -9,8 +9,8 @@ use row_source::{PlacedColumn, Row};
 
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::Result;
-use crate::features::FeatureContext;
 use crate::features::by_name::{self, MatchedColumns};
+use crate::features::{FeatureContext, read_doubles};
 use crate::guc;
 use crate::predictor::batch;
 use crate::predictor::statement_state::Margins;
@@ -22,6 +22,8 @@ pub(crate) struct SourcePredictor {
     scratch: BatchScratch,
     /// Of the rows read since the last evaluation.
     features: Vec<f32>,
+    /// The numbers of a row, for a model with linear leaves.
+    doubles: Vec<f64>,
     margins: Margins,
     /// Of the rows evaluated last.
     values: Vec<f32>,
@@ -81,6 +83,7 @@ impl SourcePredictor {
             columns: None,
             scratch: BatchScratch::for_any(guc::kernel()),
             features: Vec::new(),
+            doubles: Vec::new(),
             margins: Margins::of(image, 0),
             values: Vec::new(),
             classes: Vec::new(),
@@ -119,13 +122,18 @@ impl SourcePredictor {
     /// Reads the features of a row.
     #[inline]
     pub(crate) fn read(&mut self, row: Row<'_>) -> Result<()> {
-        let SourcePredictor { model, resolved, columns, features, .. } = self;
+        let SourcePredictor { model, resolved, columns, features, doubles, .. } = self;
         let Some(columns) = columns else { return Ok(()) };
-        let context =
-            FeatureContext { model, image: resolved.image.model(), unknown_category: None };
+        let image = resolved.image.model();
+        let context = FeatureContext { model, image, unknown_category: None };
         let first = features.len();
-        features.resize(first + context.image.num_features(), 0.0);
-        columns.read_source(row, context, features.get_mut(first..).unwrap_or_default())
+        features.resize(first + image.row_length(), 0.0);
+        let features = features.get_mut(first..).unwrap_or_default();
+        if image.has_linear_leaves() {
+            let read = |doubles: &mut [f64]| columns.read_source(row, context, doubles);
+            return read_doubles(image, doubles, features, read);
+        }
+        columns.read_source(row, context, features)
     }
 
     /// Evaluates so many rows, those read since it was called last.

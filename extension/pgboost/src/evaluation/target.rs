@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use gbtrees::internals::{Task as ModelTask, Transform};
+use gbtrees::internals::Task as ModelTask;
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{NumberType, ScalarType, catalog};
 use row_source::sorter::work_mem;
@@ -234,14 +234,11 @@ impl Task {
         match (image.task(), image.num_values()) {
             (ModelTask::Multiclass, _) => Ok(Task::Classes {
                 count: image.num_outputs(),
-                probabilities: image.transform() != Transform::ArgMax,
+                probabilities: image.predicts_probabilities(),
             }),
-            (ModelTask::Binary, 1) => Ok(Task::Binary {
-                probability: matches!(
-                    image.transform(),
-                    Transform::Logistic | Transform::LogisticMirrored
-                ),
-            }),
+            (ModelTask::Binary, 1) => {
+                Ok(Task::Binary { probability: image.predicts_probabilities() })
+            }
             (ModelTask::Ranking, 1) => Ok(Task::Ranking),
             (ModelTask::Regression, values) => {
                 let objective = objective(predictor, registry)?;

@@ -24,8 +24,8 @@ use row_source::{PlacedColumn, Row, names};
 
 use super::FeatureContext;
 use super::feature_reader::{
-    ElementFeatures, FeatureReader, float_code, integer_code, mismatch, narrowed, number_code,
-    text_code,
+    ElementFeatures, FeatureNumber, FeatureReader, float_code, integer_code, mismatch, narrowed,
+    number_code, text_code,
 };
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
@@ -166,24 +166,26 @@ impl MatchedColumns {
     /// # Errors
     /// Those of the values, as for the other forms of features.
     #[inline]
-    pub(crate) fn read_source(
+    pub(crate) fn read_source<V: FeatureNumber>(
         &self,
         row: Row<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         self.read(&row, context, features)
     }
 
     #[inline]
-    fn read(
+    fn read<V: FeatureNumber>(
         &self,
         values: &impl ColumnValues,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
-        if let Some(first) = self.reals {
-            values.read_reals(first, features);
+        if let Some(first) = self.reals
+            && let Some(reals) = V::reals(features)
+        {
+            values.read_reals(first, reals);
             return Ok(());
         }
         for (index, (feature, (position, reader))) in
@@ -191,7 +193,7 @@ impl MatchedColumns {
         {
             *feature = match values.value(*position) {
                 Some(value) => reader.read(context, index, value)?,
-                None => context.missing(index)?,
+                None => context.missing(index)?.into(),
             };
         }
         for (position, array) in &self.arrays {
@@ -236,11 +238,11 @@ impl RowForm {
         require_names(context, ROW_FORM).map(|()| RowForm::default())
     }
 
-    pub(crate) fn read(
+    pub(crate) fn read<V: FeatureNumber>(
         &mut self,
         row: RowValue<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         loop {
             if let Some(MatchedRow { row_type, columns }) = &mut self.0
@@ -253,11 +255,11 @@ impl RowForm {
     }
 
     /// Reads a row that was not formed; of another type than is known now it gives any error.
-    pub(crate) fn read_virtual(
+    pub(crate) fn read_virtual<V: FeatureNumber>(
         &mut self,
         row: VirtualRow<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         let (type_oid, columns) = (row.type_oid(), row.len());
         let fits = |matched: &MatchedRow| matched.row_type.is_still(type_oid, columns);
@@ -368,11 +370,11 @@ impl ObjectForm {
         Ok(ObjectForm { names, places: KeyPositions::default(), virtual_places: None })
     }
 
-    pub(crate) fn read(
+    pub(crate) fn read<V: FeatureNumber>(
         &mut self,
         object: Option<Object<'_>>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         let object = object.ok_or(Error::NotAnObject)?;
         let values = self.places.find(&object, &self.names);
@@ -385,11 +387,11 @@ impl ObjectForm {
     }
 
     /// Reads an object that was not built; where only the built one can tell, it gives any error.
-    pub(crate) fn read_virtual(
+    pub(crate) fn read_virtual<V: FeatureNumber>(
         &mut self,
         object: VirtualObject<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         let object_type = object.object_type();
         let is_same = |(known, _): &(Rc<ObjectType>, _)| Rc::ptr_eq(known, object_type);
@@ -423,7 +425,7 @@ fn absent(feature: &str, form: &'static str, unnamed: bool, context: FeatureCont
 }
 
 #[inline]
-fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f32> {
+fn read<V: FeatureNumber>(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<V> {
     match value {
         Item::Number(number) if context.image.categories(index).is_none() => {
             Ok(narrowed(context, index, number))
@@ -433,7 +435,11 @@ fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f3
 }
 
 #[inline(never)]
-fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f32> {
+fn read_other<V: FeatureNumber>(
+    context: FeatureContext<'_>,
+    index: usize,
+    value: Item<'_>,
+) -> Result<V> {
     let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
@@ -443,7 +449,7 @@ fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Res
         })
     };
     let is_text = match value {
-        Item::Null => return context.missing(index),
+        Item::Null => return context.missing(index).map(V::from),
         Item::Container => return fail(TypeReason::Unusable),
         Item::Text(_) => true,
         Item::Number(_) | Item::Boolean(_) => false,
@@ -452,17 +458,19 @@ fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Res
     if let Some(reason) = mismatch(context, index, is_text) {
         let special = if let Item::Text(text) = &value { special(text) } else { None };
         return match special {
-            Some(number) if coded => float_code(context, index, number.into()),
-            Some(number) => Ok(context.image.narrow(index, number.into())),
+            Some(number) if coded => float_code(context, index, number.into()).map(V::from),
+            Some(number) => Ok(V::of(context, index, number.into())),
             None => fail(reason),
         };
     }
     match value {
-        Item::Text(text) => text_code(context, index, &text),
-        Item::Number(number) => number_code(context, index, number),
-        Item::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
-        Item::Boolean(truth) => Ok(context.image.narrow(index, f64::from(truth))),
-        Item::Null | Item::Container => Ok(f32::NAN),
+        Item::Text(text) => text_code(context, index, &text).map(V::from),
+        Item::Number(number) => number_code(context, index, number).map(V::from),
+        Item::Boolean(truth) if coded => {
+            integer_code(context, index, i64::from(truth)).map(V::from)
+        }
+        Item::Boolean(truth) => Ok(V::of(context, index, f64::from(truth))),
+        Item::Null | Item::Container => Ok(f32::NAN.into()),
     }
 }
 

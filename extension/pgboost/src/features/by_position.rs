@@ -11,7 +11,7 @@ use pg_interface::tuple::VirtualArray;
 use pg_interface::{Oid, Value};
 
 use super::FeatureContext;
-use super::feature_reader::{FeatureReader, narrowed, number_code};
+use super::feature_reader::{FeatureNumber, FeatureReader, narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 
@@ -61,19 +61,21 @@ impl Columns {
     }
 
     #[inline]
-    pub(crate) fn read<S: ArgSource>(
+    pub(crate) fn read<S: ArgSource, V: FeatureNumber>(
         &self,
         arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
-        if self.all_real {
-            arguments.read_reals(features);
+        if self.all_real
+            && let Some(reals) = V::reals(features)
+        {
+            arguments.read_reals(reals);
             return Ok(());
         }
         for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
             *feature = match (arguments.scalar(index), reader) {
-                (None, _) => context.missing(index)?,
+                (None, _) => context.missing(index)?.into(),
                 (Some(value), reader) => reader.read(context, index, value)?,
             };
         }
@@ -105,11 +107,11 @@ impl ArrayForm {
         self.hashed.is_empty() && image.narrowing() != Narrowing::Binned
     }
 
-    pub(crate) fn read(
+    pub(crate) fn read<V: FeatureNumber>(
         &self,
         array: ArrayValue<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         if self.hashed.is_empty()
             && let Some(reals) = array.plain_reals()
@@ -124,15 +126,16 @@ impl ArrayForm {
     }
 
     /// Reads the elements of an array that was not formed.
-    pub(crate) fn read_elements(
+    pub(crate) fn read_elements<V: FeatureNumber>(
         &self,
         elements: VirtualArray<'_>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         if self.takes_reals(context.image)
             && elements.len() == features.len()
             && let Some(reals) = elements.reals()
+            && let Some(features) = V::reals(features)
         {
             reals.read_reals(0, features);
             return Ok(());
@@ -140,11 +143,11 @@ impl ArrayForm {
         self.read_values(elements.values(), context, features)
     }
 
-    fn read_values<'v>(
+    fn read_values<'v, V: FeatureNumber>(
         &self,
         elements: impl ExactSizeIterator<Item = Option<Value<'v>>>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         if elements.len() != features.len() {
             return Err(context.count(elements.len(), None));
@@ -152,25 +155,30 @@ impl ArrayForm {
         for (index, (feature, element)) in features.iter_mut().zip(elements).enumerate() {
             *feature = match element {
                 Some(Value::Number(number)) if self.hashed.get(index) == Some(&true) => {
-                    number_code(context, index, number)?
+                    number_code(context, index, number)?.into()
                 }
                 Some(Value::Number(number)) => narrowed(context, index, number),
-                _ => context.missing(index)?,
+                _ => context.missing(index)?.into(),
             };
         }
         Ok(())
     }
 }
 
-fn read_reals(reals: &[f32], context: FeatureContext<'_>, features: &mut [f32]) -> Result<()> {
+fn read_reals<V: FeatureNumber>(
+    reals: &[f32],
+    context: FeatureContext<'_>,
+    features: &mut [V],
+) -> Result<()> {
     if reals.len() != features.len() {
         return Err(context.count(reals.len(), None));
     }
-    features.copy_from_slice(reals);
     if context.image.narrowing() == Narrowing::Binned {
-        for (index, feature) in features.iter_mut().enumerate() {
-            *feature = context.image.narrow(index, (*feature).into());
+        for (index, (feature, real)) in features.iter_mut().zip(reals).enumerate() {
+            *feature = V::of(context, index, (*real).into());
         }
+    } else if let Some(features) = V::reals(features) {
+        features.copy_from_slice(reals);
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One value to one f32, for a feature that is a number or a category.
+//! One value to one number of a row, for a feature that is a number or a category.
 //!
 //! Text and enums are categories, and become the code that the model file gives them. Numbers are
 //! codes already where the file carries no values for them, or where features come as an array,
@@ -14,6 +14,43 @@ use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
 use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
+
+/// A number of the rows that are read: the f32 that splits decide alike, or for a model with linear leaves
+/// the f64, of which the engine makes the row.
+pub(crate) trait FeatureNumber: Copy + From<f32> {
+    /// What a number becomes that is not simply rounded.
+    fn of(context: FeatureContext<'_>, index: usize, number: f64) -> Self;
+
+    /// The same. Out of line, since models that round their values, XGBoost's, never come here.
+    #[inline(never)]
+    fn of_number(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Self {
+        Self::of(context, index, number.double())
+    }
+
+    /// The numbers, if values of type real are these.
+    fn reals(numbers: &mut [Self]) -> Option<&mut [f32]>;
+}
+
+impl FeatureNumber for f32 {
+    fn of(context: FeatureContext<'_>, index: usize, number: f64) -> Self {
+        context.image.narrow(index, number)
+    }
+
+    #[inline(always)]
+    fn reals(numbers: &mut [Self]) -> Option<&mut [f32]> {
+        Some(numbers)
+    }
+}
+
+impl FeatureNumber for f64 {
+    fn of(_: FeatureContext<'_>, _: usize, number: f64) -> Self {
+        number
+    }
+
+    fn reals(_: &mut [Self]) -> Option<&mut [f32]> {
+        None
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeatureReader {
@@ -56,18 +93,20 @@ impl FeatureReader {
         Err(context.unusable(index, type_oid, reason))
     }
 
-    /// The f32 of a value that is not NULL.
+    /// What a row has for a value that is not NULL.
     #[inline]
-    pub(crate) fn read(
+    pub(crate) fn read<V: FeatureNumber>(
         self,
         context: FeatureContext<'_>,
         index: usize,
         value: Value<'_>,
-    ) -> Result<f32> {
+    ) -> Result<V> {
         match (self, value) {
-            (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
-            (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
-            (FeatureReader::Category, value) => code(context, index, value),
+            (FeatureReader::Number, Value::Number(number)) => Ok(number.single().into()),
+            (FeatureReader::Narrowed, Value::Number(number)) => {
+                Ok(V::of_number(context, index, number))
+            }
+            (FeatureReader::Category, value) => code(context, index, value).map(V::from),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
                 Err(context.unusable(index, TEXTOID, TypeReason::TextForNumber))
             }
@@ -78,18 +117,16 @@ impl FeatureReader {
     }
 }
 
-/// Out of line, since models that round their values, XGBoost's, never come here.
-#[inline(never)]
-fn narrow(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
-    context.image.narrow(index, number.double())
-}
-
-/// The f32 of a number that is no category's value.
+/// What a row has for a number that is no category's value.
 #[inline]
-pub(crate) fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+pub(crate) fn narrowed<V: FeatureNumber>(
+    context: FeatureContext<'_>,
+    index: usize,
+    number: Number<'_>,
+) -> V {
     match context.image.narrowing() {
-        Narrowing::Rounded => number.single(),
-        Narrowing::Adjusted | Narrowing::Binned => narrow(context, index, number),
+        Narrowing::Rounded => number.single().into(),
+        Narrowing::Adjusted | Narrowing::Binned => V::of_number(context, index, number),
     }
 }
 
@@ -210,11 +247,11 @@ impl ElementFeatures {
 
     /// Reads the elements of an array, nothing for a NULL, over missing values.
     #[inline(never)]
-    pub(crate) fn read<'a>(
+    pub(crate) fn read<'a, V: FeatureNumber>(
         &self,
         elements: impl Iterator<Item = Option<Number<'a>>>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         let mut places = features.iter_mut().enumerate().skip(self.first).take(self.count);
         let mut given = 0;

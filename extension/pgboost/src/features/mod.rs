@@ -1,4 +1,4 @@
-//! From the arguments of a call to a row of f32: the four forms that features come in.
+//! From the arguments of a call to a row of numbers: the four forms that features come in.
 //!
 //! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
 //! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine
@@ -12,9 +12,13 @@ use gbtrees::internals::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
+use self::feature_reader::FeatureNumber;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::UnknownCategory;
+
+/// Features whose names a message has.
+const MAX_NAMES_SHOWN: usize = 20;
 
 #[derive(Clone, Copy)]
 pub(crate) struct FeatureContext<'a> {
@@ -58,9 +62,33 @@ impl FeatureContext<'_> {
             model: self.model.to_owned(),
             expected: self.image.num_features(),
             given,
+            names: self.names(),
             hint,
         }
     }
+
+    /// A sentence of the features' names, if they have some and are few.
+    fn names(&self) -> Option<String> {
+        let features = self.image.num_features();
+        let name = |index| self.image.feature_name(index);
+        let names: Option<Vec<&str>> = (0..features).map(name).collect();
+        let names = names.filter(|_| features <= MAX_NAMES_SHOWN)?.join(", ");
+        Some(format!("The features are {names}."))
+    }
+}
+
+/// Makes the row of a model with linear leaves, of the numbers that the closure reads.
+#[inline(never)]
+pub(crate) fn read_doubles(
+    image: &ModelImage,
+    doubles: &mut Vec<f64>,
+    row: &mut [f32],
+    read: impl FnOnce(&mut [f64]) -> Result<()>,
+) -> Result<()> {
+    doubles.resize(image.num_features(), 0.0);
+    read(doubles)?;
+    image.narrow_row(doubles, row);
+    Ok(())
 }
 
 pub(crate) enum FeatureBinding {
@@ -133,11 +161,11 @@ impl FeatureBinding {
     /// Reads the features of one row, whose arguments are of the types that were bound.
     /// `features.len() == num_features`.
     #[inline]
-    pub(crate) fn read<S: ArgSource>(
+    pub(crate) fn read<S: ArgSource, V: FeatureNumber>(
         &mut self,
         arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
-        features: &mut [f32],
+        features: &mut [V],
     ) -> Result<()> {
         if let FeatureBinding::Columns(form) = self {
             return form.read(arguments, context, features);
@@ -164,7 +192,7 @@ impl FeatureBinding {
             // In an array, a row or an object that is NULL as a whole, everything is missing.
             _ => {
                 for (index, feature) in features.iter_mut().enumerate() {
-                    *feature = context.missing(index)?;
+                    *feature = context.missing(index)?.into();
                 }
                 Ok(())
             }

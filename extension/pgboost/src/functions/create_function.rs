@@ -107,9 +107,11 @@ fn create(
         return Err(Error::FunctionExists { function: function.name.clone() });
     }
     let (prefix, signature) = (format!("{}(", function.qualified_name()), function.signature());
+    let names = function.arguments.iter().map(|(name, _)| name.clone()).collect();
+    let is_same = predict_functions::has_arguments(registry, &signature, names)?;
     // Of a model whose features have changed, the function that it made before is another.
     for old in predict_functions::of_model(registry, name)? {
-        if old.starts_with(&prefix) && old != signature {
+        if old.starts_with(&prefix) && !(is_same && old == signature) {
             predict_functions::drop_function(registry, name, &old)?;
         }
     }

@@ -18,6 +18,9 @@ use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{self, Registry};
 
+/// What is in the names of files that Python alone can open.
+const PICKLES: [&str; 4] = [".pkl", ".pickle", ".joblib", ".skops"];
+
 struct LoadOptions {
     rounds: Rounds,
     categories: Option<AnyElement>,
@@ -92,8 +95,9 @@ fn load(
     if super::exists(registry, name).is_ok() {
         registry::require_owner(registry, name, user)?;
     }
-    if is_file_name(bytes) {
-        return Err(Error::FileName);
+    if let Some(file_name) = file_name(bytes) {
+        let is_pickle = PICKLES.iter().any(|ending| file_name.contains(ending));
+        return Err(Error::FileName { is_pickle });
     }
     let mut model = gbtrees::internals::parse(
         bytes,
@@ -174,12 +178,18 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
     Ok(model.keep_rounds(rounds)?)
 }
 
-/// Whether somebody has passed the file's name for what is in it.
-fn is_file_name(bytes: &[u8]) -> bool {
-    let ends = |ending: &str| bytes.ends_with(ending.as_bytes());
-    bytes.len() < 1024
-        && bytes.first() != Some(&b'{')
-        && [".ubj", ".json", ".txt", ".bin", ".model"].into_iter().any(ends)
+/// The file's name, if somebody has passed that for what is in it: a short line with a slash or an ending.
+fn file_name(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes.get(..bytes.len().min(1024))?).ok()?;
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_ending = |ending: &str| {
+        (1..=8).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let is_name = bytes.len() < 1024
+        && !text.trim_start().starts_with('{')
+        && !text.contains(char::is_control)
+        && (text.contains('/') || is_ending(ending));
+    is_name.then_some(text)
 }
 
 /// Raises unless the database can hold the texts of a model file.

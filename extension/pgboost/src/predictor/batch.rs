@@ -131,7 +131,7 @@ impl BatchPredictor {
     /// Bytes that a row takes here; none are known before the first.
     pub(crate) fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
-            let features = size_of::<f32>() * bound.predictor.image().num_features();
+            let features = size_of::<f32>() * bound.predictor.image().row_length();
             features + bound.evaluation.row_bytes(&bound.predictor) + size_of::<usize>()
         })
     }
@@ -230,7 +230,7 @@ impl BoundModel {
     /// Reads the features of all rows that have good ones, one after another.
     fn read_features<G: ArgSource>(&mut self, rows: usize, mut source: impl FnMut(usize) -> G) {
         self.predictor.start_clock();
-        let width = self.predictor.image().num_features();
+        let width = self.predictor.image().row_length();
         self.features.resize(rows * width, 0.0);
         self.read.clear();
         for row in 0..rows {
@@ -318,7 +318,7 @@ pub(crate) fn evaluate_margins<M: Margin>(
     features: &[f32],
     margins: &mut [M],
 ) -> Result<()> {
-    let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
+    let (width, outputs) = (image.row_length().max(1), image.num_outputs().max(1));
     let rows_per_call = image.rows_per_call();
     let parts = features.chunks(rows_per_call * width);
     for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
@@ -373,10 +373,10 @@ impl BatchEvaluation for BatchExplanations {
     ) {
         let BatchExplanations { explanation, numbers } = self;
         let image = predictor.image();
-        let (width, features_per_row) = (explanation.numbers(image), image.num_features());
+        let (width, row_length) = (explanation.numbers(image), image.row_length());
         if width > MAX_NUMBERS {
             // A copy would take as much memory again as the result.
-            for (row, features) in read.iter().zip(features.chunks(features_per_row.max(1))) {
+            for (row, features) in read.iter().zip(features.chunks(row_length.max(1))) {
                 let array = explanation.of_row(predictor, features);
                 if let (Some(result), Ok(array)) = (results.get_mut(*row), array) {
                     *result = Some(array.into_datum());
@@ -385,7 +385,7 @@ impl BatchEvaluation for BatchExplanations {
             return;
         }
         let rows_per_call = MAX_NUMBERS / width;
-        let parts = features.chunks(rows_per_call * features_per_row.max(1));
+        let parts = features.chunks(rows_per_call * row_length.max(1));
         for (features, read) in parts.zip(read.chunks(rows_per_call)) {
             numbers.clear();
             // Where there is no memory for it, the function itself says so.

@@ -113,7 +113,7 @@ impl ManyModels {
             return true;
         };
         predictor.start_clock();
-        let width = predictor.image().num_features();
+        let width = predictor.image().row_length();
         self.features.resize(rows.len() * width, 0.0);
         for row in rows {
             let first = self.read.len() * width;
@@ -141,7 +141,7 @@ impl ManyModels {
         let ManyModels { function, evaluation, features, read, .. } = self;
         match function.output {
             BatchOutput::Prediction(output) if read.len() < MIN_BATCH => {
-                let width = predictor.image().num_features();
+                let width = predictor.image().row_length();
                 for (row, features) in read.iter().zip(features.chunks(width.max(1))) {
                     let Ok(mut margins) = predictor.take_margins_of(features) else { return };
                     if let Some(result) = results.get_mut(*row) {

@@ -13,7 +13,7 @@ use pg_interface::{Oid, catalog};
 
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
-use crate::features::{FeatureBinding, FeatureContext};
+use crate::features::{FeatureBinding, FeatureContext, read_doubles};
 use crate::guc::{self, KernelChoice, UnknownCategory};
 use crate::registry::pin;
 use crate::statistics::PendingCounters;
@@ -38,6 +38,8 @@ struct PredictorState {
     kernel: KernelChoice,
     scratch: Scratch,
     features: Vec<f32>,
+    /// The row's numbers, for a model with linear leaves.
+    doubles: Vec<f64>,
     margins: Margins,
     leaves: Vec<u32>,
     /// What is counted of the model.
@@ -56,7 +58,8 @@ impl PredictorState {
             signature,
             kernel: guc::kernel_choice(),
             scratch: Scratch::with_kernel(image, guc::kernel()),
-            features: vec![0.0; image.num_features()],
+            features: vec![0.0; image.row_length()],
+            doubles: Vec::new(),
             margins: Margins::of(image, 1),
             leaves: Vec::new(),
             pending: PendingCounters::default(),
@@ -66,7 +69,7 @@ impl PredictorState {
     /// Whether nothing in it depends on the model but its name, and that image needs nothing more.
     fn is_compatible(&self, image: &ModelImage) -> bool {
         self.kernel == guc::kernel_choice()
-            && self.features.len() == image.num_features()
+            && self.features.len() == image.row_length()
             && self.binding.is_plain()
             && FeatureBinding::is_plain_for(image)
     }
@@ -194,10 +197,10 @@ impl Predictor {
     #[inline]
     pub(crate) fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         self.start_clock();
-        let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
+        let PredictorState { model, signature, binding, features, doubles, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
-        read(signature, binding, arguments, context, features)
+        read(signature, binding, arguments, context, doubles, features)
     }
 
     /// Begins to take the time of a row or a batch, if it is counted.
@@ -209,23 +212,24 @@ impl Predictor {
     /// Counts the row that was read and evaluated.
     #[inline]
     pub(crate) fn count_call(&mut self) {
+        let num_features = self.image().num_features();
         let PredictorState { pending, features, .. } = &mut *self.state;
-        pending.count_call(features);
+        pending.count_call(features.get(..num_features).unwrap_or_default());
     }
 
     /// Counts the rows of a batch with these features.
     pub(crate) fn count_batch(&mut self, features: &[f32]) {
-        let width = self.resolved.image.model().num_features();
-        self.state.pending.count_batch(features, width);
+        let image = self.resolved.image.model();
+        self.state.pending.count_batch(features, image.row_length(), image.num_features());
     }
 
     /// Reads the features of a row of this expression to where the caller wants them.
     #[inline]
     pub(crate) fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
-        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let PredictorState { model, signature, binding, doubles, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
-        read(signature, binding, source, context, features)
+        read(signature, binding, source, context, doubles, features)
     }
 
     /// Whether arguments of type real, or the elements of a real[], are the features as they are.
@@ -324,9 +328,15 @@ fn read(
     binding: &mut FeatureBinding,
     source: impl ArgSource,
     context: FeatureContext<'_>,
+    doubles: &mut Vec<f64>,
     features: &mut [f32],
 ) -> Result<()> {
-    binding.read(typed(signature, source), context, features)
+    let arguments = typed(signature, source);
+    if context.image.has_linear_leaves() {
+        let read = |doubles: &mut [f64]| binding.read(arguments, context, doubles);
+        return read_doubles(context.image, doubles, features, read);
+    }
+    binding.read(arguments, context, features)
 }
 
 /// The arguments of a row as values of the signature's types.

@@ -13,6 +13,7 @@
 //! in `model` is its lock, which every change of the model touches first.
 
 pub(crate) mod baseline;
+mod feature_order;
 pub(crate) mod lookup;
 mod model_file;
 pub(crate) mod pin;

@@ -17,7 +17,7 @@ use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
-use super::reference::Reference;
+use super::reference::{Reference, Wanted};
 use super::{Access, access};
 use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
@@ -44,13 +44,20 @@ pub(crate) fn record(registry: &Registry, name: &str, signature: &str) -> Result
         .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
 }
 
-/// Whether a function calls one of the extension's that is meant, with the model.
-fn predicts(function: &Stored, name: &str, is_meant: impl Fn(Oid) -> bool) -> bool {
+/// Whether a function calls one of the extension's that is meant, with the model, or with that reference to it.
+fn predicts(
+    function: &Stored,
+    name: &str,
+    wanted: Option<Wanted<'_>>,
+    is_meant: impl Fn(Oid) -> bool,
+) -> bool {
     function.calls().iter().any(|(called, given)| {
         let model = given.first().map(|model| model.stored_text());
         is_meant(*called)
             && matches!(model, Some(StoredText::Constant(model))
-                if Reference::parse(&model).is_ok_and(|reference| reference.name == name))
+            if Reference::parse(&model).is_ok_and(|reference| {
+                reference.name == name && wanted.is_none_or(|wanted| reference.wanted == wanted)
+            }))
     })
 }
 
@@ -64,14 +71,18 @@ pub(crate) fn predicts_by(
 ) -> Result<bool> {
     let output = function_of(registry, output)?;
     let made = found(registry, signature)?.and_then(|function| Object::function(function).stored());
-    Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
+    Ok(made.is_some_and(|function| predicts(&function, name, None, |called| called == output)))
 }
 
-/// A function of a model that is there and still the model's.
-pub(crate) fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
+/// A function of a model, or of that reference to it, that is there and still the model's.
+pub(crate) fn existing(
+    registry: &Registry,
+    name: &str,
+    wanted: Option<Wanted<'_>>,
+) -> Result<Option<String>> {
     for signature in of_model(registry, name)? {
         if let Some(function) = found(registry, &signature)?
-            && owner_of(registry, name, function).is_some()
+            && owner_of(registry, name, wanted, function).is_some()
         {
             return Ok(Some(signature));
         }
@@ -86,7 +97,7 @@ pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) ->
         Lock::of_function(function).take(Mode::Changed);
         // It may have been renamed, or dropped, before it was locked.
         if found(registry, signature)? == Some(function)
-            && let Some(owner) = owner_of(registry, name, function)
+            && let Some(owner) = owner_of(registry, name, None, function)
             && session::has_rights_of(session::current_user(), owner)
         {
             catalog::drop_function(function);
@@ -100,11 +111,17 @@ pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) ->
 }
 
 /// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
-fn owner_of(registry: &Registry, name: &str, function: Oid) -> Option<Oid> {
+fn owner_of(
+    registry: &Registry,
+    name: &str,
+    wanted: Option<Wanted<'_>>,
+    function: Oid,
+) -> Option<Oid> {
     let is_extensions = |called| catalog::schema_of(called) == registry.functions;
     let function = Object::function(function).stored()?;
     function.owner.filter(|owner| {
-        access(registry, name, *owner) == Access::Owner && predicts(&function, name, is_extensions)
+        access(registry, name, *owner) == Access::Owner
+            && predicts(&function, name, wanted, is_extensions)
     })
 }
 
@@ -116,6 +133,21 @@ fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
         "SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid",
         &[signature.into()],
     )
+}
+
+/// Whether the function of that signature is there, with these names of arguments.
+pub(crate) fn has_arguments(
+    registry: &Registry,
+    signature: &str,
+    names: Vec<String>,
+) -> Result<bool> {
+    let found = query::<bool>(
+        registry,
+        "SELECT true FROM pg_catalog.pg_proc AS p \
+         WHERE p.oid = pg_catalog.to_regprocedure($1)::pg_catalog.oid AND p.proargnames = $2",
+        &[signature.into(), names.into()],
+    )?;
+    Ok(found == Some(true))
 }
 
 /// Whether the schema has a function of that name, with whatever arguments.

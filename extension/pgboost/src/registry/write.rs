@@ -6,8 +6,11 @@
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
+use super::reference::Wanted;
 use super::{OWNER, lock, require_owner};
-use super::{Registry, baseline, execute, lookup, model_file, pin, predict_functions, query};
+use super::{
+    Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
+};
 use crate::error::{Error, Result};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
@@ -42,8 +45,13 @@ pub(crate) struct NewVersion<'a> {
 /// Stores a version, and deploys it if `deploy` is true. Returns its number.
 ///
 /// # Errors
-/// [`Error::NotOwner`] if the model exists and the user does not own it.
+/// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`].
 pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
+    let deployed = query::<i32>(
+        registry,
+        "SELECT m.deployed FROM pgboost_catalog.model AS m WHERE m.name = $1 AND $2 FOR UPDATE",
+        &[new.name.into(), new.deploy.into()],
+    )?;
     let version = query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
@@ -93,6 +101,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
             new.deploy.into(),
         ],
     )?;
+    feature_order::check(registry, new.name, Wanted::Deployed, deployed, version)?;
     model_file::insert(registry, new.name, version, new.file)?;
     Ok(version)
 }
@@ -113,9 +122,10 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
 }
 
 /// # Errors
-/// [`Error::NoSuchVersion`].
+/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
 pub(crate) fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    lock(registry, name)?;
+    let deployed = lock(registry, name)?;
+    feature_order::check(registry, name, Wanted::Deployed, deployed, version)?;
     query::<i32>(
         registry,
         "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
@@ -180,7 +190,7 @@ pub(crate) fn drop_version(registry: &Registry, name: &str, version: i32) -> Res
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
 pub(crate) fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     lock(registry, name)?;
-    if let Some(function) = predict_functions::existing(registry, name)? {
+    if let Some(function) = predict_functions::existing(registry, name, None)? {
         return Err(Error::RenameInUse { name: name.to_owned(), function });
     }
     query::<i32>(
@@ -273,9 +283,15 @@ fn forget_dropped_roles(registry: &Registry) -> Result<()> {
 /// Lets an alias, new or not, refer to a version.
 ///
 /// # Errors
-/// [`Error::NoSuchVersion`].
+/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
 pub(crate) fn set_alias(registry: &Registry, name: &str, alias: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
+    let before = query::<i32>(
+        registry,
+        "SELECT a.version FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2",
+        &[name.into(), alias.into()],
+    )?;
+    feature_order::check(registry, name, Wanted::Alias(alias), before, version)?;
     query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \

@@ -15,6 +15,8 @@ from sklearn.base import is_classifier
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.ensemble._bagging import BaseBagging
 from sklearn.ensemble._forest import BaseForest
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from ..comparison import EXACT, Tolerance
 from ..errors import UnsupportedModelError
@@ -106,6 +108,10 @@ def _of_kind(model: Any) -> Ensemble | None:
 
 
 def _reason(model: Any) -> str | None:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return "is not fitted"
     if np.ndim(getattr(model, "n_classes_", 0)):
         return "has several outputs of classes: push a classifier for each"
     if is_classifier(model) and len(getattr(model, "classes_", ())) == 1:

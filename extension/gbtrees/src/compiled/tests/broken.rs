@@ -7,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::records::CtrProjection;
-use crate::compiled::records::{Leaves, SplitRecord};
+use crate::compiled::records::{Leaves, LinearLeaf, LinearTerm, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
 use crate::ensemble::Ensemble;
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::{Shape, linear, model};
+use crate::random::{Shape, linear, model, with_linear_leaves};
 use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.
@@ -43,8 +43,8 @@ fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
 
 fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
-    let rows = vec![0.5; 600 * features];
-    let row = &rows[..features];
+    let rows = vec![0.5; 600 * compiled.row_length()];
+    let row = &rows[..compiled.row_length()];
     let mut scratch = Scratch::with_kernel(compiled, Kernel::from_name("portable").unwrap());
     let check = Cancel::never();
     match asked {
@@ -184,8 +184,33 @@ fn coefficients_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn linear_leaves_that_are_not_there_stop_evaluation() {
+    let compiled = || {
+        let model = with_linear_leaves(4, model(4, Shape::of(3, 2, 20, 4)));
+        compile(&model, &[], Cancel::never()).unwrap()
+    };
+    let evaluated = &[Margins, Batch];
+    let opened = CompiledModel::open(compiled()).unwrap();
+    assert!(evaluated.iter().all(|asked| gives_numbers(&opened, *asked)));
+    let far = |leaves: &mut [LinearLeaf]| leaves.iter_mut().for_each(|leaf| leaf.first = 1 << 20);
+    stops("first", tampered(compiled(), LINEAR_LEAVES, far), evaluated);
+    let many = |leaves: &mut [LinearLeaf]| leaves.iter_mut().for_each(|leaf| leaf.terms = u32::MAX);
+    stops("terms", tampered(compiled(), LINEAR_LEAVES, many), evaluated);
+    let feature = |terms: &mut [LinearTerm]| terms.iter_mut().for_each(|term| term.feature = 3);
+    stops("feature", tampered(compiled(), LINEAR_TERMS, feature), evaluated);
+    // A leaf has no model.
+    let mut few = compiled();
+    let span = size_of::<Header>() - size_of::<Span>() * (SECTIONS - LINEAR_LEAVES.index) + 8;
+    let length = &mut few.bytes_mut()[span..span + 8];
+    let leaves = u64::from_ne_bytes(length.try_into().unwrap()) - size_of::<LinearLeaf>() as u64;
+    length.copy_from_slice(&leaves.to_ne_bytes());
+    seal(few.bytes_mut());
+    assert!(refused(&few), "leaf");
+}
+
+#[test]
 fn statistics_that_are_not_there_are_refused() {
-    let bytes = include_bytes!("../../../tests/golden/catboost/1.2.10/ctr_simple.cbm");
+    let bytes = golden_models::file("catboost/1.2.10/ctr_simple.cbm");
     let model = crate::format::parse(bytes, &crate::Limits::default(), Cancel::never()).unwrap();
     let compiled = || compile(&model, &[], Cancel::never()).unwrap();
     assert!(!refused(&compiled()));

@@ -22,6 +22,7 @@ use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::{
     Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+    with_linear_leaves,
 };
 
 const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
@@ -211,13 +212,13 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     let mut leaves = vec![0; compiled.num_trees()];
     for row in narrowed(&compiled, rows) {
         let mut row = row;
-        row.resize(compiled.num_features(), f32::NAN);
+        row.resize(compiled.row_length(), f32::NAN);
         compiled.margins(&mut scratch, &row, &mut margins).unwrap();
         let found = compiled.leaves(&mut scratch, &row, &mut leaves);
         assert_eq!(found.is_err(), compiled.is_linear());
     }
     let mut row = narrowed(&compiled, rows).concat();
-    row.resize(64 * compiled.num_features(), 0.5);
+    row.resize(64 * compiled.row_length(), 0.5);
     for kernel in Kernel::available() {
         let mut margins = vec![0.0f64; 64 * compiled.num_outputs()];
         let mut scratch = BatchScratch::with_kernel(&compiled, kernel);
@@ -225,7 +226,7 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
         compiled.class(&mut margins);
     }
     let width = compiled.num_features() + 1;
-    let row = row.get(..width - 1).unwrap_or_default();
+    let row = row.get(..compiled.row_length()).unwrap_or_default();
     let mut out = vec![0.0; compiled.num_outputs() * width * width];
     let own = &mut out[..compiled.num_outputs() * width];
     let mut scratch = ContributionScratch::default();
@@ -324,10 +325,11 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));
     // Codes, compounds and leaf numbers, with covers of leaves.
     let coded = others.clone().map(|(seed, model)| (seed, leaf_wise(seed, model, 25)));
-    let linear = [(30, linear(30, 3, 2))];
+    let linear_leaves = with_linear_leaves(31, model(31, Shape::of(3, 2, 20, 4)));
+    let linear = [(30, linear(30, 3, 2)), (31, linear_leaves)];
     let random = plain.chain(others).chain(even).chain(coded).chain(linear);
     let random = random.map(|(seed, model)| (seed, with_categories(model)));
-    let statistics = include_bytes!("../../../tests/golden/catboost/1.2.10/ctr_one_hot.cbm");
+    let statistics = golden_models::file("catboost/1.2.10/ctr_one_hot.cbm");
     let statistics = crate::format::parse(statistics, &Limits::default(), Cancel::never()).unwrap();
     for (seed, model) in random.chain([(40, statistics)]) {
         let rows = rows(seed, &model, 4);

@@ -14,8 +14,8 @@ use crate::compiled::COMPILED_MODEL_VERSION;
 use crate::compiled::aligned::ALIGNMENT;
 use crate::compiled::categories::{CategoryView, TextList};
 use crate::compiled::records::{
-    CATEGORICAL as CATEGORICAL_SPLIT, CtrProjection, EMPTY, InterleavedNode, LANES, SetSpan,
-    WideNode, key_of, leaf_slot,
+    CATEGORICAL as CATEGORICAL_SPLIT, CtrProjection, EMPTY, InterleavedNode, LANES, LinearLeaf,
+    SetSpan, WideNode, key_of, leaf_slot,
 };
 use crate::compiled::sections::*;
 use crate::ensemble::{NODES_PER_CHECK, Task};
@@ -60,6 +60,7 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let linear = coefficients == (num_features + 1) * num_outputs && num_trees == 0;
     ensure(coefficients == 0 || linear, "does not have one coefficient per feature and output")?;
 
+    linear_leaves(compiled, num_features)?;
     let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
     let ids = compiled.get(COMPACT_IDS).len() == compact.len()
         && compiled.get(WIDE_IDS).len() == wide.len();
@@ -90,6 +91,22 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     ensure([0, num_split_features].contains(&rules), "does not have one rule per feature")?;
     text(compiled, header)?;
     dictionaries(compiled, num_features)
+}
+
+/// A linear model for the key of every leaf, of terms and features that are there; or none.
+fn linear_leaves(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
+    let (leaves, terms) = (compiled.get(LINEAR_LEAVES), compiled.get(LINEAR_TERMS));
+    if leaves.is_empty() {
+        return Ok(());
+    }
+    let values = compiled.get(LEAF_VALUES).len();
+    ensure(leaves.len() == values, "does not have one linear model per leaf")?;
+    let within =
+        |leaf: &LinearLeaf| u64::from(leaf.first) + u64::from(leaf.terms) <= terms.len() as u64;
+    ensure(leaves.iter().all(within), "has a linear model with terms out of range")?;
+    let right = terms.iter().all(|term| (term.feature as usize) < num_features);
+    ensure(right, "has a linear model of no feature")?;
+    ensure(compiled.num_ctrs() == 0, "has linear models of target statistics")
 }
 
 fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {

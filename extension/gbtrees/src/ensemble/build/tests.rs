@@ -64,6 +64,7 @@ fn tree() -> TreeParts {
         leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
         output: TreeOutput::All,
         weight: 0.5,
+        linear_leaves: Vec::new(),
         first_leaf: 1,
     }
 }
@@ -105,7 +106,7 @@ fn a_cancel_is_looked_for_within_one_tree() {
 #[test]
 fn what_no_library_has_is_refused() {
     type Edit = fn(&mut TreeParts);
-    let cases: [(Edit, ErrorKind); 15] = [
+    let cases: [(Edit, ErrorKind); 16] = [
         (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
         (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
         (|tree| tree.nodes[4] = split(3, 3), ErrorKind::TreeShape),
@@ -120,12 +121,51 @@ fn what_no_library_has_is_refused() {
         (|tree| tree.nodes[4] = code(3, 2), ErrorKind::Unsupported),
         (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
         (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
+        (|tree| tree.linear_leaves = vec![linear_leaf(); 4], ErrorKind::Length),
         (|tree| tree.nodes.push(Node::Deleted), ErrorKind::Limit),
     ];
     for (index, (edit, kind)) in cases.into_iter().enumerate() {
         let mut parts = tree();
         edit(&mut parts);
         assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
+    }
+}
+
+fn linear_leaf() -> LinearLeaf {
+    LinearLeaf { constant: 1.0, terms: vec![(2, 0.5)] }
+}
+
+#[test]
+fn linear_models_fit_their_leaves() {
+    type Edit = fn(&mut TreeParts);
+    let built = |edit: Edit| {
+        let leaf = Node::Leaf { value: 1.0, cover: 1.0 };
+        let mut tree = TreeParts {
+            nodes: vec![split(1, 2), leaf, leaf],
+            leaf_vectors: Vec::new(),
+            linear_leaves: vec![linear_leaf(); 2],
+            output: TreeOutput::One(1),
+            weight: 1.0,
+            ..tree()
+        };
+        edit(&mut tree);
+        added(tree)
+    };
+    let model = built(|_| ()).unwrap();
+    assert!(model.has_linear_leaves());
+    assert_eq!(model.trees()[0].linear_leaf(0), None);
+    assert_eq!(model.trees()[0].linear_leaf(2), Some(&linear_leaf()));
+    let cases: [(Edit, ErrorKind); 7] = [
+        (|tree| tree.linear_leaves.truncate(1), ErrorKind::Length),
+        (|tree| tree.linear_leaves.push(linear_leaf()), ErrorKind::Length),
+        (|tree| tree.weight = 0.5, ErrorKind::Length),
+        (|tree| tree.linear_leaves[1].constant = f64::NAN, ErrorKind::NotFinite),
+        (|tree| tree.linear_leaves[1].terms[0].1 = f64::INFINITY, ErrorKind::NotFinite),
+        (|tree| tree.linear_leaves[0].terms[0].0 = 3, ErrorKind::FeatureRange),
+        (|tree| tree.linear_leaves[0].terms[0].0 = u32::MAX, ErrorKind::FeatureRange),
+    ];
+    for (index, (edit, kind)) in cases.into_iter().enumerate() {
+        assert_eq!(built(edit).unwrap_err().kind(), kind, "case {index}");
     }
 }
 

@@ -149,6 +149,7 @@ impl RawTree {
             nodes,
             category_sets,
             leaf_vectors,
+            linear_leaves: Vec::new(),
             output,
             weight: 1.0,
             first_leaf: first_leaf as u32,

@@ -3,15 +3,14 @@
 //! A child below 0 is a leaf, `!child`. In the model splits keep their numbers and leaves come after
 //! them, so leaf `i` of a tree of `n` leaves is node `n - 1 + i`, and `first_leaf` lets it be reported
 //! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
-//! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
+//! (`Tree::Tree` in src/io/tree.cpp). Leaf values and linear models have the learning rate in them already.
 
 use crate::ensemble::{
-    Categories, CategorySet, Comparison, MissingRule, Node, Split, SplitCondition, TreeOutput,
-    TreeParts, check_limit, in_tree, node_of, out_of_memory,
+    Categories, CategorySet, Comparison, LinearLeaf, MissingRule, Node, Split, SplitCondition,
+    TreeOutput, TreeParts, check_limit, in_tree, node_of, out_of_memory,
 };
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
-use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Result};
 
 /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
@@ -38,16 +37,10 @@ pub(super) fn read(
     check_limit(leaves + splits, *nodes_left, "nodes more")
         .map_err(|error| error.at(field.place()))?;
     *nodes_left -= leaves + splits;
-    if let Some(field) = block.get("is_linear")
-        && field.number::<i32>()? != 0
-    {
-        return Err(
-            unsupported("a tree with linear models in its leaves", LINEAR).at(field.place())
-        );
-    }
     let values = block.required("leaf_value")?.numbers::<f64>(leaves, checks)?;
     let covers = optional::<i32>(block, "leaf_count", leaves, checks)?;
     let category_sets = read_sets(block, checks)?;
+    let linear_leaves = read_linear_leaves(block, leaves, checks)?;
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
     if splits > 0 {
@@ -64,13 +57,12 @@ pub(super) fn read(
         nodes,
         category_sets,
         leaf_vectors: Vec::new(),
+        linear_leaves,
         output: TreeOutput::One(output),
         weight: 1.0,
         first_leaf: splits as u32,
     })
 }
-
-const LINEAR: &str = "Train the model without linear_tree.";
 
 /// Values that old releases do not write, or leave empty in a tree of one leaf; zeros stand for them.
 fn optional<T: std::str::FromStr + Clone + Default>(
@@ -83,6 +75,29 @@ fn optional<T: std::str::FromStr + Clone + Default>(
         Some(field) if !field.value.is_empty() => field.numbers(count, checks),
         _ => Ok(vec![T::default(); count]),
     }
+}
+
+/// A linear model per leaf, or none if the tree is an ordinary one.
+fn read_linear_leaves(
+    block: &Block<'_>,
+    leaves: usize,
+    checks: &mut CancelChecks<'_>,
+) -> Result<Vec<LinearLeaf>> {
+    let is_linear = block.get("is_linear").map(|field| field.number::<i32>()).transpose()?;
+    if is_linear.is_none_or(|number| number == 0) {
+        return Ok(Vec::new());
+    }
+    let constants = block.required("leaf_const")?.numbers::<f64>(leaves, checks)?;
+    let counts = block.required("num_features")?.numbers::<u32>(leaves, checks)?;
+    let total = counts.iter().fold(0usize, |sum, count| sum.saturating_add(*count as usize));
+    let features = block.required("leaf_features")?.numbers::<u32>(total, checks)?;
+    let coefficients = block.required("leaf_coeff")?.numbers::<f64>(total, checks)?;
+    let mut terms = features.into_iter().zip(coefficients);
+    let leaf = |(constant, count): (f64, u32)| LinearLeaf {
+        constant,
+        terms: terms.by_ref().take(count as usize).collect(),
+    };
+    Ok(constants.into_iter().zip(counts).map(leaf).collect())
 }
 
 struct Splits {

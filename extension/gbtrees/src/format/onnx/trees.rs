@@ -259,5 +259,13 @@ pub(super) fn tree(
         (TreeOutput::All, values)
     };
     let category_sets = Vec::new();
-    Ok(TreeParts { nodes, category_sets, leaf_vectors, output, weight: 1.0, first_leaf: 0 })
+    Ok(TreeParts {
+        nodes,
+        category_sets,
+        leaf_vectors,
+        linear_leaves: Vec::new(),
+        output,
+        weight: 1.0,
+        first_leaf: 0,
+    })
 }

@@ -128,7 +128,15 @@ impl Arrays {
             false => (TreeOutput::One(self.output.unwrap_or_default()), Vec::new()),
         };
         let category_sets = self.category_sets;
-        Ok(TreeParts { nodes, category_sets, leaf_vectors, output, weight: 1.0, first_leaf: 0 })
+        Ok(TreeParts {
+            nodes,
+            category_sets,
+            leaf_vectors,
+            linear_leaves: Vec::new(),
+            output,
+            weight: 1.0,
+            first_leaf: 0,
+        })
     }
 
     fn check_lengths(&self) -> Result<()> {

@@ -103,8 +103,15 @@ pub(super) fn build(
     let output = if leaf_size > 1 { TreeOutput::All } else { TreeOutput::One(0) };
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
     let leaf_vectors = leaf_vectors.unwrap_or_default().into_iter().map(f64::from).collect();
-    let (category_sets, weight, first_leaf) = (sets.done, 1.0, 0);
-    let parts = TreeParts { nodes, category_sets, leaf_vectors, output, weight, first_leaf };
+    let parts = TreeParts {
+        nodes,
+        category_sets: sets.done,
+        leaf_vectors,
+        linear_leaves: Vec::new(),
+        output,
+        weight: 1.0,
+        first_leaf: 0,
+    };
     Ok(RawTree { parts, leaf_size })
 }
 

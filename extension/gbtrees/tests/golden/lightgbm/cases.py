@@ -385,6 +385,55 @@ def frame_ordered():
     )
 
 
+LINEAR = {"linear_tree": True, "learning_rate": 0.5}
+
+
+@case(since=(3, 3))
+def linear():
+    """The first tree has leaves without features."""
+    return trained(*numbers(), **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_binary():
+    table, score = numbers()
+    return trained(table, score > 0, objective="binary", **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_classes():
+    table, score = numbers()
+    return trained(table, classes(score), objective="multiclass", num_class=3, **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_dart():
+    return trained(*numbers(), boosting="dart", drop_rate=0.5, skip_drop=0, rounds=10, **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_forest():
+    return trained(*numbers(), rounds=7, **FOREST, **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_mixed():
+    """Trees of one leaf, trees with values in their leaves, and trees with linear models."""
+    table, score = numbers()
+    lone = trained(table, score, rounds=2, min_gain_to_split=1e6).booster
+    plain = trained(table, score, rounds=2, init=lone).booster
+    return trained(table, score, init=plain, **LINEAR)
+
+
+@case(since=(3, 3))
+def linear_frame():
+    """Ordered categories are numbers, which linear models multiply."""
+    data, table, score = frame_of(ordered=True)
+    return trained(
+        table, score, (1, 2, 3), frame=data, num_leaves=20, min_data_per_group=5, **LINEAR
+    )
+
+
 @case()
 def early_stopping():
     """The file has the trees up to the best iteration."""

@@ -77,7 +77,13 @@ def check(name, text):
     }
     if name in wanted:
         assert missing == wanted[name], missing
-    if name.startswith(("categorical", "frame")):
+    if name.startswith("linear"):
+        assert any(
+            set(line[13:].split()) - {"0"}
+            for line in text.split("\n")
+            if line.startswith("num_features=")
+        ), "no linear model"
+    if name.startswith(("categorical", "frame", "linear_frame")):
         assert any(kind & 1 for kind in kinds), "no categorical split"
     if name.startswith("forest"):
         assert "\naverage_output\n" in text

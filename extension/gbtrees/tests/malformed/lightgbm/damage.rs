@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{FRAME, VALID, edited};
+use super::{FRAME, LINEAR, VALID, edited};
 use crate::damage::{Random, change_every_byte, survives};
 use crate::parse;
 use gbtrees::{Cancel, ErrorKind, Limits};
@@ -11,7 +11,7 @@ use gbtrees::{Cancel, ErrorKind, Limits};
 /// begin, the rest may be absent, and what is left gives the same trees.
 #[test]
 fn every_truncation_is_refused_or_leaves_all_trees() {
-    for text in [VALID, FRAME] {
+    for text in [VALID, *FRAME, &edited(LINEAR.trim_end_matches("; "))] {
         let whole = parse(text.as_bytes()).unwrap();
         let trees_end = text.find("end of trees").unwrap() + "end of trees".len();
         // A long file is cut at every byte of its end, and at some before.
@@ -40,8 +40,9 @@ fn every_truncation_is_refused_or_leaves_all_trees() {
 fn damaged_bytes_are_refused_or_give_a_model() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let valid = VALID.as_bytes();
-    let mut counts = change_every_byte(valid, b"\n= -9", &mut random);
-    for (bytes, times) in [(valid, 10_000), (FRAME.as_bytes(), 1000)] {
+    let linear = edited(LINEAR.trim_end_matches("; "));
+    let mut counts = change_every_byte(linear.as_bytes(), b"\n= -9", &mut random);
+    for (bytes, times) in [(valid, 10_000), (linear.as_bytes(), 10_000), (FRAME.as_bytes(), 1000)] {
         for _ in 0..times {
             counts[usize::from(survives(&random.damaged(bytes)))] += 1;
         }

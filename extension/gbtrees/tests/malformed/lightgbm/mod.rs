@@ -3,6 +3,8 @@
 mod damage;
 mod wrong;
 
+use std::sync::LazyLock;
+
 use crate::parse;
 use gbtrees::internals::{CategorySet, Node};
 use gbtrees::{Cancel, ErrorKind, Limits};
@@ -76,7 +78,8 @@ pandas_categorical:null
 ";
 
 /// A file that LightGBM 4.7.0 wrote: categories of text, numbers and booleans.
-const FRAME: &str = include_str!("../../golden/lightgbm/4.7.0/frame.txt");
+static FRAME: LazyLock<&str> =
+    LazyLock::new(|| std::str::from_utf8(golden_models::file("lightgbm/4.7.0/frame.txt")).unwrap());
 
 /// Does edits with semicolons between: `old -> new`, once, with `\n` for a new line.
 fn edited(edits: &str) -> String {
@@ -87,6 +90,30 @@ fn edited(edits: &str) -> String {
         assert!(text.contains(&old), "{edit}");
         text.replacen(&old, &new, 1)
     })
+}
+
+/// The edit that gives the first tree linear leaves, of which one has no features, in lines 29 to 32.
+const LINEAR: &str = "is_linear=0 -> is_linear=1\\nleaf_const=1 2 3\\nnum_features=1 0 2\\n\
+    leaf_features=2   0 1\\nleaf_coeff=0.5   1 -1e-3; ";
+
+#[test]
+fn linear_leaves_are_read() {
+    let model = parse(edited(&format!("{LINEAR}version=v4 -> version=v3")).as_bytes()).unwrap();
+    let output = |row: &[f64]| {
+        let mut margin = [0.0f64];
+        gbtrees::internals::oracle::margins(&model, row, &mut margin);
+        // The other tree has a leaf alone.
+        margin[0] - 0.125
+    };
+    // By the first split to the second leaf, which is its constant.
+    assert_eq!(output(&[0.75, f64::NAN, f64::NAN]), 2.0);
+    // By the set to the first leaf, by NaN to the third; a missing feature takes the leaf's value.
+    assert_eq!(output(&[0.25, 1.0, 4.0]), 3.0);
+    assert_eq!(output(&[0.25, 1.0, f64::NAN]), 0.25);
+    assert_eq!(output(&[0.25, 2.0, f64::NAN]), 3.0 + 0.25 - 2e-3);
+    assert_eq!(output(&[0.25, f64::NAN, 1.0]), 0.75);
+    // What LightGBM takes for 0.
+    assert_eq!(output(&[1e-36, 2.0, 0.0]), 3.0 - 2e-3);
 }
 
 #[test]
@@ -141,7 +168,7 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
         .unwrap();
     }
     // A copy that went through another system's line ends; sizes are those of the original.
-    for text in [VALID, FRAME] {
+    for text in [VALID, *FRAME] {
         let model = parse(text.replace('\n', "\r\n").as_bytes()).unwrap();
         assert_eq!(model, parse(text.as_bytes()).unwrap());
     }

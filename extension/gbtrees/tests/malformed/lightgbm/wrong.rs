@@ -1,13 +1,19 @@
 //! Text that is wrong in one way: refused for the right reason, at the right line.
 
-use super::{FRAME, edited};
+use super::{FRAME, LINEAR, edited};
 use crate::{cases, parse};
 use gbtrees::ErrorKind;
 
 /// Runs cases: a name, edits of the valid model, the kind of the error, its place, and a word of its
 /// message.
 fn run(text: &str) {
+    run_after("", text);
+}
+
+/// The same after edits that leave the model valid.
+fn run_after(first: &str, text: &str) {
     for [name, edits, kind, place, word] in cases(text) {
+        let edits = format!("{first}{edits}");
         let Err(error) = parse(edited(&edits).as_bytes()) else { panic!("{name} is accepted") };
         assert_eq!(format!("{:?}", error.kind()), kind, "{name}: {error}");
         assert_eq!(error.place().to_string(), place, "{name}: {error}");
@@ -94,9 +100,40 @@ fn trees() {
         value NaN | leaf_value=0.125 -> leaf_value=nan | NotFinite | tree 1, node 0 | leaf
         values with commas | 0.25 -0.5 0.75 -> 0.25,-0.5,0.75 | Number | tree 0, line 20 | "leaf_value"
         counts too few | leaf_count=10 20 30 -> leaf_count=10 20 | Length | tree 0, line 22 | "leaf_count"
-        linear leaves | is_linear=0 -> is_linear=1 | Unsupported | tree 0, line 28 | linear
         a key twice | shrinkage=1 -> shrinkage=1\nnum_cat=1 | DuplicateKey | tree 0, line 30 | "num_cat"
     "#);
+}
+
+#[test]
+fn linear_leaves() {
+    run_after(
+        LINEAR,
+        r#"
+        is it linear | is_linear=1 -> is_linear=yes | Number | tree 0, line 28 | "is_linear"
+        no constants | leaf_const=1 2 3\n -> | MissingKey | tree 0, line 33 | "leaf_const"
+        constants too few | leaf_const=1 2 3 -> leaf_const=1 2 | Length | tree 0, line 29 | 2 values where 3
+        constant NaN | leaf_const=1 2 3 -> leaf_const=1 nan 3 | NotFinite | tree 0, node 3 | constant
+        no counts | num_features=1 0 2\n -> | MissingKey | tree 0, line 33 | "num_features"
+        count negative | num_features=1 0 2 -> num_features=1 -1 2
+            | Number | tree 0, line 30 | "num_features"
+        counts too many | num_features=1 0 2 -> num_features=1 0 2 0 | Length | tree 0, line 30 | more values
+        a term too few | num_features=1 0 2 -> num_features=1 1 2
+            | Length | tree 0, line 31 | 3 values where 4 belong
+        a term too many | num_features=1 0 2 -> num_features=1 0 1 | Length | tree 0, line 31 | more values
+        terms without end | num_features=1 0 2 -> num_features=4294967295 0 4294967295
+            | Length | tree 0, line 31 | 3 values where 8589934590 belong
+        no features | leaf_features=2   0 1\n -> | MissingKey | tree 0, line 33 | "leaf_features"
+        feature negative | leaf_features=2 -> leaf_features=-2 | Number | tree 0, line 31 | "leaf_features"
+        feature beyond the end | leaf_features=2 -> leaf_features=3
+            | FeatureRange | tree 0, node 2 | feature 3 of a model of 3
+        no coefficients | leaf_coeff=0.5   1 -1e-3\n -> | MissingKey | tree 0, line 33 | "leaf_coeff"
+        coefficients too few | leaf_coeff=0.5   1 -1e-3 -> leaf_coeff=0.5 1
+            | Length | tree 0, line 32 | 2 values where 3
+        coefficient NaN | leaf_coeff=0.5   1 -1e-3 -> leaf_coeff=0.5   1 nan
+            | NotFinite | tree 0, node 4 | coefficient
+        coefficient infinite | leaf_coeff=0.5 -> leaf_coeff=inf | NotFinite | tree 0, node 2 | coefficient
+    "#,
+    );
 }
 
 #[test]

@@ -1,1 +1,0 @@
-"""The extension's engine behind HTTP, without Python."""

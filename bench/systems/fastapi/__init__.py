@@ -1,1 +1,0 @@
-"""The tuned service's parts behind FastAPI on uvicorn."""

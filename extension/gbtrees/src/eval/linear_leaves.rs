@@ -1,0 +1,86 @@
+//! Linear models in leaves: sums of what they give for the doubles of a row ([`crate::compiled::doubles`]).
+//!
+//! Trees are walked, row after row, since the leaves of tiles are the same for all rows.
+#![allow(
+    unsafe_code,
+    reason = "walks trees, and finds what the compiled model's check has vouched for"
+)]
+
+use crate::compiled::CompiledModel;
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::doubles::double_of;
+use crate::compiled::records::{LinearLeaf, LinearTerm};
+use crate::compiled::sections::{LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, OUTPUTS, Sections};
+use crate::eval::{Scratch, interleaved, present_values};
+use crate::verified;
+
+/// What gives the output of a leaf with a linear model.
+struct LinearLeaves<'a> {
+    values: &'a [f64],
+    leaves: &'a [LinearLeaf],
+    terms: &'a [LinearTerm],
+}
+
+impl<'a> LinearLeaves<'a> {
+    fn of(compiled: Sections<'a>) -> Self {
+        LinearLeaves {
+            values: compiled.get(LEAF_VALUES),
+            leaves: compiled.get(LINEAR_LEAVES),
+            terms: compiled.get(LINEAR_TERMS),
+        }
+    }
+
+    /// What the leaf with a key gives for a row with these doubles: its value, if one of its features is
+    /// missing.
+    #[inline(always)]
+    fn output(&self, key: u32, doubles: &[[f32; 2]]) -> f64 {
+        let key = key as usize;
+        let LinearLeaf { constant, first, terms } = self.leaves[key];
+        let mut output = constant;
+        for term in &self.terms[first as usize..][..terms as usize] {
+            let value = double_of(doubles[term.feature as usize]);
+            if value.is_nan() {
+                return self.values[key];
+            }
+            output += term.coefficient * value;
+        }
+        output
+    }
+}
+
+impl<B: StableBytes> CompiledModel<B> {
+    /// Adds what the leaves of rows give to their sums, which begin with what is there if they are `STARTED`.
+    ///
+    /// # Safety
+    /// `rows.len() == n * row_length`, and `sums.len() == n * num_outputs`.
+    #[inline(never)]
+    pub(super) unsafe fn linear_sums<const STARTED: bool>(
+        &self,
+        scratch: &mut Scratch,
+        rows: &[f32],
+        sums: &mut [f64],
+    ) {
+        let compiled = self.sections();
+        let (linear, outputs) = (LinearLeaves::of(compiled), compiled.get(OUTPUTS));
+        let Scratch { keys, present, .. } = scratch;
+        let rows = rows.chunks_exact(self.row_length());
+        for (row, sums) in rows.zip(sums.chunks_exact_mut(self.num_outputs())) {
+            if !STARTED {
+                sums.fill(0.0);
+            }
+            let (features, doubles) = row.split_at(self.num_features());
+            let (doubles, _) = doubles.as_chunks::<2>();
+            let features = present_values(compiled, features, present);
+            // SAFETY: the row has all that splits test; a walk visits each tree, for which `compiled::verify`
+            // found an output that the model has.
+            unsafe {
+                keys.set_with_outcomes(compiled, self.num_split_features(), features);
+                interleaved::walk(compiled, keys, features, |tree, leaf| {
+                    let output = *verified::at(outputs, tree, "a tree has an output") as usize;
+                    *verified::at_mut(sums, output, "an output has a sum") +=
+                        linear.output(leaf.key, doubles);
+                });
+            }
+        }
+    }
+}
