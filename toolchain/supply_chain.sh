@@ -63,7 +63,7 @@ sbom() {
             --manifest-path "$root/extension/$crate/Cargo.toml" --override-filename "$crate.cdx"
         # It writes one beside the manifest of each crate of the workspace.
         mv "$root/extension/$crate/$crate.cdx.json" "$directory"
-        find "$root/extension" -maxdepth 2 -name "$crate.cdx.json" -delete
+        find "$root/extension" -maxdepth 4 -name "$crate.cdx.json" -delete
     done
     "$environment/bin/cyclonedx-py" requirements --output-reproducible --output-file "$directory/libxgboost.cdx.json" \
         "$root/toolchain/libxgboost.txt"
