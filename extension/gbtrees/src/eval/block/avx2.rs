@@ -10,7 +10,7 @@ block_kernel! {
     Half, #[target_feature(enable = "avx2")],
     min_rows: 64,
     min_sharing: 8,
-    costs: Costs { level: 350, node: 650, condition: 2600, table: 0 },
+    costs: Costs { level: 350, node: 650, condition: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }

@@ -35,7 +35,7 @@ mod rank_scalar;
 pub(super) use crate::eval::block::block_sums::Buffers;
 
 use crate::compiled::sections::{
-    CODE_TABLES, COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
+    COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
 };
 use crate::compiled::tiles::{
     CodeTable, ConditionColumn, LargestTree, MAX_LEVELS, MAX_TREE, TILE_LEVELS, TileForm, TileGroup,
@@ -100,9 +100,6 @@ struct Costs {
     node: u64,
     /// Per condition and block, likewise.
     condition: u64,
-    /// Per table of codes and row, in proportion to [`STEP_COST`]; nothing where one instruction looks up
-    /// many rows.
-    table: u64,
 }
 
 /// Levels that a tile can have whose nodes are walked: none, or up to [`TILE_LEVELS`].
@@ -257,21 +254,21 @@ impl BlockKernel {
         true
     }
 
-    /// Whether the steps that rows save cost more than ranks and tables do, and than nodes and conditions do
-    /// for the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
+    /// Whether the steps that rows save cost more than ranks do, and than nodes and conditions do for
+    /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
     fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
         let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
-        let saved = steps.saturating_add(keys).saturating_sub(self.columns_cost(compiled));
+        let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(compiled));
         let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
         let wasted = if unused > 0 { self.block_cost(compiled) * unused / BLOCK as u64 } else { 0 };
         wasted < saved.saturating_mul(rows.count as u64)
     }
 
-    /// Of ranks and tables, per row.
-    fn columns_cost(&self, compiled: Sections<'_>) -> u64 {
+    /// Per row.
+    fn ranks_cost(&self, compiled: Sections<'_>) -> u64 {
         let cost_of = |columns: &[ConditionColumn]| {
             if columns.len() < self.min_sharing {
                 let levels = columns.iter().map(|column| u64::from(column.levels));
@@ -284,8 +281,7 @@ impl BlockKernel {
         let columns = compiled.get(CONDITION_COLUMNS).windows(2);
         let follow = columns.filter(|pair| pair[1].follows(&pair[0]));
         let saved = follow.map(|pair| self.costs.level * u64::from(pair[1].levels)).sum();
-        let ranks = columns_by_search(compiled).map(cost_of).sum::<u64>().saturating_sub(saved);
-        ranks + self.costs.table * compiled.get(CODE_TABLES).len() as u64
+        columns_by_search(compiled).map(cost_of).sum::<u64>().saturating_sub(saved)
     }
 
     fn block_cost(&self, compiled: Sections<'_>) -> u64 {
@@ -300,34 +296,5 @@ impl BlockKernel {
         let runs = compiled.get(CONDITION_RUNS);
         let conditions: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
         self.costs.node * nodes + self.costs.condition * conditions
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Cancel;
-    use crate::compiled::CompiledModel;
-    use crate::compiled::aligned::AlignedBytes;
-    use crate::lower::compile;
-    use crate::random::{Shape, model};
-
-    fn opened(shape: Shape) -> CompiledModel<AlignedBytes> {
-        CompiledModel::open(compile(&model(7, shape), &[], Cancel::never()).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn portable_blocks_do_not_look_up_more_tables_than_rows_have_steps() {
-        let numbers = Shape::of(12, 1, 60, 6);
-        let codes = opened(Shape { categorical: 1, ..numbers });
-        let rows = Rows { features: &[], num_features: 12, count: BLOCK };
-        let pays = |kernel: &BlockKernel, compiled: &CompiledModel<AlignedBytes>| {
-            kernel.pays(compiled.sections(), compiled.total_depth(), &rows)
-        };
-        assert!(codes.sections().get(CODE_TABLES).len() > 1000);
-        assert!(pays(&portable::KERNEL, &opened(numbers)));
-        assert!(!pays(&portable::KERNEL, &codes));
-        #[cfg(target_arch = "x86_64")]
-        assert!(pays(&avx2::KERNEL, &codes));
     }
 }

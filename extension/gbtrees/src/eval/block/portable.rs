@@ -9,7 +9,7 @@ block_kernel! {
     Quarter,
     min_rows: 64,
     min_sharing: 8,
-    costs: Costs { level: 350, node: 1300, condition: 5200, table: 170 },
+    costs: Costs { level: 350, node: 1300, condition: 5200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
