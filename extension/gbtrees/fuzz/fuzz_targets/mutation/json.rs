@@ -1,4 +1,4 @@
-//! Edits of a JSON text: another number, a value in another's place, an entry less or twice.
+//! Edits of a JSON text: another number, a value in another's place, an entry less or twice; a member of another text.
 
 use fastrand::Rng;
 use serde_json::Value;
@@ -8,11 +8,8 @@ use super::NUMBERS;
 /// One edit of one of the text's values.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let mut text: Value = serde_json::from_slice(bytes).ok()?;
-    let mut places = Vec::new();
-    collect(&text, String::new(), &mut places);
-    let place = &places[random.usize(..places.len())];
-    let other = text.pointer(&places[random.usize(..places.len())])?.clone();
-    let value = text.pointer_mut(place)?;
+    let other = chosen(&mut text, |_| true, random)?.clone();
+    let value = chosen(&mut text, |_| true, random)?;
     match value {
         Value::Array(values) if !values.is_empty() && random.bool() => edit_array(values, random),
         Value::Object(entries) if !entries.is_empty() && random.u8(..4) == 0 => {
@@ -21,7 +18,9 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
         }
         Value::Number(_) if random.u8(..4) > 0 => *value = number(value.as_f64()?, random),
         // Of the same kind it is more likely to be read.
-        _ if std::mem::discriminant(value) == std::mem::discriminant(&other) || random.u8(..8) == 0 => {
+        _ if std::mem::discriminant(value) == std::mem::discriminant(&other)
+            || random.u8(..8) == 0 =>
+        {
             *value = other;
         }
         Value::Bool(holds) => *holds = !*holds,
@@ -30,23 +29,52 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     serde_json::to_vec(&text).ok()
 }
 
-/// The JSON pointers of a value and of all within.
-fn collect(value: &Value, place: String, places: &mut Vec<String>) {
-    match value {
-        Value::Array(values) => {
-            for (index, value) in values.iter().enumerate() {
-                collect(value, format!("{place}/{index}"), places);
-            }
-        }
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                let key = key.replace('~', "~0").replace('/', "~1");
-                collect(value, format!("{place}/{key}"), places);
-            }
-        }
-        _ => {}
+/// The first text with a member of an object of the second, in an object that shares a key with that.
+pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
+    let [mut text, mut other]: [Value; 2] =
+        [serde_json::from_slice(first).ok()?, serde_json::from_slice(second).ok()?];
+    let has_members = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
+    let giver = chosen(&mut other, has_members, random)?.as_object()?;
+    let (key, value) = giver.iter().nth(random.usize(..giver.len()))?;
+    let alike = |value: &Value| {
+        value.as_object().is_some_and(|members| members.keys().any(|key| giver.contains_key(key)))
+    };
+    chosen(&mut text, alike, random)?.as_object_mut()?.insert(key.clone(), value.clone());
+    serde_json::to_vec(&text).ok()
+}
+
+/// One of the values that fit, the whole and all within.
+fn chosen<'v>(
+    value: &'v mut Value,
+    fits: impl Fn(&Value) -> bool,
+    random: &mut Rng,
+) -> Option<&'v mut Value> {
+    let mut count = 0usize;
+    find(value, &mut |value| {
+        count += usize::from(fits(value));
+        false
+    });
+    let mut left = random.usize(..count.max(1));
+    find(value, &mut |value| {
+        let found = fits(value) && left == 0;
+        left -= usize::from(!found && fits(value));
+        found
+    })
+}
+
+/// The first value that is wanted, each before those within it.
+fn find<'v>(
+    value: &'v mut Value,
+    wanted: &mut impl FnMut(&Value) -> bool,
+) -> Option<&'v mut Value> {
+    if wanted(value) {
+        return Some(value);
     }
-    places.push(place);
+    match value {
+        Value::Array(values) => values.iter_mut().find_map(|value| find(value, wanted)),
+        Value::Object(members) => members.values_mut().find_map(|value| find(value, wanted)),
+        _ => None,
+    }
 }
 
 fn edit_array(values: &mut Vec<Value>, random: &mut Rng) {

@@ -1,7 +1,8 @@
 //! Mutations of files that keep their structure, so that most inputs pass the parser and reach what checks values.
 //!
-//! Three of four inputs are made here, one by libFuzzer's changes of bytes, and all with `PLAIN_MUTATIONS` set: by that
-//! the coverage of both is compared (docs/dev/testing.md).
+//! Of the inputs that change one file three of four are made here, one by libFuzzer's changes of bytes; as many cross
+//! two files. With `PLAIN_MUTATIONS` set libFuzzer makes all: by that the coverage of both is compared
+//! (docs/dev/testing.md).
 #![allow(dead_code, reason = "each target edits the formats that it reads")]
 
 pub mod json;
@@ -16,7 +17,18 @@ static PLAIN: LazyLock<bool> = LazyLock::new(|| std::env::var_os("PLAIN_MUTATION
 
 /// Numbers at which readers and kernels change their minds.
 const NUMBERS: [f64; 12] = [
-    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 255.0, 65_536.0, 2_147_483_647.0, 4_294_967_295.0, 1e-35, f64::MAX,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    255.0,
+    65_536.0,
+    2_147_483_647.0,
+    4_294_967_295.0,
+    1e-35,
+    f64::MAX,
 ];
 
 /// Changes the first `size` of these bytes, and returns how many they are then: at most `longest`. An edit returns
@@ -29,7 +41,8 @@ pub fn mutate(
     edit: impl Fn(&[u8], &mut Rng) -> Option<Vec<u8>>,
 ) -> usize {
     let mut random = Rng::with_seed(seed.into());
-    let edited = (!*PLAIN && random.u8(..4) > 0).then(|| edit(&data[..size], &mut random)).flatten();
+    let edited =
+        (!*PLAIN && random.u8(..4) > 0).then(|| edit(&data[..size], &mut random)).flatten();
     match edited.filter(|edited| edited.len() <= longest) {
         Some(edited) => {
             data[..edited.len()].copy_from_slice(&edited);
@@ -37,4 +50,20 @@ pub fn mutate(
         }
         None => libfuzzer_sys::fuzzer_mutate(data, size, longest),
     }
+}
+
+/// Puts a part of the second file into the first, and returns how many bytes are in `out`: none where `cross` cannot
+/// read one of them, so that libFuzzer mutates otherwise.
+pub fn join(
+    [first, second]: [&[u8]; 2],
+    out: &mut [u8],
+    seed: u32,
+    cross: impl Fn(&[u8], &[u8], &mut Rng) -> Option<Vec<u8>>,
+) -> usize {
+    let joined =
+        (!*PLAIN).then(|| cross(first, second, &mut Rng::with_seed(seed.into()))).flatten();
+    joined.filter(|joined| joined.len() <= out.len()).map_or(0, |joined| {
+        out[..joined.len()].copy_from_slice(&joined);
+        joined.len()
+    })
 }

@@ -1,4 +1,5 @@
-//! Edits of a protobuf message, whatever its schema: a field less, twice or in another's place, another number.
+//! Edits of a protobuf message, whatever its schema: a field less, twice or in another's place, another number; a field
+//! of another message.
 //!
 //! What is length-delimited counts as a message where it can be read as one and written again as it was.
 
@@ -42,8 +43,59 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     Some(written)
 }
 
+/// The first message with a field of the second, in place of one with that number, and that name if there is one.
+pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
+    let [mut fields, others] = [message(first, MAX_DEPTH)?, message(second, MAX_DEPTH)?];
+    take_over(&mut fields, &others, random)?;
+    let mut written = Vec::new();
+    write(&fields, &mut written);
+    Some(written)
+}
+
+fn take_over(fields: &mut Vec<Field>, others: &[Field], random: &mut Rng) -> Option<()> {
+    let other = random.choice(others)?;
+    let places = |fits: &dyn Fn(&Field) -> bool| -> Vec<usize> {
+        (0..)
+            .zip(&*fields)
+            .filter(|(_, field)| field.number == other.number && fits(field))
+            .map(|(at, _)| at)
+            .collect()
+    };
+    let named = places(&|field| field.name() == other.name());
+    let at = random.choice(named).or_else(|| random.choice(places(&|_| true)));
+    let Some(field) = at.and_then(|at| fields.get_mut(at)) else {
+        fields.push(other.clone());
+        return Some(());
+    };
+    match (&mut field.value, &other.value) {
+        (Value::Message(own), Value::Message(theirs))
+            if !theirs.is_empty() && random.u8(..6) > 0 =>
+        {
+            take_over(own, theirs, random)
+        }
+        _ => {
+            *field = other.clone();
+            Some(())
+        }
+    }
+}
+
+impl Field {
+    /// The first bytes of a message, which are its name in those of ONNX that have one.
+    fn name(&self) -> Option<&[u8]> {
+        let Value::Message(fields) = &self.value else { return None };
+        fields.iter().find_map(|field| match &field.value {
+            Value::Bytes(bytes) => Some(&bytes[..]),
+            _ => None,
+        })
+    }
+}
+
 /// One of all fields, messages' own among them.
-fn field_at<'f>(fields: &'f mut Vec<Field>, random: &mut Rng) -> Option<(&'f mut Vec<Field>, usize)> {
+fn field_at<'f>(
+    fields: &'f mut Vec<Field>,
+    random: &mut Rng,
+) -> Option<(&'f mut Vec<Field>, usize)> {
     if fields.is_empty() {
         return None;
     }
