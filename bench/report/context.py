@@ -3,12 +3,11 @@
 import statistics
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from bench.report import claims, computed, explanations, finding, grid, measured, queries, ways
+from bench.report import claims, computed, finding, measured, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources, newest, note, place
+from bench.report.files import Sources, note, place
 from bench.report.measured import Lacking, Measured, better, values
 
 NOT_MEASURED = "(not measured)"
@@ -88,18 +87,4 @@ def of_ways(sources: Sources) -> dict[str, Any]:
     files = {kind: sources.other(kind) for kind in made}
     return {
         kind: make(path.parent) if (path := files[kind]) else None for kind, make in made.items()
-    }
-
-
-def of_engine(sources: Sources) -> dict[str, Any]:
-    """The engine alone: the newest record of each kind, which its part of the page names with its machine."""
-
-    def newest_of(file: str, given: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-        run = newest(sources.directory, file)
-        return given(run) | {"name": str(run.relative_to(sources.directory))} if run else {}
-
-    return {
-        "grid": newest_of("grid.jsonl", grid.given),
-        "explained": newest_of(explanations.FILE, explanations.given),
-        "queries": newest_of(queries.FILE, queries.given),
     }

@@ -1,4 +1,4 @@
-"""Explanations by the engine beside those of each model's library, and of shap.
+"""Explanations by the engine compared with those of each model's library, and of shap.
 
 Made from what `extension/gbtrees/benches/grid/explanations.py` left, explanations.jsonl and machine.json. A
 ratio is of the medians of two sides that took turns, of the same model and call.
@@ -6,62 +6,169 @@ ratio is of the medians of two sides that took turns, of the same model and call
 
 import json
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.report.figures import WAYS
+
 FILE = "explanations.jsonl"
 ENGINE = "gbdt "
+CONTRIBUTIONS, INTERACTIONS = "contributions", "interactions"
 
 
 class Call(NamedTuple):
-    """What is computed, of how many rows a call, by which kernel, beside whom."""
+    """A model, what is computed of it, and of how many rows a call."""
 
+    model: str
     what: str
     rows: int
-    kernel: str
-    peer: str
 
-    @property
-    def text(self) -> str:
-        """The head of its column."""
-        rows = "one row" if self.rows == 1 else f"{self.rows:,} rows"
-        return f"{rows}, {self.kernel}" + (", beside shap" if self.peer == "shap" else "")
+
+# By call and side: nanoseconds of the processor a row in each turn.
+Times = dict[Call, dict[str, list[float]]]
+
+
+class Aim(NamedTuple):
+    """The least ratio that was aimed for, of some models."""
+
+    says: str
+    models: tuple[str, ...]
+    what: str
+    rows: int
+    least: float
+
+
+BATCH = 2048
+# With AVX-512; with AVX2 and with portable code half of it in batches.
+AIMS = (
+    Aim("LightGBM 127x200 and 255x200", ("lightgbm-200x127", "lightgbm-200x255", "lightgbm-200x255-30"),
+        CONTRIBUTIONS, BATCH, 250),
+    Aim("XGBoost 100x10 and 50x12", ("xgboost-100x10", "xgboost-50x12"), CONTRIBUTIONS, BATCH, 60),
+    Aim("a forest of 50 trees of depth 20", ("xgboost-forest-50x20",), CONTRIBUTIONS, BATCH, 60),
+    Aim("XGBoost 25x6 and 500x8", ("xgboost-25x6", "xgboost-500x8"), CONTRIBUTIONS, BATCH, 80),
+    Aim("interactions of 500x8 and 25x12", ("xgboost-500x8", "xgboost-25x12"), INTERACTIONS, 256, 50),
+    Aim("one row of any model", (), CONTRIBUTIONS, 1, 8),
+)  # fmt: skip
+
+
+def read(path: Path) -> tuple[Times, dict[str, float]]:
+    """What every side took, and by package how far its contributions are from ours, of the largest."""
+    times, apart = {}, {}
+    for line in map(json.loads, path.read_text().splitlines()):
+        call = Call(line["model"], line["what"], line["rows"])
+        times.setdefault(call, {})[line["side"]] = line["ns_a_row"]
+        package = line["side"].split()[0]
+        apart[package] = max(apart.get(package, 0), line.get("apart", 0))
+    return times, {package: most for package, most in apart.items() if most}
+
+
+Ratios = dict[tuple[Call, str, str], float]
+
+
+def is_shap(side: str) -> bool:
+    """Whether a side is shap."""
+    return side.startswith("shap ")
+
+
+def is_library(side: str) -> bool:
+    """Whether a side is the model's own library."""
+    return not side.startswith(ENGINE) and not is_shap(side)
+
+
+def ratios(times: Times) -> Ratios:
+    """How many times as fast a kernel is as another side, by call, kernel and side."""
+    return {
+        (call, ours, theirs): statistics.median(ns) / statistics.median(sides[ours])
+        for call, sides in times.items()
+        for theirs, ns in sides.items()
+        for ours in sides
+        if ours.startswith(ENGINE) and not theirs.startswith(ENGINE)
+    }
+
+
+def table(run: Path) -> list[list[Any]]:
+    """Every cell, with its head: what engine.md links as data."""
+    times, _ = read(run / FILE)
+    head = ["model", "what", "rows_per_call", "side", "ns_per_row", "least", "most"]
+    figures = (statistics.median, min, max)
+    return [head] + [
+        [*call, side, *(f"{figure(ns):.0f}" for figure in figures)]
+        for call, sides in times.items()
+        for side, ns in sides.items()
+    ]
+
+
+def _targets(found: Ratios) -> list[tuple[str, float, float]]:
+    """What was aimed for, how many times at least, and how many times it is."""
+    targets = []
+    for aim in AIMS:
+        for kernel in dict.fromkeys(kernel for _, kernel, _ in found):
+            measured = [
+                ratio
+                for (call, ours, _), ratio in found.items()
+                if (call.what, call.rows, ours) == (aim.what, aim.rows, kernel)
+                and call.model in (aim.models or (call.model,))
+            ]
+            if measured:
+                least = aim.least / (1 if aim.rows == 1 or "512" in kernel else 2)
+                says = f"{aim.says}, {kernel.removeprefix(ENGINE)}"
+                targets.append((says, least, min(measured)))
+    return targets
 
 
 def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
-    found: dict[tuple[str, str, int], dict[str, dict]] = {}
-    for line in map(json.loads, (run / FILE).read_text().splitlines()):
-        call = found.setdefault((line["model"], line["what"], line["rows"]), {})
-        call[line["side"]] = line
-    times, apart = {}, {}
-    for (model, what, rows), sides in found.items():
-        engine = [side for side in sides if side.startswith(ENGINE)]
-        for peer in (side for side in sides if not side.startswith(ENGINE)):
-            package = peer.split()[0]
-            apart[package] = max(apart.get(package, 0), sides[peer]["apart"])
-            # All kernels beside the model's own library, the best one beside shap.
-            for side in engine[:1] if package == "shap" else engine:
-                kernel = side.removeprefix(ENGINE)
-                whose = package if package == "shap" else "library"
-                ratio = _median(sides[peer]) / _median(sides[side])
-                times[model, Call(what, rows, kernel, whose)] = ratio
-    calls = list(dict.fromkeys(call for _, call in times))
+    times, apart = read(run / FILE)
+    every = ratios(times)
+    found = {key: ratio for key, ratio in every.items() if is_library(key[2])}
+    kernels = list(dict.fromkeys(kernel for _, kernel, _ in every))
+    targets = _targets(found)
     return {
-        "machine": json.loads((run / "machine.json").read_text()),
-        "peers": sorted({side for sides in found.values() for side in sides if ENGINE not in side}),
-        "models": list(dict.fromkeys(model for model, _ in times)), "times": times, "apart": apart,
-        "kinds": {
-            what: [call for call in calls if call.what == what]
-            for what in dict.fromkeys(call.what for call in calls)
-        },
+        "machine": json.loads((run / "machine.json").read_text()), "apart": apart,
+        "peers": sorted({peer for _, _, peer in every}), "first": kernels[0].removeprefix(ENGINE),
+        "models": list(dict.fromkeys(call.model for call in times)), "header": _header(kernels),
+        "lines": _lines(times, every, kernels), "cells": found, "least": min(found.values()),
+        "lost": [ratio for ratio in found.values() if ratio < 1], "BATCH": BATCH,
+        "targets": targets, "missed": [one for one in targets if one[2] < one[1]],
         "medians": {
-            call: statistics.median(ratio for (_, own), ratio in times.items() if own == call)
-            for call in calls
+            (rows, kernel.removeprefix(ENGINE)): statistics.median(
+                ratio for (call, ours, _), ratio in found.items()
+                if (call.what, call.rows, ours) == (CONTRIBUTIONS, rows, kernel)
+            )
+            for kernel in kernels
+            for rows in dict.fromkeys(call.rows for call in times if call.what == CONTRIBUTIONS)
         },
-        "slower": sum(ratio < 1 for ratio in times.values()),
     }  # fmt: skip
 
 
-def _median(line: dict) -> float:
-    return statistics.median(line["ns_a_row"])
+def _header(kernels: list[str]) -> list[str]:
+    short = [kernel.removeprefix(ENGINE) for kernel in kernels]
+    return ["model", *(f"{name}, us" for name in short), "library, us",
+            *(f"{name}, times" for name in short), f"{short[0]}, times shap", "16 rows, us", "times",
+            "one row, us", "times", "interactions, times"]  # fmt: skip
+
+
+def _lines(times: Times, found: Ratios, kernels: list[str]) -> list[list[str]]:
+    """The table: microseconds a row, and how many times as fast; the first kernel where it is not said."""
+
+    def taken(call: Call, is_side: Callable[[str], bool]) -> str:
+        sides = [side for side in times.get(call, ()) if is_side(side)]
+        return WAYS["three"](statistics.median(times[call][sides[0]]) / 1e3) if sides else "-"
+
+    def ratio(call: Call, kernel: str, is_peer: Callable[[str], bool] = is_library) -> str:
+        ratios = [
+            one for key, one in found.items() if key[:2] == (call, kernel) and is_peer(key[2])
+        ]
+        return WAYS["times"](ratios[0]) if ratios else "-"
+
+    first, lines = kernels[0], []
+    for model in dict.fromkeys(call.model for call in times):
+        batch, few, one = (Call(model, CONTRIBUTIONS, rows) for rows in (BATCH, 16, 1))
+        lines.append([
+            model, *(taken(batch, kernel.__eq__) for kernel in kernels), taken(batch, is_library),
+            *(ratio(batch, kernel) for kernel in kernels), ratio(batch, first, is_shap),
+            taken(few, first.__eq__), ratio(few, first), taken(one, first.__eq__), ratio(one, first),
+            ratio(Call(model, INTERACTIONS, 256), first),
+        ])  # fmt: skip
+    return lines

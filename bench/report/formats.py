@@ -10,7 +10,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.report.grid import KERNELS
+from bench.report.scores import KERNELS
 from bench.results import Spread, ratio
 
 FILE = "formats.jsonl"

@@ -3,7 +3,7 @@
 An entry is a system in one of its variants, named and drawn as its system.toml says; one that no folder
 describes any more is named as the harness named it. The ratio of two cells is taken within each repetition of
 each run, in which both were measured minutes apart, and the median of those is given with the smallest and
-the largest: it may differ in its last digit from the quotient of the medians. Where two cells have no
+the largest: it differs from the quotient of the medians where cells have other repetitions. Where two have no
 repetition in common, that quotient is taken, with the widest range.
 
 The rival of a cell is computed: the service without this project's engine that answered most of what the cell

@@ -13,8 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import formats, inside, queries
-from bench.report.context import of_comparison, of_engine, of_ways
+from bench.report import engine, formats, inside, queries
+from bench.report.context import of_comparison, of_ways
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
 from bench.report.pictures import PICTURES, svg
@@ -23,6 +23,8 @@ from bench.report.web import script
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGES = Path("docs/benchmarks")
+# The tables behind engine.md.
+DATA = PAGES / "engine"
 SUFFIX = ".j2"
 SCRIPT = "results.js"
 # The page, relative to the repository, and the templates of its parts.
@@ -39,7 +41,10 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "part-of-formats.md": (formats.FILE, formats.given),
 }
 # What other pages are given; the rest are the comparison's.
-GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {"ways.md": of_ways, "engine.md": of_engine}
+GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {
+    "ways.md": of_ways,
+    "engine.md": engine.given,
+}
 # Parts of pages that a program prints after it has measured.
 PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries", queries.given)}
 # A part, by what its mark says to edit.
@@ -165,15 +170,18 @@ def made(
                 text, maker.filled(template), begin(template, _names(sources, template))
             )
         files[Path(name)] = text
-    return files | maker.pictures | ({PAGES / SCRIPT: script(sources)} if sources else {})
+    if sources:
+        files[PAGES / SCRIPT] = script(sources)
+        files |= {DATA / name: text for name, text in engine.data(sources).items()}
+    return files | maker.pictures
 
 
 def _left_over(files: dict[Path, str], root: Path) -> list[Path]:
-    """The files of docs/benchmarks/ that an earlier report wrote, pictures too, and this one does not."""
+    """The files of docs/benchmarks/ that an earlier report wrote, and this one does not."""
     found = [
         path.relative_to(root)
-        for path in sorted((root / PAGES).glob("*"))
-        if path.suffix == ".svg" or path.name == SCRIPT
+        for path in sorted((root / PAGES).rglob("*"))
+        if path.suffix in (".csv", ".svg") or path.name == SCRIPT
         or (path.suffix == ".md" and path.read_text().startswith("<!-- generated from "))
     ]  # fmt: skip
     return [path for path in found if path not in files]

@@ -1,36 +1,87 @@
 """Queries that people write: which predict in batches, and how long they take, from a run's queries.json.
 
-Times are medians; a ratio is taken within each repetition, and its median and range are shown.
+Times are medians; a ratio is taken within each repetition, and its median is shown.
 """
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
+from bench.report.figures import WAYS, ranged
 from bench.report.files import note
 from bench.results import Spread, ratio
 
 FILE = "queries.json"
-SMALL, LARGE = "25x6", "200x8"
+SMALL, LARGE = MODELS = "25x6", "200x8"
+LEAFWISE = "100x31"
+CONTROL = "control"
+COLUMNS, MEANS = "columns", "`mean_abs_contribs(predict_contribs(...))`"
+# Shapes of the page; the data has all.
+SHOWN = (
+    COLUMNS, "row of a table", "row of a subquery", "`jsonb_build_object`", "arithmetic",
+    "`coalesce`, `CASE`, a comparison as a number", "casts that can fail", "join", "left join",
+    "aggregates of a subquery", "window functions of a subquery", "correlated subquery",
+    "`(predict_array(...))[1]`", "`(predict_contribs(...))[1]`", MEANS,
+    "`unnest(predict_contribs(...))` as output", "`explain_prediction` in `FROM`",
+    "`FILTER` of an aggregate", "branch of `CASE`", "`p > 5` in an outer query", "two models",
+    "`ORDER BY p LIMIT 5`", "`INSERT`", "`UPDATE`", "`CREATE TABLE AS`",
+)  # fmt: skip
+
+# By shape and series, `control` or `MODEL/on` and `MODEL/off`: seconds of each repetition.
+Series = dict[str, dict[str, list[float]]]
 
 
-def _figures(series: dict[str, list[float]]) -> dict[str, Spread]:
-    """Milliseconds by series, and `MODEL`, how many times as long a query takes without batches."""
-    found = {name: Spread.of([1e3 * value for value in values]) for name, values in series.items()}
-    for label in (SMALL, LARGE):
-        if f"{label}/on" in series:
-            found[label] = ratio(series[f"{label}/off"], series[f"{label}/on"])
-    return found
+def _series(found: dict[str, Any]) -> Series:
+    return {name: one["series"] for name, one in found["subjects"].items()}
+
+
+def table(run: Path) -> list[list[Any]]:
+    """Every shape and series, with its head: what engine.md links as data."""
+    found = json.loads((run / FILE).read_text())
+    head = ["shape", "in_batches", "series", "ms", "least", "most"]
+    return [head] + [
+        [shape, found["shapes"][shape]["batch"], name]
+        + [f"{1e3 * figure(values):.3f}" for figure in (statistics.median, min, max)]
+        for shape, series in _series(found).items()
+        for name, values in series.items()
+    ]
+
+
+def _line(name: str, series: dict[str, list[float]], is_batch: bool) -> list[str]:
+    """Milliseconds, how many times the time of the control, and how many times as long without batches."""
+    line = [name, "yes" if is_batch else "no"]
+    for model in MODELS:
+        if on := series.get(f"{model}/on"):
+            line.append(WAYS["three"](1e3 * statistics.median(on)))
+            line.append(ranged(ratio(on, series[CONTROL]), "times"))
+            line.append(WAYS["times"](ratio(series[f"{model}/off"], on).median))
+        else:
+            line.extend(["-"] * 3)
+    return line
 
 
 def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
     found = json.loads((run / FILE).read_text())
-    shapes = found["shapes"]
+    shapes, series = found["shapes"], _series(found)
+    batched = [name for name, one in shapes.items() if one["batch"]]
+
+    def over(model: str, other: str) -> Spread:
+        """How long statements in batches take with a model, times another series."""
+        return Spread.of([
+            ratio(series[name][f"{model}/on"], series[name][other]).median
+            for name in batched if f"{model}/on" in series[name]
+        ])  # fmt: skip
+
+    leafwise = {}
+    if f"{LEAFWISE}/on" in series.get(MEANS, {}):
+        scan, means = (series[name][f"{LEAFWISE}/on"] for name in (COLUMNS, MEANS))
+        leafwise = {"scan": ratio(scan, series[COLUMNS][CONTROL]), "means": ratio(means, scan)}
     return {
-        "run": found, "machine": found["machine"], "shapes": shapes,
-        "figures": {name: _figures(one["series"]) for name, one in found["subjects"].items()},
-        "in_batches": sum(one["batch"] for one in shapes.values()),
+        "run": found, "machine": found["machine"], "leafwise": leafwise,
+        "shapes": shapes, "in_batches": len(batched),
+        "over": over, "SMALL": SMALL, "LARGE": LARGE, "CONTROL": CONTROL, "note": note(run),
+        "lines": [_line(name, series[name], shapes[name]["batch"]) for name in SHOWN if name in shapes],
         "reasons": {name: one["reason"] for name, one in shapes.items() if not one["batch"]},
-        "SMALL": SMALL, "LARGE": LARGE, "note": note(run),
     }  # fmt: skip

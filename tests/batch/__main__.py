@@ -5,10 +5,12 @@ Also what planning a one-row query takes, and one that reads as many rows but pr
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
+import lightgbm
 from bench.record import RESULTS, keep
 from bench.report.pages import page
 from bench.turns import in_turn
@@ -21,11 +23,12 @@ from tests.batch.shapes import SHAPES, TABLES, Shape, unsent
 from workbench import preparation
 from workbench.preparation import DATABASE
 from workbench.tell import Teller
-from workbench.training import Recipe
+from workbench.training import Recipe, departed
 
 OPTIONS = {"rows": (60_000, "flights"), "repetitions": (5, "of everything")}
-# The models, by their labels: the names that statements have for them, and how they are trained.
+# XGBoost's models, by their labels: the names that statements have for them, trees and depth; and LightGBM's.
 MODELS = {"25x6": ("small", 25, 6), "200x8": ("large", 200, 8)}
+LEAFWISE = "100x31", "leafwise"
 PREPARATION = 5
 CONTROL = "control"
 
@@ -41,6 +44,14 @@ def _measured(connection: psycopg.Connection, statement: str, batch: str) -> Mea
     return lambda: _undone(connection, unsent(statement), settings)
 
 
+def train_leafwise(path: Path, rows: int) -> bytes:
+    """The file of a model of LightGBM's defaults: 100 trees of 31 leaves."""
+    features, delay = departed(Recipe(rows, 100))
+    params = {"verbosity": -1, "num_threads": 1}
+    lightgbm.train(params, lightgbm.Dataset(features, delay)).save_model(path)
+    return path.read_bytes()
+
+
 def of_shape(connection: psycopg.Connection, shape: Shape, repetitions: int) -> Subject:
     """Seconds: `MODEL/on`, `MODEL/off`, `control`."""
     # Explanations by the large model take minutes row by row.
@@ -49,6 +60,8 @@ def of_shape(connection: psycopg.Connection, shape: Shape, repetitions: int) -> 
         for label, (name, *_) in MODELS.items()
         if name == "small" or shape.function in ("predict", "predict_array")
     }
+    if shape.leafwise:
+        models |= dict([LEAFWISE])
     measures: dict[str, Measure] = {CONTROL: _measured(connection, shape.control(), "on")}
     for label, name in models.items():
         for batch in BATCHES:
@@ -66,6 +79,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
                 recipe = Recipe(given.rows, rounds, depth)
                 model = preparation.train(teller, recipe, name, STATE)
                 preparation.load_unless_loaded(connection, model, name)
+            leafwise = train_leafwise(STATE / "leafwise.txt", given.rows)
+            connection.execute("SELECT load_model(%s, %s)", (LEAFWISE[1], leafwise))
             connection.execute("SET client_min_messages = warning")
             connection.execute(TABLES)
             connection.execute("VACUUM ANALYZE events, products")

@@ -52,6 +52,8 @@ class Shape:
     reason: str = ""
     # A second call, of the large model.
     second: bool = False
+    # Measured by a model of LightGBM's defaults, too.
+    leafwise: bool = False
 
     def statement(self, model: str) -> str:
         """The statement with the call."""

@@ -155,14 +155,14 @@ def test_a_file_above_the_limit_is_refused_before_it_is_read(connect: Connect) -
     connection.execute("INSERT INTO large VALUES (convert_to(repeat(' ', 100000000), 'UTF8'))")
     connection.execute("SET pgboost.max_model_size = '90MB'")
     taken = []
-    for _ in range(2):
-        # The first time the library is loaded.
+    for _ in range(3):
+        # The first time the library is loaded, and the second time what is left of it.
         peak_kb(connection)
         before = peak_kb(connection)
         with pytest.raises(errors.ProgramLimitExceeded):
             connection.execute("SELECT load_model('never', content) FROM large")
         taken.append(peak_kb(connection) - before)
-    assert taken[1] < MOST_GROWTH_KB
+    assert taken[-1] < MOST_GROWTH_KB
 
 
 def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts(

@@ -132,8 +132,9 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
     runs = [_run(cell, draw.uniform(0.95, 1.08), turn + 1) for turn in range(count)]
     if runs and runs[0].open_loop and not runs[0].open_loop.kept_up:
         runs = runs[:1]
+    asked = {name: value for name, value in vars(cell).items() if name != "turns"}
     return CellResult(
-        name=cell.name, **cell.asked, predictions_per_request=cell.predictions, skipped=skipped,
+        name=cell.name, **asked, predictions_per_request=cell.predictions, skipped=skipped,
         runs=runs, latency_ms={}, requests_per_second=None,
     )  # fmt: skip
 

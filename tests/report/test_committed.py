@@ -1,5 +1,6 @@
 """The committed pages are what the committed results give; a figure that is changed is found."""
 
+import csv
 import json
 import re
 import statistics
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bench.report import pages
-from bench.report.files import Sources, sources
+from bench.report import explanations, pages, scores
+from bench.report.files import Sources, newest, sources
 from bench.report.measured import Asked
 from bench.report.pages import ROOT, stale, write
 from bench.report.pages import made as files_of
@@ -77,6 +78,26 @@ def test_every_measured_cell_is_in_the_data_of_the_index(committed: Sources) -> 
         if cell["runs"]:
             (line,) = [line for line in first.splitlines() if line.startswith(f'"{cell["name"]}":')]
             assert '"answered": [' in line, cell["name"]
+
+
+def test_every_measured_cell_of_the_engine_is_in_its_data(committed: Sources) -> None:
+    for file, name in ((scores.FILE, "scores"), (explanations.FILE, "explanations")):
+        run = newest(RESULTS, file)
+        measured = [json.loads(line) for line in (run / file).read_text().splitlines()]
+        cells = {(one["model"], str(one["rows"]), one["side"]) for one in measured if "side" in one}
+        with (ROOT / pages.DATA / f"{name}.csv").open() as data:
+            found = {
+                (one["model"], one["rows_per_call"], one["side"]) for one in csv.DictReader(data)
+            }
+        assert found == cells and cells
+
+
+def test_the_page_of_the_engine_is_short() -> None:
+    for part in (ROOT / pages.PAGES / "engine.md").read_text().split("\n## ")[1:]:
+        lines = part.splitlines()
+        table = [line for line in lines if line.startswith("| ")]
+        text = " ".join(line for line in lines if not line.startswith("| "))
+        assert len(table) <= 2 + 25 and len(text.split()) < 500, lines[0]
 
 
 def test_no_table_is_empty_and_all_is_of_one_machine(committed: Sources) -> None:

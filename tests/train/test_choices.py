@@ -105,8 +105,10 @@ def test_other_pairs_than_zero_and_one_are_not_to_be_cast(said: Callable[..., Sa
     assert two.message == 'target "y" has two values, 1 and 2, and is learned as a number'
     assert "boolean" not in two.hint
     for other in ("age", "survived / 2.0", "1", "survived * 1.5"):
-        notices = said("train_model", f"SELECT class, {other} AS y FROM passenger", "y")
-        assert [notice.message[:8] for notice in notices] == ["training"]
+        found = said("train_model", f"SELECT class, {other} AS y FROM passenger", "y")
+        # And that the version before has other features.
+        notices = [notice.message[:8] for notice in found if notice.severity == "NOTICE"]
+        assert notices == ["training"]
 
 
 @pytest.mark.parametrize(

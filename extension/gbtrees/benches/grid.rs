@@ -2,7 +2,8 @@
 //!
 //!     cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
 //!
-//! FOLDER is what `grid/train.py` wrote: models, named by trees, depth, features and kind, and rows.
+//! FOLDER is what `grid/train.py` or `grid/shapes.py` wrote: models, named by trees, size, features and kind,
+//! and rows.
 //! Every LIBRARY is a release of libxgboost, or of LightGBM, with which its text models are compared.
 //! For each model the margins of [`COMPARED`] rows are first found equal to the bit, by every kernel and
 //! every release; LightGBM's are rounded to f32. Then all take turns, block after block, so that they
@@ -12,8 +13,9 @@
 //!
 //! `serve MODEL ROWS KERNEL` instead has one model measured at the word of `grid/formats.py`.
 //!
-//! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
-//! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
+//! Calls have as many rows as the environment variable ROWS lists. SECONDS bounds the whole: blocks are cut to
+//! fit their part of it, down to one call. Where a call of more than 2,048 rows would take longer, fewer are
+//! handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
@@ -36,9 +38,10 @@ use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
 use xgboost::Peer;
 
-/// Rows a call.
-const ROWS: [usize; 4] = [1, 64, 1024, MOST_ROWS];
-const MOST_ROWS: usize = 100_000;
+/// Rows a call, unless the environment has others.
+const ROWS: &str = "1 64 1024 100000";
+/// Rows of a call that is not cut.
+const FEW: usize = 2048;
 /// Rows whose margins are compared before anything is measured.
 const COMPARED: usize = 4096;
 /// Blocks that a side is measured in, in turn with the others.
@@ -165,7 +168,7 @@ struct Load {
 
 /// What a side can do in its share of the time. A first call warms up, and shows what one takes.
 fn load(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, share: Duration) -> Load {
-    let few = count.min(1024);
+    let few = count.min(FEW);
     block(side, rotation, few, 1);
     let a_row = block(side, rotation, few, 3);
     let fit = (share.as_nanos() as f64 / a_row) as usize;
@@ -211,7 +214,7 @@ fn measure(
     }
 }
 
-fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
+fn run(path: &Path, libraries: &[(String, Library)], row_counts: &[usize], part: Duration) {
     let name = path.file_stem().unwrap().to_str().unwrap();
     // trees x depth x features - kind
     let [_, _, features_and_kind] = name.splitn(3, 'x').collect::<Vec<_>>()[..] else {
@@ -250,7 +253,7 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let features = compiled.num_features();
     let mut sides = sides(&compiled, &peers);
     compare(name, &mut sides, &rows, features);
-    for count in ROWS {
+    for &count in row_counts {
         measure(name, &mut sides, &rows, features, count, part);
     }
 }
@@ -289,9 +292,12 @@ fn main() {
     models.sort();
     let seconds: f64 = seconds.parse().unwrap();
     // Reading and comparing take a share, too: about a third.
-    let part = seconds * 0.65 / (models.len() * ROWS.len()) as f64;
+    let row_counts = std::env::var("ROWS").unwrap_or_else(|_| ROWS.to_owned());
+    let row_counts: Vec<usize> =
+        row_counts.split(' ').map(|count| count.parse().unwrap()).collect();
+    let part = seconds * 0.65 / (models.len() * row_counts.len()) as f64;
     for model in models {
         eprintln!("{}", model.display());
-        run(&model, &libraries, Duration::from_secs_f64(part));
+        run(&model, &libraries, &row_counts, Duration::from_secs_f64(part));
     }
 }

@@ -9,8 +9,8 @@ What is explained of the first rows is compared first. Then the sides take turns
 the nanoseconds of the processor per row, which other programs disturb less than those of the clock.
 
 XGBoost and CatBoost explain a matrix that was made beforehand. `shap` is its C extension alone, called
-as its TreeExplainer would with the trees of XGBoost's models. Sides whose package is missing are left out; an
-XGBoost unpacked into a folder comes first with PYTHONPATH.
+as its TreeExplainer would with the trees of XGBoost's and LightGBM's models. Sides whose package is missing
+are left out; an XGBoost unpacked into a folder comes first with PYTHONPATH.
 """
 
 import json
@@ -63,8 +63,14 @@ CALLS = (
     ("contributions", 1),
     ("interactions", 256),
 )
-# Seconds that a side has at most for a turn, and rows of a slow one that stand for all.
-SECONDS = 0.5
+# Models of which interactions are computed, for which XGBoost walks each tree twice per feature.
+INTERACTIONS = ("xgboost-100x6", "xgboost-25x6", "xgboost-500x8", "xgboost-25x12")
+# Seconds that a side has for a turn; a slow one explains fewer rows a call, which stand for all.
+SECONDS = float(os.environ.get("SECONDS_A_TURN", "0.5"))
+FEW = 16
+
+# Codes of shap's C extension.
+PATH_DEPENDENT, IDENTITY = 1, 0
 
 Explain = Callable[[str, np.ndarray], np.ndarray]
 
@@ -111,9 +117,9 @@ def train(path: Path, name: str, features: int, params: dict) -> None:
                 "min_child_weight": 1,
             }
         data = xgboost.DMatrix(values, target)
-        xgboost.train({**params, "nthread": 2}, data, rounds).save_model(path)
+        xgboost.train({**params, "nthread": 1}, data, rounds).save_model(path)
     elif name.startswith("lightgbm"):
-        params |= {"verbose": -1, "num_threads": 2}
+        params |= {"verbose": -1, "num_threads": 1}
         lightgbm.train(params, lightgbm.Dataset(values, target), rounds).save_model(path)
     else:
         params = {
@@ -139,7 +145,7 @@ def xgboost_sides(path: Path, rows: np.ndarray) -> dict[str, Explain]:
     return {f"xgboost {xgboost.__version__}": explain} | shap_side(booster, rows)
 
 
-def shap_side(booster: xgboost.Booster, rows: np.ndarray) -> dict[str, Explain]:
+def shap_side(booster: object, rows: np.ndarray) -> dict[str, Explain]:
     """shap's C extension, which has no interactions here."""
     if shap is None:
         return {}
@@ -150,11 +156,13 @@ def shap_side(booster: xgboost.Booster, rows: np.ndarray) -> dict[str, Explain]:
         if what == "interactions":
             return None
         out = np.zeros((len(rows), rows.shape[1] + 1, trees.num_outputs))
+        # By the covers of the model, margins, no interactions.
+        how = (PATH_DEPENDENT, IDENTITY, False)
         shap._cext.dense_tree_shap(
             trees.children_left, trees.children_right, trees.children_default, trees.features,
             trees.thresholds, trees.threshold_types, trees.values, trees.node_sample_weight,
-            trees.max_depth, rows.astype(np.float64), missing[: len(rows)], None, None, None, out,
-            trees.base_offset, 0, 0, False,
+            trees.max_depth, rows.astype(np.float64), missing[: len(rows)], None, None, None,
+            len(trees.values), trees.base_offset, out, *how,
         )  # fmt: skip
         return out[:, :, 0]
 
@@ -166,8 +174,8 @@ def shap_side(booster: xgboost.Booster, rows: np.ndarray) -> dict[str, Explain]:
     return {f"shap {shap.__version__}": explain}
 
 
-def lightgbm_sides(path: Path, _: np.ndarray) -> dict[str, Explain]:
-    """LightGBM, which has no interactions."""
+def lightgbm_sides(path: Path, rows: np.ndarray) -> dict[str, Explain]:
+    """LightGBM, which has no interactions, and shap's own code."""
     booster = lightgbm.Booster(model_file=path)
 
     def explain(what: str, rows: np.ndarray) -> np.ndarray | None:
@@ -175,7 +183,7 @@ def lightgbm_sides(path: Path, _: np.ndarray) -> dict[str, Explain]:
             return None
         return booster.predict(rows, pred_contrib=True, num_threads=1)
 
-    return {f"lightgbm {lightgbm.__version__}": explain}
+    return {f"lightgbm {lightgbm.__version__}": explain} | shap_side(booster, rows)
 
 
 def catboost_sides(path: Path, _: np.ndarray) -> dict[str, Explain]:
@@ -200,21 +208,19 @@ def of_peer(explain: Explain, what: str, count: int, rows: np.ndarray) -> Callab
     """Nanoseconds a row of as many calls as fit into a turn."""
     starts = [*range(0, len(rows) - count + 1, count)][:64]
     parts = [np.ascontiguousarray(rows[start : start + count]) for start in starts]
-    # Matrices are made here, and few rows of a slow side are enough.
-    while (
-        count > 256
-        and _seconds(lambda few=parts[0][:16]: explain(what, few)) / 16 * count > 4 * SECONDS
-    ):
-        count //= 2
-        parts = [np.ascontiguousarray(part[:count]) for part in parts]
-    for part in parts[:1]:
+    a_row = _seconds(lambda: explain(what, parts[0][:FEW])) / min(count, FEW)
+    if count > FEW:
+        count = max(FEW, min(count, int(4 * SECONDS / a_row)))
+    calls_fit = max(1, int(SECONDS / (a_row * count)))
+    parts = [np.ascontiguousarray(part[:count]) for part in parts[:calls_fit]]
+    for part in parts:
+        # Matrices are made here.
         explain(what, part)
 
     def turn() -> float:
         begin, calls = time.process_time_ns(), 0
         while calls == 0 or time.process_time_ns() - begin < SECONDS * 1e9:
-            part = parts[calls % len(parts)] if count < 1000 else parts[0]
-            explain(what, part)
+            explain(what, parts[calls % len(parts)])
             calls += 1
         return (time.process_time_ns() - begin) / (calls * count)
 
@@ -248,7 +254,7 @@ def measure(name: str, folder: Path, bench: Path, turns: int) -> None:
     kernels = engine.ask("kernels").split()
     peers = SIDES[kind](path, rows)
     for what, count in CALLS:
-        if what == "interactions" and features > 50:
+        if what == "interactions" and name not in INTERACTIONS:
             continue
         few = 4 if what == "interactions" else 16
         ours = np.array(json.loads(engine.ask(f"values {what} {few}")))

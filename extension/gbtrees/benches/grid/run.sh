@@ -1,26 +1,29 @@
 #!/usr/bin/env bash
-# Trains the models of the grid, and measures the engine beside XGBoost and other engines. `make report`
+# Trains the models of the grid, and measures the engine compared with the models' libraries. `make report`
 # makes docs/benchmarks/engine.md and the speed in docs/benchmarks/formats.md from the results.
 #
-#     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" [LIBLIGHTGBM=...] run.sh MODELS RESULTS [SECONDS]
+#     PYTHON=... LIBXGBOOST=... LIBLIGHTGBM=... [OTHER_GRID_BENCH=...] run.sh MODELS RESULTS
 #
-# MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results
-# that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
-# onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, beside
-# which its own models are measured (lightgbm.jsonl), for which PYTHON has lightgbm; with catboost,
-# onnxruntime, skl2onnx and scikit-learn so are theirs (formats.jsonl), all three times, in five minutes. Training
-# takes half an hour once; measuring takes SECONDS, 900 unless given, a quarter of an hour for explanations beside
-# XGBoost, LightGBM, CatBoost and shap if it is there (explanations.jsonl), and two minutes for the other engines. Where PYTHON has all of these, leaf-wise, deep and
-# symmetric trees and forests are measured too, ten minutes (shapes-grid.jsonl in one process beside the C
-# libraries, shapes.jsonl beside the others). Nothing else should run.
+# MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results that the raw
+# results go to. LIBXGBOOST and LIBLIGHTGBM are the libraries in Python packages. PYTHON has numpy, xgboost,
+# lightgbm, catboost, scikit-learn, skl2onnx and onnxruntime; with ydf, treelite, tl2cgen, lleaves and shap those are
+# measured, too. OTHER_GRID_BENCH is the benchmark of another build, which is measured in turns with this one.
+# Training takes forty minutes once, measuring twenty. Nothing else should run.
+#
+#     scores.jsonl        margins: XGBoost's and LightGBM's models in one process with the C libraries, the others
+#                         by libraries.py
+#     compiled.jsonl      code that other programs make of a few models
+#     builds.jsonl        the other build
+#     explanations.jsonl  contributions and interactions
+#     formats.jsonl, lightgbm.jsonl   a few models three times, for docs/benchmarks/formats.md
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
-models=$1 results=$2 seconds=${3:-900}
-read -ra libraries <<<"$LIBXGBOOST"
+models=$1 results=$2
 
 mkdir -p "$results"
 "$PYTHON" "$here/train.py" "$models"
+"$PYTHON" "$here/shapes.py" "$models/shapes"
 cd "$root/extension"
 # The executable of a benchmark.
 built() {
@@ -29,7 +32,7 @@ built() {
 lines = map(json.loads, sys.stdin)
 print([line["executable"] for line in lines if line.get("target", {}).get("name") == sys.argv[1]][-1])' "$1"
 }
-bench=$(built grid)
+bench=$(built grid) explanations=$(built explanations)
 "$PYTHON" - "$(git rev-parse --short HEAD)" >"$results/machine.json" <<'PYTHON'
 import datetime, json, os, platform, subprocess, sys
 from pathlib import Path
@@ -47,24 +50,20 @@ machine = {
 }
 print(json.dumps(machine, indent=2))
 PYTHON
+libraries() { "$PYTHON" "$here/libraries.py" "$@"; }
+{
+	ROWS="1 2048" "$bench" "$models/shapes" 150 "$LIBXGBOOST" "$LIBLIGHTGBM"
+	libraries libraries "$models/shapes" "$bench" 240
+	ROWS="1 2048" "$bench" "$models" 120 "$LIBXGBOOST"
+} >"$results/scores.jsonl"
+libraries compiled "$models/shapes" "$bench" 20 >"$results/compiled.jsonl"
+SECONDS_A_TURN=0.3 "$PYTHON" "$here/explanations.py" "$models/explained" "$explanations" 3 >"$results/explanations.jsonl"
+if [ -n "${OTHER_GRID_BENCH:-}" ]; then
+	ROWS=2048 libraries builds "$models" "$bench" 60 "$OTHER_GRID_BENCH" >"$results/builds.jsonl"
+	ROWS=2048 libraries builds "$models/shapes" "$bench" 60 "$OTHER_GRID_BENCH" >>"$results/builds.jsonl"
+fi
 rm -f "$results"/{formats,lightgbm}.jsonl
-"$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
-if "$PYTHON" -c 'import lightgbm, catboost' 2>/dev/null; then
-	"$PYTHON" "$here/explanations.py" "$models/explained" "$(built explanations)" 5 >"$results/explanations.jsonl"
-fi
-if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
-	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
-fi
 for _ in 1 2 3; do
-	if "$PYTHON" -c 'import catboost, onnxruntime, skl2onnx, sklearn' 2>/dev/null; then
-		"$PYTHON" "$here/formats.py" "$models" "$bench" 42 >>"$results/formats.jsonl"
-	fi
-	if [ -n "${LIBLIGHTGBM:-}" ]; then
-		"$bench" "$models/lightgbm" 36 "$LIBLIGHTGBM" >>"$results/lightgbm.jsonl"
-	fi
+	"$PYTHON" "$here/formats.py" "$models" "$bench" 42 >>"$results/formats.jsonl"
+	"$bench" "$models/lightgbm" 36 "$LIBLIGHTGBM" >>"$results/lightgbm.jsonl"
 done
-if [ -n "${LIBLIGHTGBM:-}" ] && "$PYTHON" -c 'import catboost, onnxruntime, skl2onnx, sklearn' 2>/dev/null; then
-	"$PYTHON" "$here/shapes.py" "$models/shapes" train
-	"$bench" "$models/shapes" 300 "${libraries[0]}" "$LIBLIGHTGBM" >"$results/shapes-grid.jsonl"
-	"$PYTHON" "$here/shapes.py" "$models/shapes" "$bench" 300 >"$results/shapes.jsonl"
-fi

@@ -1,8 +1,8 @@
 //! The engine with one model, measured at the word of another program, which takes turns with it.
 //!
 //! Lines of standard input are outcome in turn: `block ROWS CALLS` with the nanoseconds a row that so
-//! many calls of so many rows took of CPU time, walking on through all rows; `margins ROWS` with the margins
-//! of the first rows, a list in JSON.
+//! many calls of so many rows took of CPU time, walking on through all rows, a single row by the call for one;
+//! `margins ROWS` with the margins of the first rows, a list in JSON.
 
 use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
@@ -11,7 +11,7 @@ use std::path::Path;
 use gbtrees::internals::AlignedBytes;
 use gbtrees::internals::Margin;
 use gbtrees::internals::Precision;
-use gbtrees::internals::{BatchScratch, CompiledModel, Kernel};
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
 use gbtrees::{Cancel, Limits};
 
 use crate::Rotation;
@@ -39,7 +39,8 @@ fn outcome<M: Margin + Default>(
     rows: &[f32],
 ) {
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
-    let mut scratch = BatchScratch::with_kernel(compiled, kernel);
+    let mut one = Scratch::with_kernel(compiled, kernel);
+    let mut many = BatchScratch::with_kernel(compiled, kernel);
     let mut rotation = Rotation { rows, features, next: 0 };
     let mut out: Vec<M> = Vec::new();
     for line in stdin().lines() {
@@ -51,9 +52,12 @@ fn outcome<M: Margin + Default>(
                 out.resize(count * outputs, M::default());
                 let start = Clock::now();
                 for _ in 0..calls {
-                    compiled
-                        .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
-                        .unwrap();
+                    let rows = black_box(rotation.take(count));
+                    if count == 1 {
+                        compiled.margins(&mut one, rows, &mut out).unwrap();
+                    } else {
+                        compiled.margins_batch(&mut many, rows, &mut out).unwrap();
+                    }
                     black_box(&out);
                 }
                 println!("{}", start.nanoseconds() / (calls * count) as f64);
@@ -61,7 +65,7 @@ fn outcome<M: Margin + Default>(
             ["margins", count] => {
                 let count = number(count);
                 out.resize(count * outputs, M::default());
-                compiled.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
+                compiled.margins_batch(&mut many, &rows[..count * features], &mut out).unwrap();
                 let margins: Vec<f64> = out.iter().map(|margin| margin.double()).collect();
                 println!("{}", serde_json::to_string(&margins).unwrap());
             }

@@ -10,8 +10,8 @@ mod buffers;
 use std::sync::LazyLock;
 
 use gbtrees::internals::{AlignedBytes, seal};
-use gbtrees::{Cancel, Limits};
 use gbtrees::internals::{CompiledModel, Scratch, compile, parse};
+use gbtrees::{Cancel, Limits};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;
@@ -38,7 +38,8 @@ const FILES: [&str; 13] = [
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let compiled = |file| {
-        let model = parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
+        let model =
+            parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
         compile(&model, &[], Cancel::never()).expect("a golden model is compiled").to_vec()
     };
     let tie: &[u8] = include_bytes!("../../tests/golden/tie.json");
@@ -73,7 +74,9 @@ fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     let mut margins = vec![0.0f64; ROWS * compiled.num_outputs()];
     buffers::with_each_kernel(|kernel, batch| {
         let mut scratch = Scratch::with_kernel(compiled, kernel);
-        compiled.margins(&mut scratch, &rows[..cells], &mut margins[..compiled.num_outputs()]).unwrap();
+        compiled
+            .margins(&mut scratch, &rows[..cells], &mut margins[..compiled.num_outputs()])
+            .unwrap();
         compiled.margins_batch(batch, &rows, &mut margins).unwrap();
     });
     let mut leaves = vec![0; compiled.num_trees()];

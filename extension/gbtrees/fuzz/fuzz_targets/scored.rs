@@ -1,8 +1,8 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
 use gbtrees::internals::Ensemble;
-use gbtrees::{Cancel, Limits};
 use gbtrees::internals::{CompiledModel, Scratch, oracle};
+use gbtrees::{Cancel, Limits};
 
 #[path = "buffers.rs"]
 mod buffers;
@@ -12,14 +12,21 @@ use near::near;
 
 /// Small, since what is larger takes longer and shows nothing more.
 fn limits() -> Limits {
-    Limits::default().with_bytes(1 << 20).with_trees(64).with_nodes(4096).with_depth(64).with_features(64).with_outputs(16)
+    Limits::default()
+        .with_bytes(1 << 20)
+        .with_trees(64)
+        .with_nodes(4096)
+        .with_depth(64)
+        .with_features(64)
+        .with_outputs(16)
 }
 const ROWS: usize = 48;
 
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
     let Ok(model) = gbtrees::internals::parse(bytes, &limits(), Cancel::never()) else { return };
-    let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
+    let compiled = gbtrees::internals::compile(&model, &[], Cancel::never())
+        .expect("a checked model is compiled");
     let compiled = CompiledModel::open(compiled).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());

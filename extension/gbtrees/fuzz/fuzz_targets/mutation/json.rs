@@ -18,7 +18,9 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
         }
         Value::Number(_) if random.u8(..4) > 0 => *value = number(value.as_f64()?, random),
         // Of the same kind it is more likely to be read.
-        _ if std::mem::discriminant(value) == std::mem::discriminant(&other) || random.u8(..8) == 0 => {
+        _ if std::mem::discriminant(value) == std::mem::discriminant(&other)
+            || random.u8(..8) == 0 =>
+        {
             *value = other;
         }
         Value::Bool(holds) => *holds = !*holds,
@@ -42,7 +44,11 @@ pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
 }
 
 /// One of the values that fit, the whole and all within.
-fn chosen<'v>(value: &'v mut Value, fits: impl Fn(&Value) -> bool, random: &mut Rng) -> Option<&'v mut Value> {
+fn chosen<'v>(
+    value: &'v mut Value,
+    fits: impl Fn(&Value) -> bool,
+    random: &mut Rng,
+) -> Option<&'v mut Value> {
     let mut count = 0usize;
     find(value, &mut |value| {
         count += usize::from(fits(value));
@@ -57,7 +63,10 @@ fn chosen<'v>(value: &'v mut Value, fits: impl Fn(&Value) -> bool, random: &mut 
 }
 
 /// The first value that is wanted, each before those within it.
-fn find<'v>(value: &'v mut Value, wanted: &mut impl FnMut(&Value) -> bool) -> Option<&'v mut Value> {
+fn find<'v>(
+    value: &'v mut Value,
+    wanted: &mut impl FnMut(&Value) -> bool,
+) -> Option<&'v mut Value> {
     if wanted(value) {
         return Some(value);
     }

@@ -17,7 +17,18 @@ static PLAIN: LazyLock<bool> = LazyLock::new(|| std::env::var_os("PLAIN_MUTATION
 
 /// Numbers at which readers and kernels change their minds.
 const NUMBERS: [f64; 12] = [
-    0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 255.0, 65_536.0, 2_147_483_647.0, 4_294_967_295.0, 1e-35, f64::MAX,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    255.0,
+    65_536.0,
+    2_147_483_647.0,
+    4_294_967_295.0,
+    1e-35,
+    f64::MAX,
 ];
 
 /// Changes the first `size` of these bytes, and returns how many they are then: at most `longest`. An edit returns
@@ -30,7 +41,8 @@ pub fn mutate(
     edit: impl Fn(&[u8], &mut Rng) -> Option<Vec<u8>>,
 ) -> usize {
     let mut random = Rng::with_seed(seed.into());
-    let edited = (!*PLAIN && random.u8(..4) > 0).then(|| edit(&data[..size], &mut random)).flatten();
+    let edited =
+        (!*PLAIN && random.u8(..4) > 0).then(|| edit(&data[..size], &mut random)).flatten();
     match edited.filter(|edited| edited.len() <= longest) {
         Some(edited) => {
             data[..edited.len()].copy_from_slice(&edited);
@@ -48,7 +60,8 @@ pub fn join(
     seed: u32,
     cross: impl Fn(&[u8], &[u8], &mut Rng) -> Option<Vec<u8>>,
 ) -> usize {
-    let joined = (!*PLAIN).then(|| cross(first, second, &mut Rng::with_seed(seed.into()))).flatten();
+    let joined =
+        (!*PLAIN).then(|| cross(first, second, &mut Rng::with_seed(seed.into()))).flatten();
     joined.filter(|joined| joined.len() <= out.len()).map_or(0, |joined| {
         out[..joined.len()].copy_from_slice(&joined);
         joined.len()

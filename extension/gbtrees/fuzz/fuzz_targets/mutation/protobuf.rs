@@ -55,7 +55,11 @@ pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
 fn take_over(fields: &mut Vec<Field>, others: &[Field], random: &mut Rng) -> Option<()> {
     let other = random.choice(others)?;
     let places = |fits: &dyn Fn(&Field) -> bool| -> Vec<usize> {
-        (0..).zip(&*fields).filter(|(_, field)| field.number == other.number && fits(field)).map(|(at, _)| at).collect()
+        (0..)
+            .zip(&*fields)
+            .filter(|(_, field)| field.number == other.number && fits(field))
+            .map(|(at, _)| at)
+            .collect()
     };
     let named = places(&|field| field.name() == other.name());
     let at = random.choice(named).or_else(|| random.choice(places(&|_| true)));
@@ -64,7 +68,9 @@ fn take_over(fields: &mut Vec<Field>, others: &[Field], random: &mut Rng) -> Opt
         return Some(());
     };
     match (&mut field.value, &other.value) {
-        (Value::Message(own), Value::Message(theirs)) if !theirs.is_empty() && random.u8(..6) > 0 => {
+        (Value::Message(own), Value::Message(theirs))
+            if !theirs.is_empty() && random.u8(..6) > 0 =>
+        {
             take_over(own, theirs, random)
         }
         _ => {
@@ -86,7 +92,10 @@ impl Field {
 }
 
 /// One of all fields, messages' own among them.
-fn field_at<'f>(fields: &'f mut Vec<Field>, random: &mut Rng) -> Option<(&'f mut Vec<Field>, usize)> {
+fn field_at<'f>(
+    fields: &'f mut Vec<Field>,
+    random: &mut Rng,
+) -> Option<(&'f mut Vec<Field>, usize)> {
     if fields.is_empty() {
         return None;
     }

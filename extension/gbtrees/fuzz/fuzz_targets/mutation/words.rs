@@ -11,7 +11,8 @@ const HEAD: usize = 8;
 /// One to four edits of a file of CatBoost's binary format.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let mut edited = bytes.to_vec();
-    let core = edited.get_mut(HEAD..).filter(|core| bytes.starts_with(b"CBM1") && core.len() >= WORD)?;
+    let core =
+        edited.get_mut(HEAD..).filter(|core| bytes.starts_with(b"CBM1") && core.len() >= WORD)?;
     for _ in 0..random.usize(1..=4) {
         edit_word(core, random);
     }
@@ -29,7 +30,10 @@ pub fn edit_word(bytes: &mut [u8], random: &mut Rng) {
     let at = random.usize(..words.len());
     let old = u32::from_le_bytes(words[at]);
     // What could link one place to another.
-    if (WORD..length - at * WORD).contains(&(old as usize)) && old as usize % WORD == 0 && random.u8(..8) > 0 {
+    if (WORD..length - at * WORD).contains(&(old as usize))
+        && old as usize % WORD == 0
+        && random.u8(..8) > 0
+    {
         return;
     }
     let number = NUMBERS[random.usize(..NUMBERS.len())];
