@@ -11,6 +11,7 @@ use crate::compiled::aligned::StableBytes;
 use crate::ensemble::{
     Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf, MissingRule,
     Node, Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+    TreeParts,
 };
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -390,16 +391,7 @@ pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
 impl Tree {
     /// A tree of these nodes as XGBoost has them, for output 0.
     pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
-        Tree {
-            nodes,
-            category_sets: Vec::new(),
-            leaf_vectors: Vec::new(),
-            linear_leaves: Vec::new(),
-            output: TreeOutput::One(0),
-            weight: 1.0,
-            first_leaf: 0,
-            depth,
-        }
+        TreeParts::of(nodes, TreeOutput::One(0)).into_tree(depth)
     }
 }
 

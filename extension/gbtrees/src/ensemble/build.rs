@@ -58,6 +58,35 @@ pub(crate) struct TreeParts {
     pub first_leaf: u32,
 }
 
+impl TreeParts {
+    /// A tree without sets, vectors, linear models and weights, whose leaves count as other nodes do.
+    pub(crate) fn of(nodes: Vec<Node>, output: TreeOutput) -> TreeParts {
+        TreeParts {
+            nodes,
+            category_sets: Vec::new(),
+            leaf_vectors: Vec::new(),
+            linear_leaves: Vec::new(),
+            output,
+            weight: 1.0,
+            first_leaf: 0,
+        }
+    }
+
+    /// The tree of this depth, once it is checked.
+    pub(crate) fn into_tree(self, depth: u32) -> Tree {
+        Tree {
+            nodes: self.nodes,
+            category_sets: self.category_sets,
+            leaf_vectors: self.leaf_vectors,
+            linear_leaves: self.linear_leaves,
+            output: self.output,
+            weight: self.weight,
+            first_leaf: self.first_leaf,
+            depth,
+        }
+    }
+}
+
 pub(crate) struct Builder<'a> {
     model: Ensemble,
     limits: &'a Limits,
@@ -262,25 +291,7 @@ impl<'a> Builder<'a> {
             self.mark_categorical(node);
         }
         self.check_linear_leaves(&parts, cancel)?;
-        let TreeParts {
-            nodes,
-            category_sets,
-            leaf_vectors,
-            linear_leaves,
-            output,
-            weight,
-            first_leaf,
-        } = parts;
-        Ok(Tree {
-            nodes,
-            category_sets,
-            leaf_vectors,
-            linear_leaves,
-            output,
-            weight,
-            first_leaf,
-            depth,
-        })
+        Ok(parts.into_tree(depth))
     }
 
     /// One linear model per leaf, of finite numbers and features that are there; or none.

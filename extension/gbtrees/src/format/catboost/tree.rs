@@ -145,15 +145,9 @@ impl RawTree {
         let one = dimensions == 1;
         let output = if one { TreeOutput::One(0) } else { TreeOutput::All };
         let leaf_vectors = if one { Vec::new() } else { self.leaves };
-        Ok(TreeParts {
-            nodes,
-            category_sets,
-            leaf_vectors,
-            linear_leaves: Vec::new(),
-            output,
-            weight: 1.0,
-            first_leaf: first_leaf as u32,
-        })
+        let first_leaf = first_leaf as u32;
+        let parts = TreeParts::of(nodes, output);
+        Ok(TreeParts { category_sets, leaf_vectors, first_leaf, ..parts })
     }
 
     /// The weight of the rows that reached each node: that of the leaves below it.

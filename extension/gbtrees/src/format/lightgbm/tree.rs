@@ -53,15 +53,9 @@ pub(super) fn read(
     }
     let leaf = |(value, cover)| Node::Leaf { value, cover: cover as f32 };
     nodes.extend(values.into_iter().zip(covers).map(leaf));
-    Ok(TreeParts {
-        nodes,
-        category_sets,
-        leaf_vectors: Vec::new(),
-        linear_leaves,
-        output: TreeOutput::One(output),
-        weight: 1.0,
-        first_leaf: splits as u32,
-    })
+    let first_leaf = splits as u32;
+    let parts = TreeParts::of(nodes, TreeOutput::One(output));
+    Ok(TreeParts { category_sets, linear_leaves, first_leaf, ..parts })
 }
 
 /// Values that old releases do not write, or leave empty in a tree of one leaf; zeros stand for them.

@@ -258,14 +258,5 @@ pub(super) fn tree(
     } else {
         (TreeOutput::All, values)
     };
-    let category_sets = Vec::new();
-    Ok(TreeParts {
-        nodes,
-        category_sets,
-        leaf_vectors,
-        linear_leaves: Vec::new(),
-        output,
-        weight: 1.0,
-        first_leaf: 0,
-    })
+    Ok(TreeParts { leaf_vectors, ..TreeParts::of(nodes, output) })
 }

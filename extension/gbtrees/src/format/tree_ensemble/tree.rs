@@ -128,15 +128,7 @@ impl Arrays {
             false => (TreeOutput::One(self.output.unwrap_or_default()), Vec::new()),
         };
         let category_sets = self.category_sets;
-        Ok(TreeParts {
-            nodes,
-            category_sets,
-            leaf_vectors,
-            linear_leaves: Vec::new(),
-            output,
-            weight: 1.0,
-            first_leaf: 0,
-        })
+        Ok(TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) })
     }
 
     fn check_lengths(&self) -> Result<()> {

@@ -103,15 +103,8 @@ pub(super) fn build(
     let output = if leaf_size > 1 { TreeOutput::All } else { TreeOutput::One(0) };
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
     let leaf_vectors = leaf_vectors.unwrap_or_default().into_iter().map(f64::from).collect();
-    let parts = TreeParts {
-        nodes,
-        category_sets: sets.done,
-        leaf_vectors,
-        linear_leaves: Vec::new(),
-        output,
-        weight: 1.0,
-        first_leaf: 0,
-    };
+    let category_sets = sets.done;
+    let parts = TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) };
     Ok(RawTree { parts, leaf_size })
 }
 
