@@ -205,12 +205,17 @@ pub(crate) fn require_owner(registry: &Registry, name: &str, user: Oid) -> Resul
 /// # Errors
 /// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
 pub(crate) fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
-    let deployed = query::<i32>(
+    let deployed = lock_row(registry, name)?;
+    let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
+    require_owner(registry, name, session::current_user())?;
+    Ok((deployed > 0).then_some(deployed))
+}
+
+/// The same of a model that may not exist and whose owner is not asked for; 0 if no version is deployed.
+fn lock_row(registry: &Registry, name: &str) -> Result<Option<i32>> {
+    query::<i32>(
         registry,
         "SELECT COALESCE(m.deployed, 0) FROM pgboost_catalog.model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
-    )?
-    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
-    require_owner(registry, name, session::current_user())?;
-    Ok((deployed > 0).then_some(deployed))
+    )
 }

@@ -7,7 +7,7 @@ use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
 use super::reference::Wanted;
-use super::{OWNER, lock, require_owner};
+use super::{OWNER, lock, lock_row, require_owner};
 use super::{
     Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
 };
@@ -47,11 +47,7 @@ pub(crate) struct NewVersion<'a> {
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`].
 pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
-    let deployed = query::<i32>(
-        registry,
-        "SELECT m.deployed FROM pgboost_catalog.model AS m WHERE m.name = $1 AND $2 FOR UPDATE",
-        &[new.name.into(), new.deploy.into()],
-    )?;
+    let deployed = if new.deploy { lock_row(registry, new.name)? } else { None };
     let version = query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
@@ -101,6 +97,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
             new.deploy.into(),
         ],
     )?;
+    let deployed = deployed.filter(|version| *version > 0);
     feature_order::check(registry, new.name, Wanted::Deployed, deployed, version)?;
     model_file::insert(registry, new.name, version, new.file)?;
     Ok(version)
