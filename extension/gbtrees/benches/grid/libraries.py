@@ -21,13 +21,12 @@ import pickle
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import formats
 import numpy as np
-from formats import COMPARED, Engine, Predict, catboost_sides, measure, onnx_sides
-from shapes import SCORED_ROWS, rows_of
+from formats import COMPARED, Engine, Predict, block_of, catboost_sides, measure, onnx_sides
+from shapes import rows_of
 
 ROWS = tuple(map(int, os.environ.get("ROWS", "1 2048").split()))
 KERNELS = ("avx2", "portable")
@@ -93,21 +92,6 @@ def compiled_sides(path: Path, rows: np.ndarray) -> Sides:
     return np.asarray(expected, dtype=np.float64), sides
 
 
-def cpu_block_of(predict: Predict) -> Callable[[int, int], float]:
-    """Nanoseconds of the processor a row of so many calls, walking on through the rows."""
-    first = 0
-
-    def block(count: int, calls: int) -> float:
-        nonlocal first
-        start = time.process_time_ns()
-        for _ in range(calls):
-            predict(first, count)
-            first = (first + count) % (SCORED_ROWS - count + 1)
-        return (time.process_time_ns() - start) / (calls * count)
-
-    return block
-
-
 def compare(path: Path, engines: dict[str, Engine], expected: np.ndarray) -> None:
     """Stops unless the kernels' margins are equal, and nearly those of the library."""
     first, *others = [engine.margins(COMPARED) for engine in engines.values()]
@@ -133,7 +117,7 @@ def beside_libraries(paths: list[Path], bench: Path, seconds: float) -> None:
         engines = {name: Engine(bench, path, rows_path, name) for name in KERNELS}
         compare(path, engines, expected)
         blocks = {f"gbdt {name}": engine.block for name, engine in engines.items()}
-        blocks |= {name: cpu_block_of(predict) for name, predict in sides.items()}
+        blocks |= {name: block_of(predict, time.process_time_ns) for name, predict in sides.items()}
         measure(path.stem, blocks, share)
         for engine in engines.values():
             engine.close()
