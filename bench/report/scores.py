@@ -42,6 +42,8 @@ class Line(NamedTuple):
         return sorted(found, key=lambda name: [int(part) for part in _parts(name)[::-1]])
 
 
+# XGBoost's models that the grid limits in depth.
+LIMITED = ("dense", "missing", "categorical", "exact")
 RANDOM = tuple(f"borders{count}" for count in (1, 32, 254, 65_535))
 LINES = (
     Line("LightGBM", "100 trees of 31 leaves (default)", ("leafwise",), "100x31"),
@@ -57,7 +59,7 @@ LINES = (
     Line("XGBoost", "50 of depth 12", ("deep",), "50x12"),
     Line("XGBoost", "100 of 31 leaves, leaf by leaf", ("lossguide",), "100x31"),
     Line("XGBoost", "100 of 255 leaves, leaf by leaf", ("lossguide",), "100x255"),
-    Line("XGBoost", "25 to 500 of depth 3, 6, 8", ("dense", "missing", "categorical", "exact")),
+    Line("XGBoost", "25 to 500 of depth 3, 6, 8", LIMITED),
     Line("CatBoost", "1,000 trees of depth 6 (default)", ("oblivious",), "1000x6"),
     Line("CatBoost", "500 of depth 8", ("oblivious",), "500x8"),
     Line("CatBoost", "200 of depth 10", ("oblivious",), "200x10"),
@@ -87,7 +89,6 @@ TARGETS_BEFORE = {
     "50x12x10-deep": {"gbdt avx2": 1.0, "gbdt portable": 1.0},
     "50x12x50-deep": {"gbdt avx2": 1.0, "gbdt portable": 1.0},
 }
-LIMITED = "dense"
 
 
 def _parts(name: str) -> list[str]:
@@ -197,15 +198,24 @@ def given(run: Path) -> dict[str, Any]:
         "lost": _lost(found), "faster": sum(one.times >= 1 for one in found.values()),
         "compiled": ratios(read(run / "compiled.jsonl")[0]), "targets": targets,
         "missed": [one for one in targets if one[2] < one[1]], "slowest": slowest,
-        "limited": {
-            kernel: summary(values, "hundredths")
-            for kernel in kernels
-            if (values := [
-                ratio for (name, _, side), ratio in before.items()
-                if side == kernel and name.endswith(LIMITED)
-            ])
-        },
+        "limited": _limited(before, kernels),
     }  # fmt: skip
+
+
+def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> dict[str, str]:
+    """By kernel the ratios of models limited in depth to the build before, and which kinds are slower now."""
+    found = {}
+    for kernel in kernels:
+        kinds = {name: name.split("-")[1] for name, _, side in before if side == kernel}
+        ratios = {
+            name: before[name, BATCH, kernel] for name, kind in kinds.items() if kind in LIMITED
+        }
+        if ratios:
+            slower = [name for name, ratio in ratios.items() if ratio < 1]
+            of_kinds = " and ".join(sorted({kinds[name] for name in slower}))
+            more = f", slower for {len(slower)} of {len(ratios)}, {of_kinds}" if slower else ""
+            found[kernel] = summary([*ratios.values()], "hundredths") + more
+    return found
 
 
 def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:

@@ -83,10 +83,13 @@ def test_missed_targets_are_named(run: Path) -> None:
         + line("100x31x10-leafwise", 2048, "gbdt avx2, other build", 35)
         + line("25x6x10-dense", 2048, "gbdt avx2", 10)
         + line("25x6x10-dense", 2048, "gbdt avx2, other build", 10.3)
+        + line("25x6x10-categorical", 2048, "gbdt portable", 10)
+        + line("25x6x10-categorical", 2048, "gbdt portable, other build", 5)
     )
     page = text(run)
     assert "100x31x10-leafwise compared with the engine before, avx2 (3.50, aimed for 4.00)" in page
-    assert "times the speed of the engine before these kernels, in turns: avx2 1.03." in page
+    assert "times the speed of the engine before these kernels, in turns: avx2 1.03; " in page
+    assert "portable 0.50, slower for 1 of 1, categorical." in page
 
 
 def test_every_measured_cell_is_in_the_data(run: Path) -> None:
