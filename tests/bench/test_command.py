@@ -59,7 +59,7 @@ def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
         started = [pid for pid in processes.tree([process.pid]) if pid != process.pid]
         assert len(started) >= 3
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert errors.strip().splitlines()[-1] == "interrupted: no results"
     # The loop ends at once where all are gone.

@@ -122,7 +122,7 @@ def test_a_run_that_is_ended_takes_everything_along(
         for _ in range(2):
             os.killpg(run.pid, signum)
             time.sleep(0.2)
-        _, errors = run.communicate(timeout=60)
+        _, errors = run.communicate(timeout=300)
     assert run.returncode == 1
     assert errors.strip().splitlines()[-1].startswith("interrupted: no results")
     _until(lambda: not processes.tree(started))

@@ -12,10 +12,10 @@ use crate::Limits;
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::sections::{
-    CHECKSUMMED_FROM, CHUNK_GROUPS, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span,
-    TILE_EXITS, seal,
+    CHECKSUMMED_FROM, CHUNK_GROUPS, CHUNKS, COMPACT_IDS, COMPOUND_RUNS, COMPOUND_WORDS, Header,
+    SECTIONS, SEGMENTS, Section, Span, TILE_EXITS, TILE_GROUPS, seal,
 };
-use crate::compiled::tiles::TileGroup;
+use crate::compiled::tiles::{CompoundRun, MAX_MASKS, TileGroup};
 use crate::ensemble::{Ensemble, Task, Transform};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
@@ -247,12 +247,31 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     true
 }
 
+/// Where the header says where a section is.
+fn span_of(section: usize) -> usize {
+    size_of::<Header>() - size_of::<Span>() * (SECTIONS - section)
+}
+
+#[test]
+fn chunks_without_tiles_are_refused() {
+    let model = model(9, Shape::of(3, 2, 70, 8));
+    let mut compiled = compile(&model, &[], Cancel::never()).unwrap().to_vec();
+    let mut without = |sections: [usize; 2]| {
+        for span in sections.map(span_of) {
+            compiled[span..span + size_of::<Span>()].fill(0);
+        }
+        seal(&mut compiled);
+        refused(&compiled)
+    };
+    assert!(without([TILE_GROUPS.index, SEGMENTS.index]));
+    assert!(!without([CHUNKS.index, CHUNK_GROUPS.index]));
+}
+
 /// Leaves of a chunk are read without checks, so its tiles must have leaves and no exits.
 #[test]
 fn a_chunk_of_tiles_with_exits_is_refused() {
     let model = model(9, Shape::of(3, 2, 70, 8));
     let mut compiled = compile(&model, &[], Cancel::never()).unwrap().to_vec();
-    let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
     let word = |at: usize| u64::from_ne_bytes(compiled[at..at + 8].try_into().unwrap()) as usize;
     assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
     let below = word(span_of(CHUNK_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
@@ -262,6 +281,30 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
     compiled[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
     seal(&mut compiled);
     assert!(refused(&compiled));
+}
+
+#[test]
+fn a_compound_of_a_mask_that_is_not_there_is_refused() {
+    let any_library = Shape { any_library: true, ..Shape::of(6, 2, 30, 5) };
+    let coded = leaf_wise(20, model(20, any_library), 25);
+    let compiled = || compile(&coded, &[], Cancel::never()).unwrap();
+    assert!(!refused(&compiled()));
+    let opened = CompiledModel::open(compiled()).unwrap();
+    let runs = opened.sections().get(COMPOUND_RUNS);
+    // Each word of a run with the operations apart, and of one whose operations are the same.
+    for apart in [true, false] {
+        let is_apart = |run: &&CompoundRun| (run.length as usize > CompoundRun::ALIKE) == apart;
+        let run = runs.iter().find(is_apart).unwrap();
+        let first = run.words as usize + CompoundRun::op_words(run.length as usize);
+        for word in first..=first + run.length as usize {
+            let other = |words: &mut [u16]| words[word] = MAX_MASKS as u16;
+            assert!(refused(&tampered(compiled(), COMPOUND_WORDS, other)), "{word}: no mask");
+            // A processor adds what joins to the index of the first mask.
+            let joined = |words: &mut [u16]| words[word] ^= CompoundRun::OR;
+            let right = apart && word > first;
+            assert_eq!(refused(&tampered(compiled(), COMPOUND_WORDS, joined)), !right, "{word}");
+        }
+    }
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn within(first: u32, count: usize, all: usize) -> bool {
 pub(crate) fn verify(compiled: &Sections<'_>, num_features: usize, sums: Precision) -> Result<()> {
     let (groups, segments) = (compiled.get(TILE_GROUPS), compiled.get(SEGMENTS));
     if groups.is_empty() {
-        return ensure(segments.iter().all(|segment| segment.groups == 0), "has no tiles");
+        let none = segments.iter().all(|segment| segment.groups == 0);
+        return ensure(none && compiled.get(CHUNKS).is_empty(), "has no tiles");
     }
     let columns = compiled.get(CONDITION_COLUMNS);
     ensure(columns.len() <= MAX_COLUMNS, "has too many columns")?;
@@ -179,11 +180,12 @@ fn verify_compounds(run: &CompoundRun, compiled: &Sections<'_>) -> Result<()> {
     let words = compiled.get(COMPOUND_WORDS).get(first..first + run.num_words());
     let words = words.ok_or_else(|| damaged("has a run of compounds without words"))?;
     let length = run.length as usize;
-    let masks = words.iter().skip(CompoundRun::op_words(length));
-    // Where the operations are apart, no index is joined by one.
+    let masks = &words[CompoundRun::op_words(length)..];
+    // Where the operations are apart, all indices but the first of a chain are joined by one.
     let op = if length > CompoundRun::ALIKE { CompoundRun::OR } else { 0 };
-    let mut masks = masks.map(|mask| usize::from(mask & !op));
-    ensure(masks.all(|mask| mask < MAX_MASKS), "has a compound of no mask")
+    let first = masks.iter().step_by(length + 1).copied().fold(0, u16::max);
+    let largest = masks.iter().map(|mask| mask & !op).fold(first, u16::max);
+    ensure(usize::from(largest) < MAX_MASKS, "has a compound of no mask")
 }
 
 fn verify_coding(coding: &Coding, compiled: &Sections<'_>) -> Result<()> {
