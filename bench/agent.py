@@ -26,7 +26,8 @@ from typing import Any
 from bench import processes
 from bench.processes import Used
 
-STOP_SECONDS = 20
+# A worker of Gunicorn that has just been started may miss the signal, and none has anything to save.
+STOP_SECONDS = 5
 READY_SECONDS = 60
 LAST_LINES = 10
 # What a shell, and what enters a namespace, ends with where there is no such program.
