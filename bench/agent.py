@@ -33,6 +33,8 @@ LAST_LINES = 10
 # What a shell, and what enters a namespace, ends with where there is no such program.
 NOT_FOUND = 127
 GENERATOR = "generator"
+# Variables of builds, which libpq does not have.
+OURS = ("PG_CONFIG", "PGBOOST_")
 
 Answer = dict[str, Any]
 
@@ -185,7 +187,7 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # libpq's variables of whoever started the harness lead to another server.
-    for name in [name for name in os.environ if name.startswith("PG") and name != "PG_CONFIG"]:
+    for name in [name for name in os.environ if name.startswith("PG") and not name.startswith(OURS)]:
         del os.environ[name]
     os.environ["PYTHONPATH"] = str(Path.cwd())
     agent, questions = Agent(), queue.SimpleQueue()

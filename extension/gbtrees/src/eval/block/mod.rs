@@ -18,6 +18,7 @@ pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512bw;
 mod block_sums;
+mod code_masks;
 mod columns;
 mod compounds;
 mod instructions;

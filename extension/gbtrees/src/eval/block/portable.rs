@@ -3,7 +3,7 @@
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
-use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS};
+use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS, code_masks};
 
 block_kernel! {
     Quarter,
@@ -218,6 +218,10 @@ impl LookUp for Quarter {
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
+        if tables.len() >= MIN_TABLES {
+            // SAFETY: the processor's base is all that is needed.
+            return unsafe { code_masks::look_up::<Self>(codes, rows, tables, masks) };
+        }
         let (bytes, bits) = (codes.bytes.as_chunks::<64>().0, codes.bits.as_chunks::<64>().0);
         for (table, mask) in tables.iter().zip(masks) {
             let words = mask.0.iter_mut().zip(bytes.iter().zip(bits)).take(rows.div_ceil(64));
@@ -231,6 +235,9 @@ impl LookUp for Quarter {
         }
     }
 }
+
+/// For fewer tables of a column its masks cost more than to look up each row.
+const MIN_TABLES: usize = 4;
 
 #[cfg(test)]
 mod tests {

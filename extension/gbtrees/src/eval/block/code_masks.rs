@@ -1,0 +1,62 @@
+//! Outcomes of the sets of a column by masks, for processors that cannot look up bytes in a table.
+//!
+//! A row's code is a byte of a table and a bit of that byte. Of the rows with a byte those go right whose bit is
+//! among the bits of the table's byte: the mask of the rows with that byte, joined with the mask of the rows
+//! with any of those bits. There are at most 256 masks of the second kind, made once per column and block, so
+//! that a table costs two masks per byte that occurs, and not a look-up per row.
+
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::Instructions;
+use crate::eval::block::{BLOCK, Codes, Mask, WORDS};
+
+const NO_MASK: Mask = Mask([0; WORDS]);
+const TABLE_BYTES: usize = size_of::<CodeTable>();
+
+/// See [`crate::eval::block::BlockKernel::look_up`].
+///
+/// # Safety
+/// The processor has the instructions of `I`.
+#[inline(always)]
+pub(super) unsafe fn look_up<I: Instructions>(
+    codes: &Codes,
+    rows: usize,
+    tables: &[CodeTable],
+    masks: &mut [Mask],
+) {
+    let mut with_byte = [NO_MASK; TABLE_BYTES];
+    let mut with_bit = [NO_MASK; 8];
+    let mut occurs = 0u64;
+    let rows = rows.min(BLOCK);
+    for (row, (byte, bits)) in codes.bytes.iter().zip(&codes.bits).enumerate().take(rows) {
+        let (byte, own) = (usize::from(*byte) % TABLE_BYTES, 1 << (row % 64));
+        with_byte[byte].0[row / 64] |= own;
+        // All bits of the byte for missing values are alike.
+        with_bit[bits.trailing_zeros() as usize % 8].0[row / 64] |= own;
+        occurs |= 1 << byte;
+    }
+    let mut with_any = [NO_MASK; 256];
+    for bits in 1..with_any.len() {
+        let fewer = with_any[bits & (bits - 1)];
+        let one = &with_bit[bits.trailing_zeros() as usize % 8];
+        with_any[bits] = Mask(std::array::from_fn(|word| fewer.0[word] | one.0[word]));
+    }
+    let mut bytes = [0u8; TABLE_BYTES];
+    let mut count = 0;
+    for byte in (0..TABLE_BYTES).filter(|byte| occurs >> byte & 1 == 1) {
+        bytes[count] = byte as u8;
+        count += 1;
+    }
+    for (table, mask) in tables.iter().zip(masks) {
+        for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
+            // SAFETY: the caller's promise; there are as many masks as bytes have values.
+            unsafe {
+                let mut right = I::fill(false);
+                for byte in bytes[..count].iter().map(|byte| usize::from(*byte) % TABLE_BYTES) {
+                    let any = I::load(&raw const with_any[usize::from(table.0[byte])], part);
+                    right = right.either(any.both(I::load(&raw const with_byte[byte], part)));
+                }
+                right.store(mask, part);
+            }
+        }
+    }
+}
