@@ -14,6 +14,7 @@ from bench.report.figures import WAYS
 
 FILE = "explanations.jsonl"
 ENGINE = "gbdt "
+BYTES_AND_WORDS = f"{ENGINE}avx512bw"
 CONTRIBUTIONS, INTERACTIONS = "contributions", "interactions"
 
 
@@ -99,21 +100,20 @@ def table(run: Path) -> list[list[Any]]:
     ]
 
 
-def _targets(found: Ratios) -> list[tuple[str, float, float]]:
+def _targets(found: Ratios, kernel: str) -> list[tuple[str, float, float]]:
     """What was aimed for, how many times at least, and how many times it is."""
     targets = []
     for aim in AIMS:
-        for kernel in dict.fromkeys(kernel for _, kernel, _ in found):
-            measured = [
-                ratio
-                for (call, ours, _), ratio in found.items()
-                if (call.what, call.rows, ours) == (aim.what, aim.rows, kernel)
-                and call.model in (aim.models or (call.model,))
-            ]
-            if measured:
-                least = aim.least / (1 if aim.rows == 1 or "512" in kernel else 2)
-                says = f"{aim.says}, {kernel.removeprefix(ENGINE)}"
-                targets.append((says, least, min(measured)))
+        measured = [
+            ratio
+            for (call, ours, _), ratio in found.items()
+            if (call.what, call.rows, ours) == (aim.what, aim.rows, kernel)
+            and call.model in (aim.models or (call.model,))
+        ]
+        if measured:
+            least = aim.least / (1 if aim.rows == 1 or "512" in kernel else 2)
+            says = f"{aim.says}, {kernel.removeprefix(ENGINE)}"
+            targets.append((says, least, min(measured)))
     return targets
 
 
@@ -122,8 +122,9 @@ def given(run: Path) -> dict[str, Any]:
     times, apart = read(run / FILE)
     every = ratios(times)
     found = {key: ratio for key, ratio in every.items() if is_library(key[2])}
-    kernels = list(dict.fromkeys(kernel for _, kernel, _ in every))
-    targets = _targets(found)
+    # The kernel for AVX-512 without VBMI has the same instructions here as the one with it.
+    kernels = list(dict.fromkeys(kernel for _, kernel, _ in every if kernel != BYTES_AND_WORDS))
+    targets = [one for kernel in kernels for one in _targets(found, kernel)]
     return {
         "machine": json.loads((run / "machine.json").read_text()), "apart": apart,
         "peers": sorted({peer for _, _, peer in every}), "first": kernels[0].removeprefix(ENGINE),

@@ -1,6 +1,6 @@
 //! The engine with one model, measured at the word of another program, which takes turns with it.
 //!
-//! Lines of standard input are outcome in turn: `block ROWS CALLS` with the nanoseconds a row that so
+//! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds a row that so
 //! many calls of so many rows took of CPU time, walking on through all rows, a single row by the call for one;
 //! `margins ROWS` with the margins of the first rows, a list in JSON.
 
@@ -28,12 +28,12 @@ pub(crate) fn run(model: &Path, rows: &Path, kernel: &str) {
     let rows = floats(rows);
     // Margins in the width of the model's sums, as a caller has them who wants speed.
     match model.sum_precision() {
-        Precision::Single => outcome::<f32>(&compiled, kernel, &rows),
-        Precision::Double => outcome::<f64>(&compiled, kernel, &rows),
+        Precision::Single => answer::<f32>(&compiled, kernel, &rows),
+        Precision::Double => answer::<f64>(&compiled, kernel, &rows),
     }
 }
 
-fn outcome<M: Margin + Default>(
+fn answer<M: Margin + Default>(
     compiled: &CompiledModel<AlignedBytes>,
     kernel: Kernel,
     rows: &[f32],

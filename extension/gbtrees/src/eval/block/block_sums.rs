@@ -8,8 +8,9 @@
     reason = "calls kernels for instructions that the processor has, over tiles that were checked"
 )]
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
+use crate::compiled::aligned::prefetch_all;
 use crate::compiled::sections::{
     BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
     CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
@@ -29,6 +30,9 @@ use crate::eval::block::{
 };
 use crate::eval::interleaved::NodeSections;
 
+/// Rows of so many features are fetched before they are read column by column: rows of fewer lie near enough for
+/// a processor to fetch the next by itself, and a block of more would not stay in its second cache.
+const FETCHED_FEATURES: RangeInclusive<usize> = 100..=400;
 const NO_MASK: Mask = Mask([0; WORDS]);
 const NO_VALUES: Values = Values([0.0; BLOCK]);
 
@@ -129,6 +133,9 @@ unsafe fn read_columns<S>(
     rows: &Rows<'_>,
 ) {
     let Buffers { column_indices, column_values, ranks, codes, values, .. } = buffers;
+    if FETCHED_FEATURES.contains(&rows.num_features) {
+        prefetch_all(rows.features);
+    }
     let mut counts = [0usize; 3];
     column_indices.clear();
     column_values.clear();

@@ -11,6 +11,9 @@ use crate::eval::interleaved::NodeSections;
 
 /// Features that are copied together: a quarter of a processor's first cache.
 const TOGETHER: usize = 8;
+/// Rows of so many features lie in a line each, so that a block of them stays in the first cache: one column after
+/// another takes less time.
+const NEAR: usize = 16;
 
 /// Some successive features of a block of rows.
 #[derive(Clone, Debug)]
@@ -37,6 +40,12 @@ impl ColumnValues {
         if feature < self.first || feature >= self.first + self.count {
             self.first = feature;
             self.count = TOGETHER.min(rows.num_features - feature);
+            if rows.num_features <= NEAR {
+                self.count = 1;
+                let values = rows.features.iter().skip(feature).step_by(rows.num_features);
+                self.columns[0].0.iter_mut().zip(values).for_each(|(own, value)| *own = *value);
+                return &self.columns[0];
+            }
             let features = rows.features.chunks_exact(rows.num_features).take(BLOCK);
             for (row, features) in features.enumerate() {
                 let own = &features[feature..feature + self.count];
