@@ -187,7 +187,9 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # libpq's variables of whoever started the harness lead to another server.
-    for name in [name for name in os.environ if name.startswith("PG") and not name.startswith(OURS)]:
+    for name in [
+        name for name in os.environ if name.startswith("PG") and not name.startswith(OURS)
+    ]:
         del os.environ[name]
     os.environ["PYTHONPATH"] = str(Path.cwd())
     agent, questions = Agent(), queue.SimpleQueue()

@@ -4,6 +4,7 @@ Made from what `extension/gbtrees/benches/grid/explanations.py` left, explanatio
 ratio is of the medians of two sides that took turns, of the same model and call.
 """
 
+import itertools
 import json
 import statistics
 from collections.abc import Callable
@@ -100,10 +101,10 @@ def table(run: Path) -> list[list[Any]]:
     ]
 
 
-def _targets(found: Ratios, kernel: str) -> list[tuple[str, float, float]]:
+def _targets(found: Ratios, kernels: list[str]) -> list[tuple[str, float, float]]:
     """What was aimed for, how many times at least, and how many times it is."""
     targets = []
-    for aim in AIMS:
+    for aim, kernel in itertools.product(AIMS, kernels):
         measured = [
             ratio
             for (call, ours, _), ratio in found.items()
@@ -124,7 +125,7 @@ def given(run: Path) -> dict[str, Any]:
     found = {key: ratio for key, ratio in every.items() if is_library(key[2])}
     # The kernel for AVX-512 without VBMI has the same instructions here as the one with it.
     kernels = list(dict.fromkeys(kernel for _, kernel, _ in every if kernel != BYTES_AND_WORDS))
-    targets = [one for kernel in kernels for one in _targets(found, kernel)]
+    targets = _targets(found, kernels)
     return {
         "machine": json.loads((run / "machine.json").read_text()), "apart": apart,
         "peers": sorted({peer for _, _, peer in every}), "first": kernels[0].removeprefix(ENGINE),
