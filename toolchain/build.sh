@@ -30,7 +30,7 @@ fi
 export PGRX_PG_CONFIG_PATH=$pg_config
 
 # cargo would look for make's job server there, which make -j hands to no command but itself.
-unset MAKEFLAGS
+unset MAKEFLAGS MFLAGS
 # cargo's own progress is for a terminal.
 quiet=(--quiet)
 [ ! -t 2 ] || quiet=()

@@ -17,7 +17,7 @@ copy=$root/.build/fixes/sources
 output=$root/.build/fixes/output.txt
 export CARGO_TARGET_DIR=$root/.build/fixes/target
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_INCREMENTAL=1
-unset MAKEFLAGS
+unset MAKEFLAGS MFLAGS
 
 # Files get the time of now: cargo takes a file that is older than what it built for unchanged.
 copy_sources() {
