@@ -179,10 +179,8 @@ def given(run: Path) -> dict[str, Any]:
     found, before = ratios(cells), builds(run / "builds.jsonl")
     names = list(dict.fromkeys(model for model, _, _ in found))
     # Those that every model was measured with.
-    measured = [{model for model, _, side in found if side == kernel} for kernel in KERNELS]
-    kernels = [
-        kernel for kernel, of in zip(KERNELS, measured, strict=True) if len(of) == len(names)
-    ]
+    measured = {kernel: {model for model, _, side in found if side == kernel} for kernel in KERNELS}
+    kernels = [kernel for kernel, models_of in measured.items() if models_of == {*names}]
     header, lines = _lines(found, names, kernels)
     targets = _targets(found, names, kernels, before)
     one_row = [
@@ -213,15 +211,16 @@ def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> d
     """By kernel the ratios of models limited in depth to the build before, and which kinds are slower now."""
     found = {}
     for kernel in kernels:
-        kinds = {name: name.split("-")[1] for name, _, side in before if side == kernel}
-        ratios = {
-            name: before[name, BATCH, kernel] for name, kind in kinds.items() if kind in LIMITED
-        }
+        ratios = [
+            (name.split("-")[1], ratio)
+            for (name, rows, side), ratio in before.items()
+            if (rows, side) == (BATCH, kernel) and name.split("-")[1] in LIMITED
+        ]
         if ratios:
-            slower = [name for name, ratio in ratios.items() if ratio < 1]
-            of_kinds = " and ".join(sorted({kinds[name] for name in slower}))
-            more = f", slower for {len(slower)} of {len(ratios)}, {of_kinds}" if slower else ""
-            found[kernel] = summary([*ratios.values()], "hundredths") + more
+            slower = [kind for kind, ratio in ratios if ratio < 1]
+            kinds = " and ".join(sorted({*slower}))
+            more = f", slower for {len(slower)} of {len(ratios)}, {kinds}" if slower else ""
+            found[kernel] = summary([ratio for _, ratio in ratios], "hundredths") + more
     return found
 
 

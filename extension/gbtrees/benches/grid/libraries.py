@@ -29,9 +29,9 @@ from formats import COMPARED, Engine, Predict, block_of, catboost_sides, measure
 from shapes import rows_of
 
 ROWS = tuple(map(int, os.environ.get("ROWS", "1 2048").split()))
-# Of a processor with AVX-512 and VBMI the first, too.
-HAS_AVX512 = "avx512_vbmi" in Path("/proc/cpuinfo").read_text()
-KERNELS = (*["avx512"] * HAS_AVX512, "avx2", "portable")
+KERNELS = ("avx2", "portable")
+if "avx512_vbmi" in Path("/proc/cpuinfo").read_text():
+    KERNELS = ("avx512", *KERNELS)
 COMPILED = ("100x31x10-leafwise", "100x31x50-leafwise", "100x6x10-default", "100x6x50-default")
 #: How far from each other margins may be, of the largest, that a library computes in its own order.
 APART = 1e-5
