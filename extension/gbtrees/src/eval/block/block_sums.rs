@@ -25,15 +25,14 @@ use crate::eval::block::columns::{
 };
 use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
 use crate::eval::block::{
-    BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
-    WORDS,
+    BLOCK, BlockKernel, BlockSum, Codes, Mask, NO_MASK, PathBits, RANK_BITS, Ranks, Rows, Sums,
+    Values, WORDS,
 };
 use crate::eval::interleaved::NodeSections;
 
 /// Rows of so many features are fetched before they are read column by column: rows of fewer lie near enough for
 /// a processor to fetch the next by itself, and a block of more would not stay in its second cache.
 const FETCHED_FEATURES: RangeInclusive<usize> = 100..=400;
-const NO_MASK: Mask = Mask([0; WORDS]);
 const NO_VALUES: Values = Values([0.0; BLOCK]);
 
 /// What is kept of a block; nothing is allocated once it has grown.

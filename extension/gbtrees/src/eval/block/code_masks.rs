@@ -7,9 +7,8 @@
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::{BLOCK, Codes, Mask, WORDS};
+use crate::eval::block::{BLOCK, Codes, Mask, NO_MASK};
 
-const NO_MASK: Mask = Mask([0; WORDS]);
 const TABLE_BYTES: usize = size_of::<CodeTable>();
 
 /// See [`crate::eval::block::BlockKernel::look_up`].

@@ -1,7 +1,7 @@
 //! The columns of a block: the values of its features, and what their conditions compare with.
 //!
-//! Rows lie one after another, so that a feature's values lie apart, each in another cache line. Several
-//! neighbouring features are copied together, while a line is at hand.
+//! Rows lie one after another, so that a feature's values lie apart, in long rows each in another cache line.
+//! There several neighbouring features are copied together, while a line is at hand.
 
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
@@ -39,18 +39,18 @@ impl ColumnValues {
     pub(super) fn of(&mut self, rows: &Rows<'_>, feature: usize) -> &Values {
         if feature < self.first || feature >= self.first + self.count {
             self.first = feature;
-            self.count = TOGETHER.min(rows.num_features - feature);
             if rows.num_features <= NEAR {
                 self.count = 1;
                 let values = rows.features.iter().skip(feature).step_by(rows.num_features);
                 self.columns[0].0.iter_mut().zip(values).for_each(|(own, value)| *own = *value);
-                return &self.columns[0];
-            }
-            let features = rows.features.chunks_exact(rows.num_features).take(BLOCK);
-            for (row, features) in features.enumerate() {
-                let own = &features[feature..feature + self.count];
-                for (column, value) in self.columns.iter_mut().zip(own) {
-                    column.0[row] = *value;
+            } else {
+                self.count = TOGETHER.min(rows.num_features - feature);
+                let features = rows.features.chunks_exact(rows.num_features).take(BLOCK);
+                for (row, features) in features.enumerate() {
+                    let own = &features[feature..feature + self.count];
+                    for (column, value) in self.columns.iter_mut().zip(own) {
+                        column.0[row] = *value;
+                    }
                 }
             }
         }

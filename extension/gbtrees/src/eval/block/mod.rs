@@ -61,6 +61,8 @@ const SHARING_COST: u64 = 300;
 #[repr(C, align(64))]
 pub(super) struct Mask([u64; WORDS]);
 
+const NO_MASK: Mask = Mask([0; WORDS]);
+
 /// The values of a column, one per row.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
