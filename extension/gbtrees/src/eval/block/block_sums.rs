@@ -26,7 +26,7 @@ use crate::eval::block::columns::{
 use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
 use crate::eval::block::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, NO_MASK, PathBits, RANK_BITS, Ranks, Rows, Sums,
-    Values, WORDS,
+    Values,
 };
 use crate::eval::interleaved::NodeSections;
 
