@@ -8,7 +8,8 @@
 //! and `omega = r / (r + q (1 - r))^2`.
 
 use crate::compiled::records::SplitRecord;
-use crate::{Cancel, Error, ErrorKind, Result};
+use crate::limits::reserve;
+use crate::{Cancel, Result};
 
 /// The points and weights of one rule.
 #[derive(Default)]
@@ -93,10 +94,8 @@ impl SplitFactors {
         for splits in splits.chunks(SPLITS_PER_CHECK) {
             cancel.check()?;
             let count = 2 * points.points.len() * splits.len();
-            self.numbers
-                .try_reserve(count)
-                .and_then(|()| self.excess.try_reserve(if has_pairs { count } else { 0 }))
-                .map_err(|_| Error::new(ErrorKind::OutOfMemory, "out of memory for a tree"))?;
+            reserve(&mut self.numbers, count)?;
+            reserve(&mut self.excess, if has_pairs { count } else { 0 })?;
             for split in splits {
                 self.add(split.product, &points.points);
                 if has_pairs {
@@ -111,18 +110,9 @@ impl SplitFactors {
 
     #[inline(always)]
     fn add(&mut self, product: f32, points: &[f32]) {
-        if product == 1.0 {
-            // What the formulas come to, without a division.
-            self.numbers.extend_from_slice(points);
-            self.numbers.extend(points.iter().map(|_| 1.0));
-            return;
-        }
         let inverse = |q: &f32| 1.0 / (product + q * (1.0 - product));
         self.numbers.extend(points.iter().map(|q| q * inverse(q)));
-        self.numbers.extend(points.iter().map(|q| {
-            let inverse = inverse(q);
-            product * inverse * inverse
-        }));
+        self.numbers.extend(points.iter().map(|q| product * inverse(q) * inverse(q)));
     }
 
     #[inline(always)]

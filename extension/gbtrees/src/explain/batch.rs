@@ -14,9 +14,10 @@ use crate::compiled::sections::{
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
 use crate::explain::ContributionScratch;
+use crate::explain::block::Prepared;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
-use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, Prepared, pair};
+use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, pair};
 use crate::limits::refill;
 use crate::quadrature::exact_points;
 use crate::{Cancel, Result, verified};
@@ -164,6 +165,10 @@ impl ContributionScratch {
         let of_block = part.outputs.len() * of_output;
         for points in rules.of(tree.points) {
             numbers.set(splits, points, part.matrix.is_some(), checks.cancel)?;
+            match part.matrix {
+                None => walks.set::<false>(*level, splits)?,
+                Some(_) => walks.set::<true>(*level, splits)?,
+            }
             let features = tree.features.len();
             let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);

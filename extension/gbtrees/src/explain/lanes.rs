@@ -22,6 +22,8 @@ pub(super) trait Lanes: Copy {
     type Mask: Copy;
 
     const WIDTH: usize;
+    /// Whether a split of two leaves is computed within the one above: there are as many registers.
+    const INLINES: bool;
 
     /// # Safety
     /// The processor has the instructions that the function is compiled for.
@@ -99,6 +101,7 @@ impl Lanes for Array {
     type Mask = [u32; PORTABLE];
 
     const WIDTH: usize = PORTABLE;
+    const INLINES: bool = false;
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {
@@ -178,6 +181,7 @@ impl Lanes for Ymm {
     type Mask = __m256;
 
     const WIDTH: usize = 8;
+    const INLINES: bool = true;
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {
@@ -263,6 +267,7 @@ impl Lanes for Zmm {
     type Mask = __mmask16;
 
     const WIDTH: usize = 16;
+    const INLINES: bool = true;
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {

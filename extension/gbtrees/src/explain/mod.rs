@@ -7,9 +7,10 @@
 //! they share evenly. `reference` computes them as they are defined and is the oracle. `walk` has the formula:
 //! the derivative of a tree backwards, for blocks of rows, under an integral that Gauss-Legendre quadrature
 //! solves; `row` does the same for one row. `quadrature` has what rows share, `batch` takes rows through the
-//! trees, and `lanes` has the instructions.
+//! trees, `block` gives one block to a walk, and `lanes` has the instructions.
 
 mod batch;
+mod block;
 mod contributions;
 mod importance;
 mod lanes;
@@ -24,8 +25,9 @@ pub use crate::explain::importance::{ImportanceKind, has_importance, importance}
 use crate::eval::Kernel;
 use crate::eval::ctr::CtrBuffers;
 use crate::eval::row_keys::RowKeys;
+use crate::explain::block::{Level, WalkBuffers};
 use crate::explain::row::RowBuffers;
-use crate::explain::walk::{Level, MAX_POINTS, WalkBuffers};
+use crate::explain::walk::MAX_POINTS;
 use crate::quadrature::{Points, Rule, SplitFactors};
 
 /// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.

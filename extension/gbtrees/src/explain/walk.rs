@@ -23,23 +23,20 @@
 //! differences of what is alike on both sides are exact. What a split adds, times `(a - r) / g` of another
 //! feature on its path, is what it adds to their interaction: a path has each product of two in the end.
 //!
-//! Rows are in lanes. Each adds in the order of the tree, whatever the number of lanes and of rows.
+//! Rows are in lanes. Each adds in the order of the tree, whatever the number of lanes and of rows. A split of
+//! two leaves is computed within the split above, so that what it needs stays in registers, where there are
+//! enough of them.
 
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
 
-use crate::compiled::records::number_of_key;
-use crate::compiled::records::{Leaves, SplitRecord};
+use crate::compiled::records::{Leaves, SplitRecord, number_of_key};
 use crate::ensemble::is_in_set;
-use crate::eval::Kernel;
 use crate::eval::interleaved::NodeSections;
+use crate::explain::lanes::{Lanes, PORTABLE};
 #[cfg(target_arch = "x86_64")]
-use crate::explain::lanes::Ymm;
-use crate::explain::lanes::{Lanes, PORTABLE, Zmm};
-use crate::limits::refill;
-use crate::quadrature::{Points, SplitFactors};
-#[cfg(target_arch = "x86_64")]
-use crate::{Cancel, Result, verified};
+use crate::explain::lanes::{Ymm, Zmm};
+use crate::{Cancel, verified};
 
 /// Registers of a block's rows.
 pub(super) const REGISTERS: usize = 2;
@@ -49,58 +46,7 @@ const MAX_ROWS: usize = 32;
 /// Points that a walk has at most.
 pub(super) const MAX_POINTS: usize = 8;
 
-/// Which instructions a walk has: results are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Level {
-    /// That of a kernel's instructions.
-    pub(super) fn of(kernel: Kernel) -> Level {
-        match kernel.name() {
-            #[cfg(target_arch = "x86_64")]
-            "avx512" | "avx512bw" if is_x86_feature_detected!("avx512f") => Level::Avx512,
-            #[cfg(target_arch = "x86_64")]
-            "avx2" if is_x86_feature_detected!("avx2") => Level::Avx2,
-            _ => Level::Portable,
-        }
-    }
-
-    /// Rows of a block.
-    pub(super) fn rows(self) -> usize {
-        match self {
-            Level::Portable => PORTABLE * REGISTERS,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => Ymm::WIDTH * REGISTERS,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => Zmm::WIDTH * REGISTERS,
-        }
-    }
-}
-
-/// Numbers of a cache line.
-const LINE: usize = 16;
-
-/// Room for registers.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f32; LINE]);
-
-/// The buffers of walks.
-#[derive(Default)]
-pub(super) struct WalkBuffers {
-    /// A frame per level, and at the end what is by feature or by pair of them.
-    lines: Vec<Line>,
-    /// The features of the path.
-    order: Vec<u32>,
-}
-
-/// A block of rows, and where its sums go.
+/// A block of rows.
 pub(super) struct Block<'a> {
     /// By slot the keys of the block's rows.
     pub(super) keys: &'a [u32],
@@ -135,16 +81,16 @@ pub(super) fn pair(one: usize, other: usize) -> usize {
     more * (more + 1) / 2 + less
 }
 
-type Registers<L> = [L; REGISTERS];
-type AtPoints<L, const N: usize> = [Registers<L>; N];
+pub(super) type Registers<L> = [L; REGISTERS];
+/// By register the numbers at each point.
+pub(super) type AtPoints<L, const N: usize> = [[L; N]; REGISTERS];
 
 /// What a walk knows on one level.
 #[repr(C)]
-struct Frame<L, const N: usize> {
-    gamma: AtPoints<L, N>,
+pub(super) struct Frame<L, const N: usize> {
     /// What goes to the child that is walked.
-    product: AtPoints<L, N>,
-    left: AtPoints<L, N>,
+    pub(super) product: AtPoints<L, N>,
+    pub(super) left: AtPoints<L, N>,
     right: AtPoints<L, N>,
     /// `(a - r) / g` of the split's feature, on the way to that child.
     excess: AtPoints<L, N>,
@@ -153,31 +99,132 @@ struct Frame<L, const N: usize> {
 /// What is known of a feature of the tree while a walk is below one of its splits.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct OnPath<L: Lanes, const N: usize> {
+pub(super) struct OnPath<L: Lanes, const N: usize> {
     /// Which rows take the path.
-    taken: [L::Mask; REGISTERS],
+    pub(super) taken: [L::Mask; REGISTERS],
     /// Nothing if it is not on the path.
-    excess: *const AtPoints<L, N>,
+    pub(super) excess: *const AtPoints<L, N>,
 }
 
-struct Walk<'a, 'i, L: Lanes, const N: usize> {
-    splits: &'a [SplitRecord],
-    numbers: *const [[f32; N]; 2],
-    excess: *const [[f32; N]; 2],
+/// A side of a split.
+#[derive(Clone, Copy)]
+enum Side {
+    Leaf,
+    /// A split of two leaves that is computed within the one above.
+    TwoLeaves,
+    Split,
+}
+
+/// What are on the sides of a split: see [`sides_of`].
+pub(super) type Sides = u8;
+
+/// The sides of a tree's splits: three times the left one and the right one, or 0 for two leaves. With
+/// `inlines` splits of two leaves are computed within those above.
+pub(super) fn sides_of(splits: &[SplitRecord], inlines: bool) -> impl Iterator<Item = Sides> {
+    let side = move |at: usize| {
+        let is_inlined = inlines && splits[at].leaves() == Leaves::Both;
+        if is_inlined { Side::TwoLeaves as Sides } else { Side::Split as Sides }
+    };
+    splits.iter().enumerate().map(move |(at, split)| match split.leaves() {
+        Leaves::Both => 0,
+        Leaves::Left => side(at + 1),
+        Leaves::Right => 3 * side(at + 1),
+        Leaves::None => 3 * side(at + 1) + side(split.other as usize),
+    })
+}
+
+/// A split that a walk has come to.
+struct Visit<'a, L: Lanes, const N: usize> {
+    split: &'a SplitRecord,
+    /// Its place.
+    feature: usize,
+    tau: &'a [f32; N],
+    omega: &'a [f32; N],
+    /// Which rows go left; and which take the feature's path so far.
+    left: [L::Mask; REGISTERS],
+    taken: [L::Mask; REGISTERS],
+    sigma: Registers<L>,
+}
+
+impl<L: Lanes, const N: usize> Visit<'_, L, N> {
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn gamma(&self, v: usize, q: usize) -> L {
+        // SAFETY: the caller's promise.
+        unsafe { L::splat(self.split.share).plus(L::splat(self.tau[q]).times(self.sigma[v])) }
+    }
+
+    /// The products of the left child and of the right one.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn products(&self, v: usize, product: [L; N]) -> [[L; N]; 2] {
+        let (mut left, mut right) = (product, product);
+        for q in 0..N {
+            // SAFETY: the caller's promise.
+            unsafe {
+                left[q] = self.gamma(v, q).times(product[q]);
+                right[q] = product[q].minus(left[q]);
+            }
+        }
+        [left, right]
+    }
+
+    /// Which rows take the feature's path on the left.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn taken_left(&self) -> [L::Mask; REGISTERS] {
+        let mut taken = self.taken;
+        for v in 0..REGISTERS {
+            // SAFETY: the caller's promise.
+            taken[v] = unsafe { L::both(taken[v], self.left[v]) };
+        }
+        taken
+    }
+
+    /// Which rows take the feature's path on the right.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn taken_right(&self) -> [L::Mask; REGISTERS] {
+        let mut taken = self.taken;
+        for v in 0..REGISTERS {
+            // SAFETY: the caller's promise.
+            taken[v] = unsafe { L::but_not(taken[v], self.left[v]) };
+        }
+        taken
+    }
+}
+
+/// What a walk of a tree with a block of rows reads and writes.
+pub(super) struct Walk<'a, 'i, L: Lanes, const N: usize> {
+    pub(super) splits: &'a [SplitRecord],
+    pub(super) sides: &'a [Sides],
+    /// `tau` and `omega` of each split.
+    pub(super) numbers: *const [[f32; N]; 2],
+    pub(super) excess: *const [[f32; N]; 2],
     /// `-1 / (1 - q)`: `(a - r) / g` of a row that does not take the path.
-    outside: [f32; N],
-    block: &'a Block<'a>,
-    on_path: *mut OnPath<L, N>,
-    sums: *mut Registers<L>,
+    pub(super) outside: [f32; N],
+    pub(super) block: &'a Block<'a>,
+    pub(super) on_path: *mut OnPath<L, N>,
+    pub(super) sums: *mut Registers<L>,
     /// Behind the last frame; and how many features there are.
-    end: *const Frame<L, N>,
-    features: usize,
-    order: &'a mut Vec<u32>,
-    checks: &'a mut CancelChecks<'i>,
+    pub(super) end: *const Frame<L, N>,
+    pub(super) features: usize,
+    /// The features of the path.
+    pub(super) order: &'a mut Vec<u32>,
+    /// Of a split by a set, by row.
+    pub(super) outcomes: [u32; MAX_ROWS],
+    pub(super) checks: &'a mut CancelChecks<'i>,
 }
 
 /// The instructions that [`Walk::split`] is compiled with.
-trait Instructions {
+pub(super) trait Instructions {
     type Lanes: Lanes;
 
     /// # Safety
@@ -193,7 +240,7 @@ trait Instructions {
 
 macro_rules! instructions {
     ($name:ident, $lanes:ty $(, $feature:literal)?) => {
-        struct $name;
+        pub(super) struct $name;
 
         impl Instructions for $name {
             type Lanes = $lanes;
@@ -232,13 +279,13 @@ instructions!(Avx2, Ymm, "avx2");
 #[cfg(target_arch = "x86_64")]
 instructions!(Avx512, Zmm, "avx512f");
 
-impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
+impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     /// Walks what is below a split, to which the product belongs; writes the mean of its leaves.
     ///
     /// # Safety
     /// The processor has the instructions. There is such a split, and from the frame on as many frames as
     /// splits on the longest path below it; the features of splits have places in `on_path` and `sums`,
-    /// their slots are slots of the block, and their children splits of the walk.
+    /// their slots are slots of the block, and their children splits of the walk, which have sides.
     #[inline(always)]
     unsafe fn split<I: Instructions<Lanes = L>, const PAIRS: bool>(
         &mut self,
@@ -247,99 +294,132 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         product: *const AtPoints<L, N>,
         mean: *mut AtPoints<L, N>,
     ) {
-        // SAFETY: the caller's promise; the product and the mean are not of this frame.
+        // SAFETY: the caller's promise; the product and the mean are not of this frame. One code for each two
+        // sides: a processor has one jump to predict.
         unsafe {
-            let split = verified::at(self.splits, at, "a split is there");
-            verified::check(frame.cast_const() < self.end, "no path is longer than its group's");
-            let [tau, omega] = &*self.numbers.add(at);
-            let (feature, leaves) = (split.place() as usize, split.leaves());
-            verified::check(feature < self.features, "a feature has a place");
-            let on_path = self.on_path.add(feature);
-            let before = *on_path;
-            let product = &*product;
-            let left = self.left(split);
-            let mut sigma = [L::splat(0.0); REGISTERS];
-            for v in 0..REGISTERS {
-                // 1 - share on the left, else -share.
-                let side = L::splat(1.0).only(left[v]).minus(L::splat(split.share));
-                sigma[v] = side.only(before.taken[v]);
+            let (product, mean) = (&*product, &mut *mean);
+            let visit = self.visit(at);
+            macro_rules! walk {
+                ($left:ident, $right:ident) => {{
+                    const LEFT: u8 = Side::$left as u8;
+                    const RIGHT: u8 = Side::$right as u8;
+                    self.with_sides::<I, PAIRS, LEFT, RIGHT>(at, &visit, frame, product, mean)
+                }};
             }
-            if leaves == Leaves::Both {
-                let difference = L::splat(split.value);
-                for v in 0..REGISTERS {
-                    let rise = sigma[v].times(difference);
-                    let mut terms = [rise; N];
-                    for q in 0..N {
-                        terms[q] = product[q][v].times(L::splat(omega[q]));
-                        (*mean)[q][v] = L::splat(split.mean()).plus(rise.times(L::splat(tau[q])));
+            match *verified::at(self.sides, at, "each split has sides") {
+                0 => {
+                    for v in 0..REGISTERS {
+                        mean[v] = self.two_leaves::<PAIRS>(&visit, v, product[v]);
                     }
-                    self.add::<PAIRS>(feature, v, terms, rise);
                 }
-                return;
+                1 if L::INLINES => walk!(Leaf, TwoLeaves),
+                2 => walk!(Leaf, Split),
+                3 if L::INLINES => walk!(TwoLeaves, Leaf),
+                4 if L::INLINES => walk!(TwoLeaves, TwoLeaves),
+                5 if L::INLINES => walk!(TwoLeaves, Split),
+                6 => walk!(Split, Leaf),
+                7 if L::INLINES => walk!(Split, TwoLeaves),
+                _ => walk!(Split, Split),
             }
-            let gamma = &mut (*frame).gamma;
+        }
+    }
+
+    /// A split with these sides.
+    ///
+    /// # Safety
+    /// See [`Walk::split`].
+    #[inline(always)]
+    unsafe fn with_sides<I, const PAIRS: bool, const LEFT: u8, const RIGHT: u8>(
+        &mut self,
+        at: usize,
+        visit: &Visit<'_, L, N>,
+        frame: *mut Frame<L, N>,
+        product: &AtPoints<L, N>,
+        mean: &mut AtPoints<L, N>,
+    ) where
+        I: Instructions<Lanes = L>,
+    {
+        const LEAF: u8 = Side::Leaf as u8;
+        const TWO_LEAVES: u8 = Side::TwoLeaves as u8;
+        const SPLIT: u8 = Side::Split as u8;
+        // SAFETY: the caller's promise.
+        unsafe {
+            verified::check(frame.cast_const() < self.end, "no path is longer than its group's");
             let [below, left_mean, right_mean, excess] = [
                 &raw mut (*frame).product,
                 &raw mut (*frame).left,
                 &raw mut (*frame).right,
                 &raw mut (*frame).excess,
             ];
-            for q in 0..N {
-                for v in 0..REGISTERS {
-                    let moved = L::splat(tau[q]).times(sigma[v]);
-                    gamma[q][v] = L::splat(split.share).plus(moved);
-                }
-            }
+            let on_path = self.on_path.add(visit.feature);
+            let before = *on_path;
             if PAIRS {
                 if before.excess.is_null() {
-                    self.order.push(feature as u32);
+                    self.order.push(visit.feature as u32);
                 }
                 (*on_path).excess = excess;
             }
             let next = frame.add(1);
             // The right side first: what one row adds going up comes in this order.
-            if leaves != Leaves::Right {
-                for q in 0..N {
-                    for v in 0..REGISTERS {
-                        let to_left = gamma[q][v].times(product[q][v]);
-                        (*below)[q][v] = product[q][v].minus(to_left);
+            let (mut right, mut left) = (None, None);
+            if RIGHT != LEAF {
+                let right_at = if LEFT == LEAF { at + 1 } else { visit.split.other as usize };
+                (*on_path).taken = visit.taken_right();
+                if RIGHT == SPLIT {
+                    if PAIRS {
+                        self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
                     }
+                    for v in 0..REGISTERS {
+                        [_, (*below)[v]] = visit.products(v, product[v]);
+                    }
+                    I::split::<N, PAIRS>(self, right_at, next, below, right_mean);
+                } else {
+                    right = Some(self.visit(right_at));
                 }
-                for v in 0..REGISTERS {
-                    (*on_path).taken[v] = L::but_not(before.taken[v], left[v]);
-                }
-                if PAIRS {
-                    self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
-                }
-                let right = if leaves == Leaves::Left { at + 1 } else { split.other as usize };
-                I::split::<N, PAIRS>(self, right, next, below, right_mean);
             }
-            if leaves != Leaves::Left {
-                for q in 0..N {
-                    for v in 0..REGISTERS {
-                        (*below)[q][v] = gamma[q][v].times(product[q][v]);
+            if LEFT != LEAF {
+                (*on_path).taken = visit.taken_left();
+                if LEFT == SPLIT {
+                    if let Some(right) = right.take() {
+                        for v in 0..REGISTERS {
+                            let [_, to_right] = visit.products(v, product[v]);
+                            (*right_mean)[v] = self.two_leaves::<PAIRS>(&right, v, to_right);
+                        }
                     }
+                    if PAIRS {
+                        self.set_excess(at, 0, &(*on_path).taken, &mut *excess);
+                    }
+                    for v in 0..REGISTERS {
+                        [(*below)[v], _] = visit.products(v, product[v]);
+                    }
+                    I::split::<N, PAIRS>(self, at + 1, next, below, left_mean);
+                } else {
+                    left = Some(self.visit(at + 1));
                 }
-                for v in 0..REGISTERS {
-                    (*on_path).taken[v] = L::both(before.taken[v], left[v]);
-                }
-                if PAIRS {
-                    self.set_excess(at, 0, &(*on_path).taken, &mut *excess);
-                }
-                I::split::<N, PAIRS>(self, at + 1, next, below, left_mean);
             }
             *on_path = before;
-            let leaf = L::splat(split.value);
+            let leaf = [L::splat(visit.split.value); N];
             for v in 0..REGISTERS {
-                let mut terms = [leaf; N];
+                let [to_left, to_right] = visit.products(v, product[v]);
+                let right = match &right {
+                    _ if RIGHT == LEAF => leaf,
+                    Some(right) if RIGHT == TWO_LEAVES => {
+                        self.two_leaves::<PAIRS>(right, v, to_right)
+                    }
+                    _ => (*right_mean)[v],
+                };
+                let left = match &left {
+                    _ if LEFT == LEAF => leaf,
+                    Some(left) if LEFT == TWO_LEAVES => self.two_leaves::<PAIRS>(left, v, to_left),
+                    _ => (*left_mean)[v],
+                };
+                let mut terms = product[v];
                 for q in 0..N {
-                    let of_left = if leaves == Leaves::Left { leaf } else { (*left_mean)[q][v] };
-                    let of_right = if leaves == Leaves::Right { leaf } else { (*right_mean)[q][v] };
-                    let difference = of_left.minus(of_right);
-                    terms[q] = product[q][v].times(L::splat(omega[q])).times(difference);
-                    (*mean)[q][v] = of_right.plus(gamma[q][v].times(difference));
+                    let difference = left[q].minus(right[q]);
+                    terms[q] = terms[q].times(L::splat(visit.omega[q])).times(difference);
+                    mean[v][q] = right[q].plus(visit.gamma(v, q).times(difference));
                 }
-                self.add::<PAIRS>(feature, v, terms, sigma[v]);
+                self.add::<PAIRS>(visit.feature, v, terms, visit.sigma[v]);
             }
             if PAIRS && before.excess.is_null() {
                 self.order.pop();
@@ -348,22 +428,71 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         }
     }
 
+    /// Comes to a split, by the path that `on_path` has.
+    ///
+    /// # Safety
+    /// See [`Walk::split`].
+    #[inline(always)]
+    unsafe fn visit(&mut self, at: usize) -> Visit<'a, L, N> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let split = verified::at(self.splits, at, "a split is there");
+            let [tau, omega] = &*self.numbers.add(at);
+            let feature = split.place() as usize;
+            verified::check(feature < self.features, "a feature has a place");
+            let taken = (*self.on_path.add(feature)).taken;
+            let left = self.left(split);
+            let mut sigma = [L::splat(0.0); REGISTERS];
+            for v in 0..REGISTERS {
+                // 1 - share on the left, else -share.
+                let side = L::splat(1.0).only(left[v]).minus(L::splat(split.share));
+                sigma[v] = side.only(taken[v]);
+            }
+            Visit { split, feature, tau, omega, left, taken, sigma }
+        }
+    }
+
+    /// Adds what a split of two leaves changes; returns their mean.
+    ///
+    /// # Safety
+    /// See [`Walk::split`].
+    #[inline(always)]
+    unsafe fn two_leaves<const PAIRS: bool>(
+        &mut self,
+        visit: &Visit<'_, L, N>,
+        v: usize,
+        mut product: [L; N],
+    ) -> [L; N] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let rise = visit.sigma[v].times(L::splat(visit.split.value));
+            let mut mean = [rise; N];
+            for q in 0..N {
+                product[q] = product[q].times(L::splat(visit.omega[q]));
+                mean[q] = L::splat(visit.split.mean()).plus(rise.times(L::splat(visit.tau[q])));
+            }
+            self.add::<PAIRS>(visit.feature, v, product, rise);
+            mean
+        }
+    }
+
     /// Which rows go left.
     ///
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
-    unsafe fn left(&self, split: &SplitRecord) -> [L::Mask; REGISTERS] {
+    unsafe fn left(&mut self, split: &SplitRecord) -> [L::Mask; REGISTERS] {
         let rows = L::WIDTH * REGISTERS;
-        let (slot, mut outcomes) = (split.slot() as usize * rows, [0; MAX_ROWS]);
+        let slot = split.slot() as usize * rows;
         // SAFETY: the caller's promise. A closure would be compiled without the instructions.
         unsafe {
             let keys = verified::range(self.block.keys, slot, rows, "a block has every slot");
             let (mut from, mut shift, mut key) = (keys.as_ptr(), split.shift(), split.key);
             if split.is_set() {
-                outcomes_of_set(self.block.nodes.words(split.key), keys, &mut outcomes);
+                let words = self.block.nodes.words(split.key);
+                outcomes_of_set(words, keys, &mut self.outcomes);
                 (shift, key) = (0, 1);
-                from = outcomes.as_ptr();
+                from = self.outcomes.as_ptr();
             }
             let mut left = [L::none(); REGISTERS];
             for v in 0..REGISTERS {
@@ -396,7 +525,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
                 let excess = &*(*self.on_path.add(other)).excess;
                 let mut products = terms;
                 for q in 0..N {
-                    products[q] = terms[q].times(excess[q][v]);
+                    products[q] = terms[q].times(excess[v][q]);
                 }
                 let sum = &mut (&mut *self.sums.add(pair(feature, other)))[v];
                 *sum = sum.plus(rise.times(total(products)));
@@ -420,7 +549,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
             for q in 0..N {
                 for v in 0..REGISTERS {
                     let outside = L::splat(self.outside[q]);
-                    excess[q][v] = L::splat(of_side[q]).or_else(taken[v], outside);
+                    excess[v][q] = L::splat(of_side[q]).or_else(taken[v], outside);
                 }
             }
         }
@@ -453,117 +582,5 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
 pub(super) fn outcomes_of_set(words: &[u32], keys: &[u32], outcomes: &mut [u32]) {
     for (key, outcome) in keys.iter().zip(outcomes) {
         *outcome = u32::from(*key == u32::MAX || is_in_set(words, number_of_key(*key)));
-    }
-}
-
-/// A tree, the points that its numbers were made for, and a depth that no path exceeds.
-#[derive(Clone, Copy)]
-pub(super) struct Prepared<'a> {
-    pub(super) splits: &'a [SplitRecord],
-    /// Of the features that they are on.
-    pub(super) features: usize,
-    pub(super) numbers: &'a SplitFactors,
-    pub(super) points: &'a Points,
-    pub(super) depth: usize,
-}
-
-impl WalkBuffers {
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Line>() * self.lines.capacity()
-    }
-
-    /// Walks a tree with a block of rows; returns its sums, by feature or by pair of features of the tree,
-    /// for each row of the block. The block has keys for all slots that splits have.
-    pub(super) fn sums<const PAIRS: bool>(
-        &mut self,
-        level: Level,
-        prepared: Prepared<'_>,
-        block: &Block<'_>,
-        checks: &mut CancelChecks<'_>,
-    ) -> Result<&[f32]> {
-        macro_rules! by_points {
-            ($instructions:ty) => {
-                match prepared.points.points.len() {
-                    1 => self.run::<$instructions, 1, PAIRS>(prepared, block, checks),
-                    2 => self.run::<$instructions, 2, PAIRS>(prepared, block, checks),
-                    3 => self.run::<$instructions, 3, PAIRS>(prepared, block, checks),
-                    4 => self.run::<$instructions, 4, PAIRS>(prepared, block, checks),
-                    5 => self.run::<$instructions, 5, PAIRS>(prepared, block, checks),
-                    6 => self.run::<$instructions, 6, PAIRS>(prepared, block, checks),
-                    8 => self.run::<$instructions, 8, PAIRS>(prepared, block, checks),
-                    _ => verified::known(None, "a walk has so many points"),
-                }
-            };
-        }
-        match level {
-            Level::Portable => by_points!(Portable),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => by_points!(Avx2),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => by_points!(Avx512),
-        }
-    }
-
-    fn run<I: Instructions, const N: usize, const PAIRS: bool>(
-        &mut self,
-        prepared: Prepared<'_>,
-        block: &Block<'_>,
-        checks: &mut CancelChecks<'_>,
-    ) -> Result<&[f32]> {
-        let Prepared { splits, features, numbers, points: Points { points, weights }, depth } =
-            prepared;
-        let points = verified::known(points.first_chunk::<N>(), "there are so many points")?;
-        let weights = verified::known(weights.first_chunk::<N>(), "each point has a weight")?;
-        let count = splits.len() * 2 * N;
-        verified::check(numbers.numbers.len() == count, "each split has numbers");
-        verified::check(!PAIRS || numbers.excess.len() == count, "each split has an excess");
-        let places = if PAIRS { features * (features + 1) / 2 } else { features };
-        let rows = I::Lanes::WIDTH * REGISTERS;
-        // One frame more has the root's product and mean.
-        let frames = (depth + 1) * size_of::<Frame<I::Lanes, N>>();
-        let on_path = features * size_of::<OnPath<I::Lanes, N>>();
-        let sums = places * size_of::<Registers<I::Lanes>>();
-        let lines = [frames, on_path, sums].map(|bytes| bytes.div_ceil(size_of::<Line>()));
-        let all: usize = lines.iter().sum();
-        if self.lines.len() < all {
-            refill(&mut self.lines, all, Line([0.0; LINE]))?;
-        }
-        self.order.clear();
-        let start = self.lines.as_mut_ptr();
-        // SAFETY: there is room for all three, one behind the other, aligned to 64 bytes; each is written
-        // before it is read. No level is chosen whose instructions the processor does not have.
-        // `compiled::verify::trees` found that each split leads to others of its tree, that its feature has a
-        // place and its slot keys, and that no path is longer than the depth.
-        unsafe {
-            let frames: *mut Frame<I::Lanes, N> = start.cast();
-            let on_path: *mut OnPath<I::Lanes, N> = start.add(lines[0]).cast();
-            let sums: *mut Registers<I::Lanes> = start.add(lines[0] + lines[1]).cast();
-            for feature in 0..features {
-                let taken = [I::Lanes::all(); REGISTERS];
-                on_path.add(feature).write(OnPath { taken, excess: std::ptr::null() });
-            }
-            sums.cast::<u8>().write_bytes(0, places * size_of::<Registers<I::Lanes>>());
-            for q in 0..N {
-                (*frames).product[q] = [I::Lanes::splat(weights[q]); REGISTERS];
-            }
-            let mut walk = Walk {
-                splits,
-                numbers: numbers.numbers.as_ptr().cast(),
-                excess: numbers.excess.as_ptr().cast(),
-                outside: points.map(|q| -1.0 / (1.0 - q)),
-                block,
-                on_path,
-                sums,
-                end: frames.add(depth + 1),
-                features,
-                order: &mut self.order,
-                checks,
-            };
-            let (product, mean) = (&raw const (*frames).product, &raw mut (*frames).left);
-            if !splits.is_empty() {
-                I::split::<N, PAIRS>(&mut walk, 0, frames.add(1), product, mean);
-            }
-            Ok(std::slice::from_raw_parts(sums.cast(), places * rows))
-        }
     }
 }
