@@ -194,11 +194,11 @@ impl ContributionScratch {
         (lane, lanes): (usize, usize),
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
-        let ContributionScratch { rows, rules, row_keys, sums, .. } = self;
+        let ContributionScratch { level, rows, rules, row_keys, sums, .. } = self;
         let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(players.compiled) };
         let first = (tree.output - part.outputs.start) * part.places.len();
         for points in rules.of(tree.points) {
-            let found = rows.sums(tree.splits, tree.features.len(), points, keys)?;
+            let found = rows.sums(*level, tree.splits, tree.features.len(), points, keys)?;
             for (player, found) in tree.features.iter().zip(found) {
                 players.parts(*player, |feature, own| {
                     sums[(first + feature) * lanes + lane] += own * f64::from(*found);

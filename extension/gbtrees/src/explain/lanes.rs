@@ -1,5 +1,5 @@
 //! Numbers of f32 that are computed with together, as arrays or by instructions: one per row of a block
-//! ([`Lanes`]), or four points of one row ([`Quad`]).
+//! ([`Lanes`]), or one per point of one row ([`PointLanes`]).
 //!
 //! Nothing is contracted: a product is rounded before it is added to, so all instructions give the same bits.
 //! A fused operation would save a tenth of the time, and give others.
@@ -336,12 +336,157 @@ impl Lanes for Zmm {
     }
 }
 
+/// Points of one row, as many as a register has or more.
+///
+/// # Safety
+/// All functions need a processor that has the instructions.
+pub(super) trait PointLanes: Copy {
+    const ZERO: Self;
+
+    /// The first numbers, and another where there are fewer.
+    fn of(numbers: &[f32], other: f32) -> Self;
+
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn splat(number: f32) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn plus(self, other: Self) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn minus(self, other: Self) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn times(self, other: Self) -> Self;
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn over(self, other: Self) -> Self;
+
+    /// The sum of all, in the order of a walk's.
+    ///
+    /// # Safety
+    /// The processor has the instructions that the function is compiled for.
+    unsafe fn total(self) -> f32;
+}
+
+impl<const QUADS: usize> PointLanes for [Quad; QUADS] {
+    const ZERO: Self = [Quad::ZERO; QUADS];
+
+    fn of(numbers: &[f32], other: f32) -> Self {
+        std::array::from_fn(|quad| {
+            let lane = |lane: usize| numbers.get(4 * quad + lane).copied().unwrap_or(other);
+            Quad::of(std::array::from_fn(lane))
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn splat(number: f32) -> Self {
+        [Quad::splat(number); QUADS]
+    }
+
+    #[inline(always)]
+    unsafe fn plus(mut self, other: Self) -> Self {
+        for quad in 0..QUADS {
+            self[quad] = self[quad].plus(other[quad]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn minus(mut self, other: Self) -> Self {
+        for quad in 0..QUADS {
+            self[quad] = self[quad].minus(other[quad]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times(mut self, other: Self) -> Self {
+        for quad in 0..QUADS {
+            self[quad] = self[quad].times(other[quad]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn over(mut self, other: Self) -> Self {
+        for quad in 0..QUADS {
+            self[quad] = self[quad].over(other[quad]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn total(self) -> f32 {
+        Quad::total(self)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl PointLanes for Ymm {
+    const ZERO: Self =
+        // SAFETY: both are 32 bytes, of which any are right.
+        unsafe { std::mem::transmute::<[f32; 8], Ymm>([0.0; 8]) };
+
+    fn of(numbers: &[f32], other: f32) -> Self {
+        let lane = |lane: usize| numbers.get(lane).copied().unwrap_or(other);
+        // SAFETY: as above.
+        unsafe { std::mem::transmute::<[f32; 8], Ymm>(std::array::from_fn(lane)) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(number: f32) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { <Self as Lanes>::splat(number) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Lanes::plus(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Lanes::minus(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Lanes::times(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn over(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Ymm(unsafe { _mm256_div_ps(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn total(self) -> f32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let quads = [_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0)];
+            Quad::total(quads.map(Quad::from))
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
     #[derive(Clone, Copy)]
     pub(in crate::explain) struct Quad(__m128);
+
+    impl From<__m128> for Quad {
+        #[inline(always)]
+        fn from(numbers: __m128) -> Quad {
+            Quad(numbers)
+        }
+    }
 
     // SAFETY of all functions: SSE2 is part of the architecture.
     impl Quad {

@@ -1,15 +1,16 @@
-//! One row: the same operations as a walk, with points in lanes and no branch.
+//! One row: the same operations as a walk, with points in lanes and no jump that depends on the row.
 //!
 //! Splits are gone through in their order down and in the opposite order up, so that a processor works at
 //! many at a time. What they contribute is added in the order in which a walk does.
 
 #![allow(unsafe_code, reason = "splits lead to others as the compiled model's check has found")]
 
-use std::hint::select_unpredictable;
-
 use crate::compiled::records::SplitRecord;
 use crate::eval::interleaved::NodeSections;
-use crate::explain::lanes::Quad;
+use crate::explain::block::Level;
+#[cfg(target_arch = "x86_64")]
+use crate::explain::lanes::Ymm;
+use crate::explain::lanes::{PointLanes, Quad};
 use crate::explain::walk::outcomes_of_set;
 use crate::limits::refill;
 use crate::quadrature::Points;
@@ -17,30 +18,32 @@ use crate::{Result, verified};
 
 /// What is known of a split.
 #[derive(Clone, Copy)]
-struct State<const QUADS: usize> {
-    product: [Quad; QUADS],
-    gamma: [Quad; QUADS],
+#[repr(C)]
+struct State<P> {
+    product: P,
+    gamma: P,
     /// The product times omega.
-    term: [Quad; QUADS],
-    mean: [Quad; QUADS],
-    sigma: f32,
-    /// What it changes of its feature's contribution.
-    added: f32,
-}
-
-impl<const QUADS: usize> State<QUADS> {
-    const NONE: Self = {
-        let none = [Quad::ZERO; QUADS];
-        State { product: none, gamma: none, term: none, mean: none, sigma: 0.0, added: 0.0 }
-    };
+    term: P,
+    mean: P,
 }
 
 /// The buffers of a row.
 #[derive(Default)]
 pub(super) struct RowBuffers {
-    /// Of each split; and another, to which goes what belongs to none. By one quad of points, and by two.
-    one: Vec<State<1>>,
-    two: Vec<State<2>>,
+    /// Of each split; and another, to which goes what belongs to none. For up to four points, and for eight.
+    four: Vec<State<[Quad; 1]>>,
+    eight: Vec<State<[Quad; 2]>>,
+    #[cfg(target_arch = "x86_64")]
+    ymm: Vec<State<Ymm>>,
+    lists: Lists,
+}
+
+/// What a row has besides, by split.
+#[derive(Default)]
+struct Lists {
+    sigma: Vec<f32>,
+    /// What it changes of its feature's contribution.
+    added: Vec<f32>,
     /// By [`SplitRecord::above`] whether the row takes the path: all bits or none.
     taken: Vec<u32>,
     /// Splits of which not all children are leaves, and the others.
@@ -59,37 +62,38 @@ pub(super) struct Keys<'a> {
 
 impl RowBuffers {
     pub(super) fn bytes(&self) -> usize {
-        size_of::<State<1>>() * self.one.capacity() + size_of::<State<2>>() * self.two.capacity()
+        let bytes = size_of::<State<[Quad; 1]>>() * self.four.capacity()
+            + size_of::<State<[Quad; 2]>>() * self.eight.capacity();
+        #[cfg(target_arch = "x86_64")]
+        let bytes = bytes + size_of::<State<Ymm>>() * self.ymm.capacity();
+        bytes
     }
 
     /// What the features of a tree contribute to a row.
     pub(super) fn sums(
         &mut self,
+        level: Level,
         splits: &[SplitRecord],
         features: usize,
         points: &Points,
         keys: Keys<'_>,
     ) -> Result<&[f32]> {
-        let Self { one, two, taken, inner, bottom, sums } = self;
-        let lists = Lists { taken, inner, bottom, sums };
+        let lists = &mut self.lists;
+        lists.make_room(splits.len(), features)?;
         // SAFETY: `compiled::verify::trees` found each split to lead to others of its tree, to be on one of
-        // its features, and to ask for a slot that rows have.
+        // its features, and to ask for a slot that rows have. The processor has the level's instructions.
         unsafe {
-            if points.points.len() <= 4 {
-                lists.fill(one, splits, features, points, keys)?;
-            } else {
-                lists.fill(two, splits, features, points, keys)?;
+            match (level, points.points.len() <= 4) {
+                (Level::Portable, true) => lists.fill(&mut self.four, splits, points, keys)?,
+                (Level::Portable, false) => lists.fill(&mut self.eight, splits, points, keys)?,
+                #[cfg(target_arch = "x86_64")]
+                (_, true) => lists.fill_by_avx2(&mut self.four, splits, points, keys)?,
+                #[cfg(target_arch = "x86_64")]
+                (_, false) => lists.fill_by_avx2(&mut self.ymm, splits, points, keys)?,
             }
         }
-        Ok(&self.sums)
+        Ok(&self.lists.sums)
     }
-}
-
-struct Lists<'a> {
-    taken: &'a mut Vec<u32>,
-    inner: &'a mut Vec<u32>,
-    bottom: &'a mut Vec<u32>,
-    sums: &'a mut Vec<f32>,
 }
 
 /// The number where all bits are set, 0 where none is.
@@ -98,42 +102,67 @@ fn only(bits: u32, number: f32) -> f32 {
     f32::from_bits(bits & number.to_bits())
 }
 
-impl Lists<'_> {
+impl Lists {
+    fn make_room(&mut self, splits: usize, features: usize) -> Result<()> {
+        refill(&mut self.sums, features, 0.0)?;
+        if self.sigma.len() < splits {
+            refill(&mut self.sigma, splits, 0.0)?;
+            refill(&mut self.added, splits, 0.0)?;
+            refill(&mut self.taken, 2 * splits + 1, u32::MAX)?;
+            refill(&mut self.inner, splits, 0)?;
+            refill(&mut self.bottom, splits, 0)?;
+        }
+        Ok(())
+    }
+
+    /// [`Lists::fill`].
+    ///
     /// # Safety
-    /// The splits are those of a tree of a compiled model, with so many features; keys are a row's of that
-    /// compiled model.
-    unsafe fn fill<const QUADS: usize>(
-        self,
-        states: &mut Vec<State<QUADS>>,
+    /// See there; the processor has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn fill_by_avx2<P: PointLanes>(
+        &mut self,
+        states: &mut Vec<State<P>>,
         splits: &[SplitRecord],
-        features: usize,
+        points: &Points,
+        keys: Keys<'_>,
+    ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.fill(states, splits, points, keys) }
+    }
+
+    /// Adds what splits contribute to the sums.
+    ///
+    /// # Safety
+    /// The splits are those of a tree of a compiled model, for which there is room; keys are a row's of that
+    /// compiled model.
+    #[inline(always)]
+    unsafe fn fill<P: PointLanes>(
+        &mut self,
+        states: &mut Vec<State<P>>,
+        splits: &[SplitRecord],
         points: &Points,
         keys: Keys<'_>,
     ) -> Result<()> {
         let count = splits.len();
-        refill(self.sums, features, 0.0)?;
-        if count == 0 {
-            return Ok(());
-        }
         if states.len() <= count {
-            refill(states, count + 1, State::NONE)?;
+            let none = State { product: P::ZERO, gamma: P::ZERO, term: P::ZERO, mean: P::ZERO };
+            refill(states, count + 1, none)?;
         }
-        if self.taken.len() <= 2 * count {
-            refill(self.taken, 2 * count + 1, u32::MAX)?;
-            refill(self.inner, count, 0)?;
-            refill(self.bottom, count, 0)?;
-        }
-        let (points, weights) = (quads(&points.points, 0.5), quads(&points.weights, 0.0));
-        states[0].product = weights;
-        self.taken[0] = u32::MAX;
+        let points_of_row = P::of(&points.points, 0.5);
+        states[0].product = P::of(&points.weights, 0.0);
         let (mut inner, mut bottom) = (0, 0);
+        let lists = (&mut self.inner[..], &mut self.bottom[..]);
         for (at, split) in splits.iter().enumerate() {
             // SAFETY: children of a split are behind it, and above it are others; there is room for each, and
             // for what has no place. No more splits are of one kind than there are.
             unsafe {
-                down(states, self.taken, at, count, split, points, keys);
-                *verified::at_mut(self.inner, inner, "there is room") = at as u32;
-                *verified::at_mut(self.bottom, bottom, "there is room") = at as u32;
+                let sigma = sigma(&mut self.taken, at, split, keys);
+                *verified::at_mut(&mut self.sigma, at, "there is room") = sigma;
+                down(states, at, count, split, points_of_row, sigma);
+                *verified::at_mut(lists.0, inner, "there is room") = at as u32;
+                *verified::at_mut(lists.1, bottom, "there is room") = at as u32;
             }
             let [left_leaf, right_leaf] = split.leaf_masks();
             let is_bottom = left_leaf & right_leaf & 1;
@@ -141,31 +170,60 @@ impl Lists<'_> {
             inner += 1 - is_bottom;
         }
         for at in &self.bottom[..bottom] {
+            let at = *at as usize;
             // SAFETY: it is a split's.
-            let (split, state) = unsafe {
-                let at = *at as usize;
+            unsafe {
+                let split = verified::at(splits, at, "it is a split");
                 let state = verified::at_mut(states, at, "a split has a state");
-                (verified::at(splits, at, "it is a split"), state)
-            };
-            let rise = state.sigma * split.value;
-            for quad in 0..QUADS {
-                let moved = Quad::splat(rise).times(state.mean[quad]);
-                state.mean[quad] = Quad::splat(split.mean()).plus(moved);
+                let rise = *verified::at(&self.sigma, at, "a split has a sigma") * split.value;
+                state.mean = P::splat(split.mean()).plus(P::splat(rise).times(state.mean));
+                *verified::at_mut(&mut self.added, at, "there is room") = rise * state.term.total();
             }
-            state.added = rise * Quad::total(state.term);
         }
         for at in self.inner[..inner].iter().rev() {
+            let at = *at as usize;
             // SAFETY: as above.
-            unsafe { up(states, *at as usize, count, splits) };
+            unsafe {
+                let sigma = *verified::at(&self.sigma, at, "a split has a sigma");
+                *verified::at_mut(&mut self.added, at, "there is room") =
+                    sigma * up(states, at, count, splits);
+            }
         }
-        for (split, state) in splits.iter().zip(&states[..count]).rev() {
+        for (split, added) in splits.iter().zip(&self.added).rev() {
             // SAFETY: the place is one of the tree's features'.
-            let sum = unsafe {
-                verified::at_mut(self.sums, split.place() as usize, "a feature has a place")
-            };
-            *sum += state.added;
+            unsafe {
+                let place = split.place() as usize;
+                *verified::at_mut(&mut self.sums, place, "a feature has a place") += added;
+            }
         }
         Ok(())
+    }
+}
+
+/// Whether the row takes the path of a split, and its side: `1 - share` on the left, else `-share`, and 0 off
+/// the path.
+///
+/// # Safety
+/// See [`Lists::fill`].
+#[inline(always)]
+unsafe fn sigma(taken: &mut [u32], at: usize, split: &SplitRecord, keys: Keys<'_>) -> f32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let key = *verified::at(keys.keys, split.slot() as usize, "a row has every slot");
+        // All bits or none, by arithmetic: of a choice between numbers a compiler makes a jump, which no
+        // processor could predict.
+        let left = if split.is_set() {
+            let mut outcome = [0];
+            outcomes_of_set(keys.nodes.words(split.key), &[key], &mut outcome);
+            outcome[0].wrapping_sub(1)
+        } else {
+            let key = u64::from(key << split.shift());
+            (key.wrapping_sub(u64::from(split.key)) >> 32) as u32
+        };
+        let before = *verified::at(taken, split.above as usize, "a split above is known");
+        *verified::at_mut(taken, 2 * at + 1, "there is room") = before & left;
+        *verified::at_mut(taken, 2 * at + 2, "there is room") = before & !left;
+        only(before, only(left, 1.0) - split.share)
     }
 }
 
@@ -174,56 +232,34 @@ impl Lists<'_> {
 /// # Safety
 /// See [`Lists::fill`].
 #[inline(always)]
-unsafe fn down<const QUADS: usize>(
-    states: &mut [State<QUADS>],
-    taken: &mut [u32],
+unsafe fn down<P: PointLanes>(
+    states: &mut [State<P>],
     at: usize,
     none: usize,
     split: &SplitRecord,
-    points: [Quad; QUADS],
-    keys: Keys<'_>,
+    q: P,
+    sigma: f32,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let key = *verified::at(keys.keys, split.slot() as usize, "a row has every slot");
-        let is_left = if split.is_set() {
-            let mut outcome = [0];
-            outcomes_of_set(keys.nodes.words(split.key), &[key], &mut outcome);
-            outcome == [0]
-        } else {
-            key << split.shift() < split.key
-        };
-        let left = select_unpredictable(is_left, u32::MAX, 0);
-        let before = *verified::at(taken, split.above as usize, "a split above is known");
-        *verified::at_mut(taken, 2 * at + 1, "there is room") = before & left;
-        *verified::at_mut(taken, 2 * at + 2, "there is room") = before & !left;
-        // 1 - share on the left, else -share.
-        let sigma = only(before, only(left, 1.0) - split.share);
         let [left_at, right_at] = children(split, at, none);
-        let r = Quad::splat(split.product);
-        let rest = Quad::splat(1.0 - split.product);
+        let (r, rest) = (P::splat(split.product), P::splat(1.0 - split.product));
+        let inverse = P::splat(1.0).over(r.plus(q.times(rest)));
+        let (tau, omega) = (q.times(inverse), r.times(inverse).times(inverse));
         let state = verified::at_mut(states, at, "a split has a state");
-        state.sigma = sigma;
-        let (mut to_left, mut to_right) = ([Quad::ZERO; QUADS], [Quad::ZERO; QUADS]);
-        for quad in 0..QUADS {
-            let q = points[quad];
-            let inverse = Quad::splat(1.0).over(r.plus(q.times(rest)));
-            let (tau, omega) = (q.times(inverse), r.times(inverse).times(inverse));
-            let product = state.product[quad];
-            let gamma = Quad::splat(split.share).plus(tau.times(Quad::splat(sigma)));
-            state.term[quad] = product.times(omega);
-            state.gamma[quad] = gamma;
-            // What those of two leaves need, until it is known.
-            state.mean[quad] = tau;
-            to_left[quad] = gamma.times(product);
-            to_right[quad] = product.minus(to_left[quad]);
-        }
+        let product = state.product;
+        let gamma = P::splat(split.share).plus(tau.times(P::splat(sigma)));
+        state.term = product.times(omega);
+        state.gamma = gamma;
+        // What those of two leaves need, until it is known.
+        state.mean = tau;
+        let to_left = gamma.times(product);
         verified::at_mut(states, left_at, "a child has a state").product = to_left;
-        verified::at_mut(states, right_at, "a child has a state").product = to_right;
+        verified::at_mut(states, right_at, "a child has a state").product = product.minus(to_left);
     }
 }
 
-/// Where the splits on the left and on the right are; without a branch, which could not be predicted.
+/// Where the splits on the left and on the right are; without a jump, which could not be predicted.
 #[inline(always)]
 fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
     let [left_leaf, right_leaf] = split.leaf_masks();
@@ -232,41 +268,29 @@ fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
     [left_leaf & none | !left_leaf & next, right_leaf & none | !right_leaf & right]
 }
 
-/// From the means of a split's children to its own.
+/// From the means of a split's children to its own; returns what it changes, for a sigma of 1.
 ///
 /// # Safety
 /// See [`Lists::fill`]; one of the children is a split.
 #[inline(always)]
-unsafe fn up<const QUADS: usize>(
-    states: &mut [State<QUADS>],
+unsafe fn up<P: PointLanes>(
+    states: &mut [State<P>],
     at: usize,
     none: usize,
     splits: &[SplitRecord],
-) {
+) -> f32 {
     // SAFETY: the caller's promise.
     unsafe {
         let split = verified::at(splits, at, "it is a split");
         // The leaf, if there is one.
         verified::at_mut(states, none, "what has no place has a state").mean =
-            [Quad::splat(split.value); QUADS];
+            P::splat(split.value);
         let [left_at, right_at] = children(split, at, none);
         let left = verified::at(states, left_at, "a child has a state").mean;
         let right = verified::at(states, right_at, "a child has a state").mean;
         let state = verified::at_mut(states, at, "a split has a state");
-        let mut terms = [Quad::ZERO; QUADS];
-        for quad in 0..QUADS {
-            let difference = left[quad].minus(right[quad]);
-            terms[quad] = state.term[quad].times(difference);
-            state.mean[quad] = right[quad].plus(state.gamma[quad].times(difference));
-        }
-        state.added = state.sigma * Quad::total(terms);
+        let difference = left.minus(right);
+        state.mean = right.plus(state.gamma.times(difference));
+        state.term.times(difference).total()
     }
-}
-
-/// Numbers of points in lanes, with others where there are fewer.
-fn quads<const QUADS: usize>(numbers: &[f32], other: f32) -> [Quad; QUADS] {
-    std::array::from_fn(|quad| {
-        let lane = |lane: usize| numbers.get(4 * quad + lane).copied().unwrap_or(other);
-        Quad::of(std::array::from_fn(lane))
-    })
 }
