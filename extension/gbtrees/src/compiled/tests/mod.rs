@@ -287,7 +287,8 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
 fn a_compound_of_a_mask_that_is_not_there_is_refused() {
     let any_library = Shape { any_library: true, ..Shape::of(6, 2, 30, 5) };
     let coded = leaf_wise(20, model(20, any_library), 25);
-    let compiled = || compile(&coded, &[], Cancel::never()).unwrap();
+    let bytes = compile(&coded, &[], Cancel::never()).unwrap();
+    let compiled = || AlignedBytes::copy_of(&bytes).unwrap();
     assert!(!refused(&compiled()));
     let opened = CompiledModel::open(compiled()).unwrap();
     let runs = opened.sections().get(COMPOUND_RUNS);
