@@ -4,13 +4,11 @@
 //! many at a time. What they contribute is added in the order in which a walk does.
 
 #![allow(unsafe_code, reason = "splits lead to others as the compiled model's check has found")]
+#![allow(clippy::needless_range_loop, reason = "loops over points become vectors")]
 
 use crate::compiled::records::SplitRecord;
 use crate::eval::interleaved::NodeSections;
 use crate::explain::block::Level;
-#[cfg(target_arch = "x86_64")]
-use crate::explain::lanes::Ymm;
-use crate::explain::lanes::{PointLanes, Quad};
 use crate::explain::walk::outcomes_of_set;
 use crate::limits::refill;
 use crate::quadrature::Points;
@@ -18,23 +16,21 @@ use crate::{Result, verified};
 
 /// What is known of a split.
 #[derive(Clone, Copy)]
-#[repr(C)]
-struct State<P> {
-    product: P,
-    gamma: P,
+#[repr(C, align(16))]
+struct State<const P: usize> {
+    product: [f32; P],
+    gamma: [f32; P],
     /// The product times omega.
-    term: P,
-    mean: P,
+    term: [f32; P],
+    mean: [f32; P],
 }
 
 /// The buffers of a row.
 #[derive(Default)]
 pub(super) struct RowBuffers {
     /// Of each split; and another, to which goes what belongs to none. For up to four points, and for eight.
-    four: Vec<State<[Quad; 1]>>,
-    eight: Vec<State<[Quad; 2]>>,
-    #[cfg(target_arch = "x86_64")]
-    ymm: Vec<State<Ymm>>,
+    four: Vec<State<4>>,
+    eight: Vec<State<8>>,
     lists: Lists,
 }
 
@@ -62,11 +58,7 @@ pub(super) struct Keys<'a> {
 
 impl RowBuffers {
     pub(super) fn bytes(&self) -> usize {
-        let bytes = size_of::<State<[Quad; 1]>>() * self.four.capacity()
-            + size_of::<State<[Quad; 2]>>() * self.eight.capacity();
-        #[cfg(target_arch = "x86_64")]
-        let bytes = bytes + size_of::<State<Ymm>>() * self.ymm.capacity();
-        bytes
+        size_of::<State<4>>() * self.four.capacity() + size_of::<State<8>>() * self.eight.capacity()
     }
 
     /// What the features of a tree contribute to a row.
@@ -89,7 +81,7 @@ impl RowBuffers {
                 #[cfg(target_arch = "x86_64")]
                 (_, true) => lists.fill_by_avx2(&mut self.four, splits, points, keys)?,
                 #[cfg(target_arch = "x86_64")]
-                (_, false) => lists.fill_by_avx2(&mut self.ymm, splits, points, keys)?,
+                (_, false) => lists.fill_by_avx2(&mut self.eight, splits, points, keys)?,
             }
         }
         Ok(&self.lists.sums)
@@ -121,7 +113,7 @@ impl Lists {
     /// See there; the processor has AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn fill_by_avx2<P: PointLanes>(
+    unsafe fn fill_by_avx2<const P: usize>(
         &mut self,
         states: &mut Vec<State<P>>,
         splits: &[SplitRecord],
@@ -138,7 +130,7 @@ impl Lists {
     /// The splits are those of a tree of a compiled model, for which there is room; keys are a row's of that
     /// compiled model.
     #[inline(always)]
-    unsafe fn fill<P: PointLanes>(
+    unsafe fn fill<const P: usize>(
         &mut self,
         states: &mut Vec<State<P>>,
         splits: &[SplitRecord],
@@ -147,11 +139,13 @@ impl Lists {
     ) -> Result<()> {
         let count = splits.len();
         if states.len() <= count {
-            let none = State { product: P::ZERO, gamma: P::ZERO, term: P::ZERO, mean: P::ZERO };
+            let none = [0.0; P];
+            let none = State { product: none, gamma: none, term: none, mean: none };
             refill(states, count + 1, none)?;
         }
-        let points_of_row = P::of(&points.points, 0.5);
-        states[0].product = P::of(&points.weights, 0.0);
+        // Where there are fewer points, others have no weight.
+        let q = std::array::from_fn(|p| points.points.get(p).copied().unwrap_or(0.5));
+        states[0].product = std::array::from_fn(|p| points.weights.get(p).copied().unwrap_or(0.0));
         let (mut inner, mut bottom) = (0, 0);
         let lists = (&mut self.inner[..], &mut self.bottom[..]);
         for (at, split) in splits.iter().enumerate() {
@@ -160,7 +154,7 @@ impl Lists {
             unsafe {
                 let sigma = sigma(&mut self.taken, at, split, keys);
                 *verified::at_mut(&mut self.sigma, at, "there is room") = sigma;
-                down(states, at, count, split, points_of_row, sigma);
+                down(states, at, count, split, &q, sigma);
                 *verified::at_mut(lists.0, inner, "there is room") = at as u32;
                 *verified::at_mut(lists.1, bottom, "there is room") = at as u32;
             }
@@ -176,8 +170,10 @@ impl Lists {
                 let split = verified::at(splits, at, "it is a split");
                 let state = verified::at_mut(states, at, "a split has a state");
                 let rise = *verified::at(&self.sigma, at, "a split has a sigma") * split.value;
-                state.mean = P::splat(split.mean()).plus(P::splat(rise).times(state.mean));
-                *verified::at_mut(&mut self.added, at, "there is room") = rise * state.term.total();
+                for p in 0..P {
+                    state.mean[p] = split.mean() + rise * state.mean[p];
+                }
+                *verified::at_mut(&mut self.added, at, "there is room") = rise * total(state.term);
             }
         }
         for at in self.inner[..inner].iter().rev() {
@@ -232,30 +228,34 @@ unsafe fn sigma(taken: &mut [u32], at: usize, split: &SplitRecord, keys: Keys<'_
 /// # Safety
 /// See [`Lists::fill`].
 #[inline(always)]
-unsafe fn down<P: PointLanes>(
+unsafe fn down<const P: usize>(
     states: &mut [State<P>],
     at: usize,
     none: usize,
     split: &SplitRecord,
-    q: P,
+    q: &[f32; P],
     sigma: f32,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
         let [left_at, right_at] = children(split, at, none);
-        let (r, rest) = (P::splat(split.product), P::splat(1.0 - split.product));
-        let inverse = P::splat(1.0).over(r.plus(q.times(rest)));
-        let (tau, omega) = (q.times(inverse), r.times(inverse).times(inverse));
+        let r = split.product;
         let state = verified::at_mut(states, at, "a split has a state");
-        let product = state.product;
-        let gamma = P::splat(split.share).plus(tau.times(P::splat(sigma)));
-        state.term = product.times(omega);
-        state.gamma = gamma;
-        // What those of two leaves need, until it is known.
-        state.mean = tau;
-        let to_left = gamma.times(product);
+        let (mut to_left, mut to_right) = (state.product, state.product);
+        for p in 0..P {
+            let (q, product) = (q[p], state.product[p]);
+            let inverse = 1.0 / (r + q * (1.0 - r));
+            let tau = q * inverse;
+            let gamma = split.share + tau * sigma;
+            state.term[p] = product * (r * inverse * inverse);
+            state.gamma[p] = gamma;
+            // What those of two leaves need, until it is known.
+            state.mean[p] = tau;
+            to_left[p] = gamma * product;
+            to_right[p] = product - to_left[p];
+        }
         verified::at_mut(states, left_at, "a child has a state").product = to_left;
-        verified::at_mut(states, right_at, "a child has a state").product = product.minus(to_left);
+        verified::at_mut(states, right_at, "a child has a state").product = to_right;
     }
 }
 
@@ -273,7 +273,7 @@ fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
 /// # Safety
 /// See [`Lists::fill`]; one of the children is a split.
 #[inline(always)]
-unsafe fn up<P: PointLanes>(
+unsafe fn up<const P: usize>(
     states: &mut [State<P>],
     at: usize,
     none: usize,
@@ -283,14 +283,30 @@ unsafe fn up<P: PointLanes>(
     unsafe {
         let split = verified::at(splits, at, "it is a split");
         // The leaf, if there is one.
-        verified::at_mut(states, none, "what has no place has a state").mean =
-            P::splat(split.value);
+        verified::at_mut(states, none, "what has no place has a state").mean = [split.value; P];
         let [left_at, right_at] = children(split, at, none);
         let left = verified::at(states, left_at, "a child has a state").mean;
         let right = verified::at(states, right_at, "a child has a state").mean;
         let state = verified::at_mut(states, at, "a split has a state");
-        let difference = left.minus(right);
-        state.mean = right.plus(state.gamma.times(difference));
-        state.term.times(difference).total()
+        let mut terms = state.term;
+        for p in 0..P {
+            let difference = left[p] - right[p];
+            terms[p] *= difference;
+            state.mean[p] = right[p] + state.gamma[p] * difference;
+        }
+        total(terms)
     }
+}
+
+/// The sum over the points, in the order of a walk's.
+#[inline(always)]
+fn total<const P: usize>(mut terms: [f32; P]) -> f32 {
+    let mut width = P;
+    while width > 1 {
+        width /= 2;
+        for p in 0..width {
+            terms[p] += terms[p + width];
+        }
+    }
+    terms[0]
 }
