@@ -32,6 +32,8 @@ FEW = [
 ]
 START_SECONDS = 120
 OURS = re.compile(r"pgboost(?:_train)?\.so|pgboost_trainer|\b(?:gbtrees|pg_interface|pgrx\w*)::")
+# Every statement is run by way of this one.
+HOOK = re.compile(r"(?m)^ *by 0x.* pgboost::customscan::read_ahead::run .*$")
 # A stack deep enough to reach the function that the statement called.
 CALLERS = 40
 
@@ -69,7 +71,8 @@ def reports(server: Cluster) -> list[str]:
     for log in logs:
         text = re.sub(r"(?m)^==\d+== ?", "", log.read_text(errors="replace"))
         assert text.startswith("Memcheck")
-        found += [part for part in text.split("\n\n") if " at 0x" in part and OURS.search(part)]
+        parts = [HOOK.sub("", part) for part in text.split("\n\n")]
+        found += [part for part in parts if " at 0x" in part and OURS.search(part)]
     return found
 
 

@@ -77,6 +77,9 @@ pub(crate) struct SplitFactors {
 /// Splits between two looks for a cancel.
 const SPLITS_PER_CHECK: usize = 1 << 12;
 
+/// Points that a walk has at most.
+pub(crate) const MAX_POINTS: usize = 8;
+
 impl SplitFactors {
     /// Takes the splits of a tree.
     ///
@@ -94,10 +97,12 @@ impl SplitFactors {
         for splits in splits.chunks(SPLITS_PER_CHECK) {
             cancel.check()?;
             let count = 2 * points.points.len() * splits.len();
-            reserve(&mut self.numbers, count)?;
+            reserve(&mut self.numbers, count + MAX_POINTS)?;
             reserve(&mut self.excess, if has_pairs { count } else { 0 })?;
+            let mut q = [0.5; MAX_POINTS];
+            q[..points.points.len()].copy_from_slice(&points.points);
             for split in splits {
-                self.add(split.product, &points.points);
+                self.add(split.product, &q, points.points.len());
                 if has_pairs {
                     for share in [split.share, 1.0 - split.share] {
                         self.add_excess((split.product * share).max(LEAST), &points.points);
@@ -109,10 +114,19 @@ impl SplitFactors {
     }
 
     #[inline(always)]
-    fn add(&mut self, product: f32, points: &[f32]) {
-        let inverse = |q: &f32| 1.0 / (product + q * (1.0 - product));
-        self.numbers.extend(points.iter().map(|q| q * inverse(q)));
-        self.numbers.extend(points.iter().map(|q| product * inverse(q) * inverse(q)));
+    fn add(&mut self, product: f32, q: &[f32; MAX_POINTS], points: usize) {
+        // For as many points as a walk may have, of which compilers make vectors.
+        let (mut tau, mut omega) = ([0.0; MAX_POINTS], [0.0; MAX_POINTS]);
+        for p in 0..MAX_POINTS {
+            let inverse = 1.0 / (product + q[p] * (1.0 - product));
+            tau[p] = q[p] * inverse;
+            omega[p] = product * inverse * inverse;
+        }
+        for numbers in [tau, omega] {
+            let end = self.numbers.len() + points;
+            self.numbers.extend_from_slice(&numbers);
+            self.numbers.truncate(end);
+        }
     }
 
     #[inline(always)]

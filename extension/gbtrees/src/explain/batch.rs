@@ -17,9 +17,9 @@ use crate::explain::ContributionScratch;
 use crate::explain::block::Prepared;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
-use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, pair};
+use crate::explain::walk::{Block, CancelChecks, pair};
 use crate::limits::refill;
-use crate::quadrature::exact_points;
+use crate::quadrature::{MAX_POINTS, exact_points};
 use crate::{Cancel, Result, verified};
 
 /// Fewer rows than these are explained one after another.

@@ -50,6 +50,15 @@ impl Level {
         }
     }
 
+    /// The one for a batch: wider registers would be half empty.
+    pub(super) fn for_rows(self, rows: usize) -> Level {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 if rows <= Level::Avx2.rows() => Level::Avx2,
+            level => level,
+        }
+    }
+
     /// Rows of a block.
     pub(super) fn rows(self) -> usize {
         match self {
@@ -105,7 +114,9 @@ impl WalkBuffers {
     ) -> Result<()> {
         refill(&mut self.sides, splits.len(), 0)?;
         let inlines = !PAIRS && level.inlines();
-        self.sides.iter_mut().zip(sides_of(splits, inlines)).for_each(|(own, sides)| *own = sides);
+        for (at, sides) in self.sides.iter_mut().enumerate() {
+            *sides = sides_of(splits, at, inlines);
+        }
         Ok(())
     }
 

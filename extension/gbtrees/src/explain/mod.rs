@@ -27,11 +27,12 @@ use crate::eval::ctr::CtrBuffers;
 use crate::eval::row_keys::RowKeys;
 use crate::explain::block::{Level, WalkBuffers};
 use crate::explain::row::RowBuffers;
-use crate::explain::walk::MAX_POINTS;
-use crate::quadrature::{Points, Rule, SplitFactors};
+use crate::quadrature::{MAX_POINTS, Points, Rule, SplitFactors};
 
 /// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
+    /// The kernel's, and that of the batch.
+    widest: Level,
     level: Level,
     row_keys: RowKeys,
     ctrs: CtrBuffers,
@@ -56,6 +57,7 @@ impl ContributionScratch {
     /// Buffers for a kernel; the default is the best of this processor.
     pub fn with_kernel(kernel: Kernel) -> Self {
         ContributionScratch {
+            widest: Level::of(kernel),
             level: Level::of(kernel),
             row_keys: RowKeys::new(0),
             ctrs: CtrBuffers::default(),

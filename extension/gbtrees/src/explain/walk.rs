@@ -43,9 +43,6 @@ pub(super) const REGISTERS: usize = 2;
 /// Most rows of a block.
 const MAX_ROWS: usize = 32;
 
-/// Points that a walk has at most.
-pub(super) const MAX_POINTS: usize = 8;
-
 /// A block of rows.
 pub(super) struct Block<'a> {
     /// By slot the keys of the block's rows.
@@ -118,19 +115,20 @@ enum Side {
 /// What are on the sides of a split: see [`sides_of`].
 pub(super) type Sides = u8;
 
-/// The sides of a tree's splits: three times the left one and the right one, or 0 for two leaves. With
+/// The sides of a tree's split: three times the left one and the right one, or 0 for two leaves. With
 /// `inlines` splits of two leaves are computed within those above.
-pub(super) fn sides_of(splits: &[SplitRecord], inlines: bool) -> impl Iterator<Item = Sides> {
-    let side = move |at: usize| {
+#[inline(always)]
+pub(super) fn sides_of(splits: &[SplitRecord], at: usize, inlines: bool) -> Sides {
+    let side = |at: usize| {
         let is_inlined = inlines && splits[at].leaves() == Leaves::Both;
         if is_inlined { Side::TwoLeaves as Sides } else { Side::Split as Sides }
     };
-    splits.iter().enumerate().map(move |(at, split)| match split.leaves() {
+    match splits[at].leaves() {
         Leaves::Both => 0,
         Leaves::Left => side(at + 1),
         Leaves::Right => 3 * side(at + 1),
-        Leaves::None => 3 * side(at + 1) + side(split.other as usize),
-    })
+        Leaves::None => 3 * side(at + 1) + side(splits[at].other as usize),
+    }
 }
 
 /// A split that a walk has come to.

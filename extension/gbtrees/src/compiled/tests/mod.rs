@@ -226,12 +226,17 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
         compiled.class(&mut margins);
     }
     let width = compiled.num_features() + 1;
-    let row = row.get(..compiled.row_length()).unwrap_or_default();
-    let mut out = vec![0.0; compiled.num_outputs() * width * width];
-    let own = &mut out[..compiled.num_outputs() * width];
     let mut scratch = ContributionScratch::default();
-    // It may say that it has no covers, or that its trees are too deep.
-    let is_explained = compiled.contributions(&mut scratch, row, own, Cancel::never()).is_ok();
+    // Together, and alone. It may say that it has no covers, or that its trees are too deep.
+    let mut is_explained = false;
+    for count in [5, 1] {
+        let mut out = vec![0.0; count * compiled.num_outputs() * width];
+        let rows = &row[..count * compiled.row_length()];
+        is_explained =
+            compiled.contributions(&mut scratch, rows, &mut out, Cancel::never()).is_ok();
+    }
+    let mut out = vec![0.0; compiled.num_outputs() * width * width];
+    let row = &row[..compiled.row_length()];
     if is_explained && !compiled.has_ctrs() && width * compiled.num_trees() < 100 {
         compiled.interactions(&mut scratch, row, &mut out, Cancel::never()).unwrap();
     }
