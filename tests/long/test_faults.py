@@ -38,7 +38,8 @@ CASES = [
     *[("registry: written", call) for call in (
         "SELECT load_model('new', content) FROM file", "SELECT load_model('m', content) FROM file",
         "SELECT drop_model('m')", "SELECT drop_model('m@1')", "SELECT grant_model('m', 'public')",
-        "SELECT revoke_model('m', 'public')",
+        "SELECT revoke_model('m', 'public')", "SELECT rename_model('m', 'renamed')",
+        "SELECT set_model_owner('m', 'postgres')",
     )],
     ("registry: asked", "SELECT deploy_model('m@1')"),
     ("registry: asked", "SELECT set_alias('m@1', 'best')"),
