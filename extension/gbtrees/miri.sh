@@ -30,6 +30,7 @@ slow=(
     models_of_unusual_shapes
     one_set_of_many_codes_leaves_an_image_without_outcomes
     ranks_of_many_thresholds
+    sets_and_values_that_are_not_there
     symmetric_trees_agree
     tampered_images_are_refused
     the_image_agrees_with_the_oracle
