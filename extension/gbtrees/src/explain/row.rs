@@ -14,14 +14,12 @@ use crate::limits::refill;
 use crate::quadrature::Points;
 use crate::{Result, verified};
 
-/// What is known of a split.
+/// What is known of a split, at each point: its product going down, and then that times omega; its tau, and
+/// going up the mean below it.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct State<const P: usize> {
     product: [f32; P],
-    gamma: [f32; P],
-    /// The product times omega.
-    term: [f32; P],
     mean: [f32; P],
 }
 
@@ -140,7 +138,7 @@ impl Lists {
         let count = splits.len();
         if states.len() <= count {
             let none = [0.0; P];
-            let none = State { product: none, gamma: none, term: none, mean: none };
+            let none = State { product: none, mean: none };
             refill(states, count + 1, none)?;
         }
         // Where there are fewer points, others have no weight.
@@ -173,7 +171,8 @@ impl Lists {
                 for p in 0..P {
                     state.mean[p] = split.mean() + rise * state.mean[p];
                 }
-                *verified::at_mut(&mut self.added, at, "there is room") = rise * total(state.term);
+                *verified::at_mut(&mut self.added, at, "there is room") =
+                    rise * total(state.product);
             }
         }
         for at in self.inner[..inner].iter().rev() {
@@ -181,8 +180,8 @@ impl Lists {
             // SAFETY: as above.
             unsafe {
                 let sigma = *verified::at(&self.sigma, at, "a split has a sigma");
-                *verified::at_mut(&mut self.added, at, "there is room") =
-                    sigma * up(states, at, count, splits);
+                let added = up(states, at, count, splits, sigma);
+                *verified::at_mut(&mut self.added, at, "there is room") = added;
             }
         }
         for (split, added) in splits.iter().zip(&self.added).rev() {
@@ -247,12 +246,10 @@ unsafe fn down<const P: usize>(
             let inverse = 1.0 / (r + q * (1.0 - r));
             let tau = q * inverse;
             let gamma = split.share + tau * sigma;
-            state.term[p] = product * (r * inverse * inverse);
-            state.gamma[p] = gamma;
-            // What those of two leaves need, until it is known.
-            state.mean[p] = tau;
             to_left[p] = gamma * product;
             to_right[p] = product - to_left[p];
+            state.product[p] = product * (r * inverse * inverse);
+            state.mean[p] = tau;
         }
         verified::at_mut(states, left_at, "a child has a state").product = to_left;
         verified::at_mut(states, right_at, "a child has a state").product = to_right;
@@ -268,7 +265,7 @@ fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
     [left_leaf & none | !left_leaf & next, right_leaf & none | !right_leaf & right]
 }
 
-/// From the means of a split's children to its own; returns what it changes, for a sigma of 1.
+/// From the means of a split's children to its own; returns what it changes.
 ///
 /// # Safety
 /// See [`Lists::fill`]; one of the children is a split.
@@ -278,6 +275,7 @@ unsafe fn up<const P: usize>(
     at: usize,
     none: usize,
     splits: &[SplitRecord],
+    sigma: f32,
 ) -> f32 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -288,13 +286,14 @@ unsafe fn up<const P: usize>(
         let left = verified::at(states, left_at, "a child has a state").mean;
         let right = verified::at(states, right_at, "a child has a state").mean;
         let state = verified::at_mut(states, at, "a split has a state");
-        let mut terms = state.term;
+        let mut terms = state.product;
         for p in 0..P {
             let difference = left[p] - right[p];
             terms[p] *= difference;
-            state.mean[p] = right[p] + state.gamma[p] * difference;
+            let gamma = split.share + state.mean[p] * sigma;
+            state.mean[p] = right[p] + gamma * difference;
         }
-        total(terms)
+        sigma * total(terms)
     }
 }
 
