@@ -139,7 +139,7 @@ miri: ## run the engine's tests that end in reasonable time under miri; needs a 
 	@extension/gbtrees/miri.sh
 
 .PHONY: test-machines
-test-machines: ## check that the engine does not compile for 32-bit and big-endian machines; needs a nightly Rust with rust-src
+test-machines: ## check that the engine compiles for aarch64, and not for 32-bit and big-endian machines; needs a nightly Rust with rust-src
 	@extension/gbtrees/refused_machines.sh
 
 .PHONY: lint-workflows

@@ -11,12 +11,12 @@ use crate::eval::block::avx512;
 use crate::eval::block::avx512bw;
 #[cfg(target_arch = "aarch64")]
 use crate::eval::block::neon;
-#[cfg(target_arch = "x86_64")]
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use crate::compiled::sections::Sections;
 use crate::eval::block::{BlockKernel, portable};
+#[cfg(target_arch = "x86_64")]
 use crate::eval::row_avx512;
 use crate::eval::sum::Sum;
 

@@ -51,6 +51,7 @@ impl Level {
     }
 
     /// The one for a batch: wider registers would be half empty.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is one"))]
     pub(super) fn for_rows(self, rows: usize) -> Level {
         match self {
             #[cfg(target_arch = "x86_64")]
