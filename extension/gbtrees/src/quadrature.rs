@@ -8,8 +8,7 @@
 //! and `omega = r / (r + q (1 - r))^2`.
 
 use crate::compiled::records::SplitRecord;
-use crate::limits::reserve;
-use crate::{Cancel, Result};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The points and weights of one rule.
 #[derive(Default)]
@@ -74,6 +73,13 @@ pub(crate) struct SplitFactors {
     pub(crate) excess: Vec<f32>,
 }
 
+/// `tau` and `omega` of a split at a point, with one rounding everywhere.
+#[inline(always)]
+pub(crate) fn factors(r: f32, q: f32) -> (f32, f32) {
+    let inverse = 1.0 / (r + q * (1.0 - r));
+    (q * inverse, r * inverse * inverse)
+}
+
 /// Splits between two looks for a cancel.
 const SPLITS_PER_CHECK: usize = 1 << 12;
 
@@ -94,13 +100,15 @@ impl SplitFactors {
     ) -> Result<()> {
         self.numbers.clear();
         self.excess.clear();
+        let mut q = [0.5; MAX_POINTS];
+        q[..points.points.len()].copy_from_slice(&points.points);
         for splits in splits.chunks(SPLITS_PER_CHECK) {
             cancel.check()?;
             let count = 2 * points.points.len() * splits.len();
-            reserve(&mut self.numbers, count + MAX_POINTS)?;
-            reserve(&mut self.excess, if has_pairs { count } else { 0 })?;
-            let mut q = [0.5; MAX_POINTS];
-            q[..points.points.len()].copy_from_slice(&points.points);
+            self.numbers
+                .try_reserve(count + MAX_POINTS)
+                .and_then(|()| self.excess.try_reserve(if has_pairs { count } else { 0 }))
+                .map_err(|_| Error::new(ErrorKind::OutOfMemory, "out of memory for a tree"))?;
             for split in splits {
                 self.add(split.product, &q, points.points.len());
                 if has_pairs {
@@ -118,9 +126,7 @@ impl SplitFactors {
         // For as many points as a walk may have, of which compilers make vectors.
         let (mut tau, mut omega) = ([0.0; MAX_POINTS], [0.0; MAX_POINTS]);
         for p in 0..MAX_POINTS {
-            let inverse = 1.0 / (product + q[p] * (1.0 - product));
-            tau[p] = q[p] * inverse;
-            omega[p] = product * inverse * inverse;
+            (tau[p], omega[p]) = factors(product, q[p]);
         }
         for numbers in [tau, omega] {
             let end = self.numbers.len() + points;

@@ -163,12 +163,9 @@ impl ContributionScratch {
         let of_output = part.places.len() * count.min(block);
         let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
+        walks.set(*level, splits, part.matrix.is_some())?;
         for points in rules.of(tree.points) {
             numbers.set(splits, points, part.matrix.is_some(), checks.cancel)?;
-            match part.matrix {
-                None => walks.set::<false>(*level, splits)?,
-                Some(_) => walks.set::<true>(*level, splits)?,
-            }
             let features = tree.features.len();
             let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);

@@ -108,13 +108,14 @@ impl WalkBuffers {
     }
 
     /// Takes the splits of the tree that is walked next.
-    pub(super) fn set<const PAIRS: bool>(
+    pub(super) fn set(
         &mut self,
         level: Level,
         splits: &[SplitRecord],
+        has_pairs: bool,
     ) -> Result<()> {
         refill(&mut self.sides, splits.len(), 0)?;
-        let inlines = !PAIRS && level.inlines();
+        let inlines = !has_pairs && level.inlines();
         for (at, sides) in self.sides.iter_mut().enumerate() {
             *sides = sides_of(splits, at, inlines);
         }

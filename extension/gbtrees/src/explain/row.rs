@@ -11,7 +11,7 @@ use crate::eval::interleaved::NodeSections;
 use crate::explain::block::Level;
 use crate::explain::walk::outcomes_of_set;
 use crate::limits::refill;
-use crate::quadrature::Points;
+use crate::quadrature::{Points, factors};
 use crate::{Result, verified};
 
 /// What is known of a split, at each point: its product going down, and then that times omega; its tau, and
@@ -238,17 +238,15 @@ unsafe fn down<const P: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         let [left_at, right_at] = children(split, at, none);
-        let r = split.product;
         let state = verified::at_mut(states, at, "a split has a state");
         let (mut to_left, mut to_right) = (state.product, state.product);
         for p in 0..P {
             let (q, product) = (q[p], state.product[p]);
-            let inverse = 1.0 / (r + q * (1.0 - r));
-            let tau = q * inverse;
+            let (tau, omega) = factors(split.product, q);
             let gamma = split.share + tau * sigma;
             to_left[p] = gamma * product;
             to_right[p] = product - to_left[p];
-            state.product[p] = product * (r * inverse * inverse);
+            state.product[p] = product * omega;
             state.mean[p] = tau;
         }
         verified::at_mut(states, left_at, "a child has a state").product = to_left;

@@ -170,32 +170,21 @@ impl<L: Lanes, const N: usize> Visit<'_, L, N> {
         [left, right]
     }
 
-    /// Which rows take the feature's path on the left.
+    /// Which rows take the feature's path on the left, and on the right.
     ///
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
-    unsafe fn taken_left(&self) -> [L::Mask; REGISTERS] {
-        let mut taken = self.taken;
+    unsafe fn taken_below(&self) -> [[L::Mask; REGISTERS]; 2] {
+        let (mut left, mut right) = (self.taken, self.taken);
         for v in 0..REGISTERS {
             // SAFETY: the caller's promise.
-            taken[v] = unsafe { L::both(taken[v], self.left[v]) };
+            unsafe {
+                left[v] = L::both(self.taken[v], self.left[v]);
+                right[v] = L::but_not(self.taken[v], self.left[v]);
+            }
         }
-        taken
-    }
-
-    /// Which rows take the feature's path on the right.
-    ///
-    /// # Safety
-    /// The processor has the instructions.
-    #[inline(always)]
-    unsafe fn taken_right(&self) -> [L::Mask; REGISTERS] {
-        let mut taken = self.taken;
-        for v in 0..REGISTERS {
-            // SAFETY: the caller's promise.
-            taken[v] = unsafe { L::but_not(taken[v], self.left[v]) };
-        }
-        taken
+        [left, right]
     }
 }
 
@@ -362,7 +351,7 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
             let (mut right, mut left) = (None, None);
             if RIGHT != LEAF {
                 let right_at = if LEFT == LEAF { at + 1 } else { visit.split.other as usize };
-                (*on_path).taken = visit.taken_right();
+                [_, (*on_path).taken] = visit.taken_below();
                 if RIGHT == SPLIT {
                     if PAIRS {
                         self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
@@ -376,7 +365,7 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
                 }
             }
             if LEFT != LEAF {
-                (*on_path).taken = visit.taken_left();
+                [(*on_path).taken, _] = visit.taken_below();
                 if LEFT == SPLIT {
                     if let Some(right) = right.take() {
                         for v in 0..REGISTERS {
