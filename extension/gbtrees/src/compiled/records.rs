@@ -205,10 +205,11 @@ pub(crate) struct SplitRecord {
     pub(crate) key: u32,
     /// The slot, and in the highest bits the place of the one bit of the factor.
     pub(crate) slot_and_shift: u32,
-    /// The place of the feature among those of the tree, and in the highest bits what is a leaf or a set.
+    /// The place of the feature among those of the tree; in the highest bits what is a set, which children are
+    /// leaves, and which have two.
     pub(crate) place_and_kind: u32,
-    /// The split on the right, if both children are splits; the bits of their mean, if both are leaves. A
-    /// split on the left is the next, and so is one on the right of a leaf.
+    /// The split on the right, the number of the tree's splits if that is a leaf, and of two leaves the bits of
+    /// their mean. A split on the left is the next, and so is one on the right of a leaf.
     pub(crate) other: u32,
     /// The nearest split above on the same feature, and the side on which this one is: twice its index, and 1
     /// for the left side or 2 for the right one. 0 if there is none.
@@ -222,7 +223,8 @@ pub(crate) struct SplitRecord {
 }
 
 const SLOT_BITS: u32 = 27;
-const PLACE_BITS: u32 = 29;
+const PLACE_BITS: u32 = 27;
+const LEAVES_FROM: u32 = PLACE_BITS + 2;
 const SET: u32 = 1 << 31;
 
 impl SplitRecord {
@@ -239,7 +241,13 @@ impl SplitRecord {
 
     /// On the feature of that place, with these leaves.
     pub(crate) fn on(self, place: u32, leaves: Leaves) -> Self {
-        let place_and_kind = self.place_and_kind | place | (leaves as u32) << PLACE_BITS;
+        let place_and_kind = self.place_and_kind | place | (leaves as u32) << LEAVES_FROM;
+        SplitRecord { place_and_kind, ..self }
+    }
+
+    /// With these children that have [`SplitRecord::two_leaves`].
+    pub(crate) fn above_two_leaves(self, children: u32) -> Self {
+        let place_and_kind = self.place_and_kind | children << PLACE_BITS;
         SplitRecord { place_and_kind, ..self }
     }
 
@@ -262,12 +270,18 @@ impl SplitRecord {
 
     #[inline(always)]
     pub(crate) fn leaves(&self) -> Leaves {
-        match self.place_and_kind >> PLACE_BITS & 3 {
+        match self.place_and_kind >> LEAVES_FROM & 3 {
             0 => Leaves::None,
             1 => Leaves::Left,
             2 => Leaves::Right,
             _ => Leaves::Both,
         }
+    }
+
+    /// Which children are splits of two leaves: 1 for the left one, 2 for the right one, 3 for both.
+    #[inline(always)]
+    pub(crate) fn two_leaves(&self) -> u32 {
+        self.place_and_kind >> PLACE_BITS & 3
     }
 
     #[inline(always)]
@@ -278,7 +292,7 @@ impl SplitRecord {
     /// What [`Leaves`] says, as all bits or none: whether the left child is a leaf, and the right one.
     #[inline(always)]
     pub(crate) fn leaf_masks(&self) -> [usize; 2] {
-        let kind = (self.place_and_kind >> PLACE_BITS) as usize;
+        let kind = (self.place_and_kind >> LEAVES_FROM) as usize;
         [(kind & 1).wrapping_neg(), (kind >> 1 & 1).wrapping_neg()]
     }
 

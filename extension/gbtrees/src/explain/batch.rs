@@ -14,16 +14,13 @@ use crate::compiled::sections::{
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
 use crate::explain::ContributionScratch;
-use crate::explain::block::Prepared;
+use crate::explain::block::PreparedTree;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
 use crate::explain::walk::{Block, CancelChecks, pair};
 use crate::limits::refill;
 use crate::quadrature::{MAX_POINTS, exact_points};
 use crate::{Cancel, Result, verified};
-
-/// Fewer rows than these are explained one after another.
-const FEW_ROWS: usize = 4;
 
 impl<B: StableBytes> CompiledModel<B> {
     /// Sets the keys of a batch of rows: a block after the other, in which each slot has one key of every
@@ -146,7 +143,7 @@ fn each_tree<'a>(
 impl ContributionScratch {
     /// Whether contributions of so many rows take less time one after another: blocks are mostly empty.
     pub(super) fn takes_rows_alone(&self, is_contributions: bool, rows: usize) -> bool {
-        is_contributions && rows < FEW_ROWS
+        is_contributions && rows < self.level.min_rows()
     }
 
     /// Adds a tree to the sums of every block.
@@ -158,22 +155,21 @@ impl ContributionScratch {
         (slots, count): (usize, usize),
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
-        let ContributionScratch { numbers, walks, rules, keys, sums, level, .. } = self;
+        let ContributionScratch { factors, walks, rules, keys, sums, level, .. } = self;
         let (block, Tree { splits, depth, .. }) = (level.rows(), tree);
         let of_output = part.places.len() * count.min(block);
         let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
-        walks.set(*level, splits, part.matrix.is_some())?;
         for points in rules.of(tree.points) {
-            numbers.set(splits, points, part.matrix.is_some(), checks.cancel)?;
+            factors.set(*level, splits, points, part.matrix.is_some(), checks.cancel)?;
             let features = tree.features.len();
-            let prepared = Prepared { splits, features, numbers, points, depth };
+            let walked = PreparedTree { splits, features, factors, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
                 let rows = Block { keys, nodes: NodeSections::of(players.compiled) };
                 let found = match part.matrix {
-                    None => walks.sums::<false>(*level, prepared, &rows, checks)?,
-                    Some(_) => walks.sums::<true>(*level, prepared, &rows, checks)?,
+                    None => walks.sums::<false>(*level, walked, &rows, checks)?,
+                    Some(_) => walks.sums::<true>(*level, walked, &rows, checks)?,
                 };
                 let sums = &mut sums[first..first + of_output];
                 add(part, players, tree.features, found.chunks_exact(block), sums);

@@ -9,6 +9,65 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
+use crate::eval::Kernel;
+
+/// Registers of a block's rows.
+pub(super) const REGISTERS: usize = 2;
+
+/// Which instructions a walk has: results are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// With one register, for few rows.
+    #[cfg(target_arch = "x86_64")]
+    Avx512Narrow,
+}
+
+impl Level {
+    /// That of a kernel's instructions.
+    pub(super) fn of(kernel: Kernel) -> Level {
+        match kernel.name() {
+            #[cfg(target_arch = "x86_64")]
+            "avx512" | "avx512bw" if is_x86_feature_detected!("avx512f") => Level::Avx512,
+            #[cfg(target_arch = "x86_64")]
+            "avx2" if is_x86_feature_detected!("avx2") => Level::Avx2,
+            _ => Level::Portable,
+        }
+    }
+
+    /// The one for a batch: a second register would be empty.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is one"))]
+    pub(super) fn for_rows(self, rows: usize) -> Level {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 if rows <= Zmm::WIDTH => Level::Avx512Narrow,
+            level => level,
+        }
+    }
+
+    /// Fewer rows take less time one after another.
+    pub(super) fn min_rows(self) -> usize {
+        if self == Level::Portable { 4 } else { 3 }
+    }
+
+    /// Rows of a block.
+    pub(super) fn rows(self) -> usize {
+        match self {
+            Level::Portable => PORTABLE * REGISTERS,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => Ymm::WIDTH * REGISTERS,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => Zmm::WIDTH * REGISTERS,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512Narrow => Zmm::WIDTH,
+        }
+    }
+}
+
 /// # Safety
 /// All functions need a processor that has the instructions.
 pub(super) trait Lanes: Copy {

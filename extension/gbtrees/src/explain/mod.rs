@@ -6,12 +6,13 @@
 //! weighed by their covers. Categories that a target statistic combines are one player, whose contribution
 //! they share evenly. `reference` computes them as they are defined and is the oracle. `walk` has the formula:
 //! the derivative of a tree backwards, for blocks of rows, under an integral that Gauss-Legendre quadrature
-//! solves; `row` does the same for one row. `quadrature` has what rows share, `batch` takes rows through the
+//! solves; `row` does the same for one row. `factors` has what rows share, `batch` takes rows through the
 //! trees, `block` gives one block to a walk, and `lanes` has the instructions.
 
 mod batch;
 mod block;
 mod contributions;
+mod factors;
 mod importance;
 mod lanes;
 pub(crate) mod reference;
@@ -25,9 +26,11 @@ pub use crate::explain::importance::{ImportanceKind, has_importance, importance}
 use crate::eval::Kernel;
 use crate::eval::ctr::CtrBuffers;
 use crate::eval::row_keys::RowKeys;
-use crate::explain::block::{Level, WalkBuffers};
+use crate::explain::block::WalkBuffers;
+use crate::explain::factors::SplitFactors;
+use crate::explain::lanes::Level;
 use crate::explain::row::RowBuffers;
-use crate::quadrature::{MAX_POINTS, Points, Rule, SplitFactors};
+use crate::quadrature::{MAX_POINTS, Points, Rule};
 
 /// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
@@ -41,7 +44,7 @@ pub struct ContributionScratch {
     keys: Vec<u32>,
     /// By block, output and place, one per row.
     sums: Vec<f64>,
-    numbers: SplitFactors,
+    factors: SplitFactors,
     walks: WalkBuffers,
     rows: RowBuffers,
     rules: Rules,
@@ -64,7 +67,7 @@ impl ContributionScratch {
             present: Vec::new(),
             keys: Vec::new(),
             sums: Vec::new(),
-            numbers: SplitFactors::default(),
+            factors: SplitFactors::default(),
             walks: WalkBuffers::default(),
             rows: RowBuffers::default(),
             rules: Rules::default(),
@@ -77,7 +80,7 @@ impl ContributionScratch {
             + size_of::<f32>() * self.present.capacity()
             + size_of::<u32>() * self.keys.capacity()
             + size_of::<f64>() * self.sums.capacity()
-            + self.numbers.bytes()
+            + self.factors.bytes()
             + self.rows.bytes()
             + self.walks.bytes()
     }

@@ -8,16 +8,17 @@
 
 use crate::compiled::records::SplitRecord;
 use crate::eval::interleaved::NodeSections;
-use crate::explain::block::Level;
+use crate::explain::factors::factors;
+use crate::explain::lanes::Level;
 use crate::explain::walk::outcomes_of_set;
 use crate::limits::refill;
-use crate::quadrature::{Points, factors};
+use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Result, verified};
 
 /// What is known of a split, at each point: its product going down, and then that times omega; its tau, and
 /// going up the mean below it.
 #[derive(Clone, Copy)]
-#[repr(C, align(16))]
+#[repr(C, align(32))]
 struct State<const P: usize> {
     product: [f32; P],
     mean: [f32; P],
@@ -92,6 +93,17 @@ fn only(bits: u32, number: f32) -> f32 {
     f32::from_bits(bits & number.to_bits())
 }
 
+/// By [`Leaves`], for every point: whether the next split is on the left, on the right, or of a split before. A
+/// table, since of masks that a compiler sees being made it makes a jump.
+static NEXT: Next = Next({
+    const YES: [u32; MAX_POINTS] = [u32::MAX; MAX_POINTS];
+    const NO: [u32; MAX_POINTS] = [0; MAX_POINTS];
+    [[YES, NO, NO], [NO, YES, NO], [YES, NO, NO], [NO, NO, YES]]
+});
+
+#[repr(align(32))]
+struct Next([[[u32; MAX_POINTS]; 3]; 4]);
+
 impl Lists {
     fn make_room(&mut self, splits: usize, features: usize) -> Result<()> {
         refill(&mut self.sums, features, 0.0)?;
@@ -143,7 +155,8 @@ impl Lists {
         }
         // Where there are fewer points, others have no weight.
         let q = std::array::from_fn(|p| points.points.get(p).copied().unwrap_or(0.5));
-        states[0].product = std::array::from_fn(|p| points.weights.get(p).copied().unwrap_or(0.0));
+        let mut product: [f32; P] =
+            std::array::from_fn(|p| points.weights.get(p).copied().unwrap_or(0.0));
         let (mut inner, mut bottom) = (0, 0);
         let lists = (&mut self.inner[..], &mut self.bottom[..]);
         for (at, split) in splits.iter().enumerate() {
@@ -152,7 +165,7 @@ impl Lists {
             unsafe {
                 let sigma = sigma(&mut self.taken, at, split, keys);
                 *verified::at_mut(&mut self.sigma, at, "there is room") = sigma;
-                down(states, at, count, split, &q, sigma);
+                product = down(states, at, count, split, &q, sigma, product);
                 *verified::at_mut(lists.0, inner, "there is room") = at as u32;
                 *verified::at_mut(lists.1, bottom, "there is room") = at as u32;
             }
@@ -222,7 +235,7 @@ unsafe fn sigma(taken: &mut [u32], at: usize, split: &SplitRecord, keys: Keys<'_
     }
 }
 
-/// From the product of a split to those of its children. `none` is the state of what is no split.
+/// From the product of a split to that of the next split.
 ///
 /// # Safety
 /// See [`Lists::fill`].
@@ -234,33 +247,35 @@ unsafe fn down<const P: usize>(
     split: &SplitRecord,
     q: &[f32; P],
     sigma: f32,
-) {
+    product: [f32; P],
+) -> [f32; P] {
     // SAFETY: the caller's promise.
     unsafe {
-        let [left_at, right_at] = children(split, at, none);
         let state = verified::at_mut(states, at, "a split has a state");
-        let (mut to_left, mut to_right) = (state.product, state.product);
+        let (mut to_left, mut to_right) = (product, product);
         for p in 0..P {
-            let (q, product) = (q[p], state.product[p]);
-            let (tau, omega) = factors(split.product, q);
+            let (tau, omega) = factors(split.product, q[p]);
             let gamma = split.share + tau * sigma;
-            to_left[p] = gamma * product;
-            to_right[p] = product - to_left[p];
-            state.product[p] = product * omega;
+            to_left[p] = gamma * product[p];
+            to_right[p] = product[p] - to_left[p];
+            state.product[p] = product[p] * omega;
             state.mean[p] = tau;
         }
-        verified::at_mut(states, left_at, "a child has a state").product = to_left;
+        let [left_leaf, right_leaf] = split.leaf_masks();
+        let both = left_leaf & right_leaf;
+        let right_at = both & none | !both & split.other as usize;
         verified::at_mut(states, right_at, "a child has a state").product = to_right;
+        // Behind two leaves comes a split on the right of one before.
+        let waiting = verified::at(states, at + 1, "behind the last is another").product;
+        let [is_left, is_right, is_waiting] = &NEXT.0[split.leaves() as usize];
+        for p in 0..P {
+            let bits = is_left[p] & to_left[p].to_bits()
+                | is_waiting[p] & waiting[p].to_bits()
+                | is_right[p] & to_right[p].to_bits();
+            to_left[p] = f32::from_bits(bits);
+        }
+        to_left
     }
-}
-
-/// Where the splits on the left and on the right are; without a jump, which could not be predicted.
-#[inline(always)]
-fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
-    let [left_leaf, right_leaf] = split.leaf_masks();
-    let next = at + 1;
-    let right = left_leaf & next | !left_leaf & split.other as usize;
-    [left_leaf & none | !left_leaf & next, right_leaf & none | !right_leaf & right]
 }
 
 /// From the means of a split's children to its own; returns what it changes.
@@ -280,7 +295,9 @@ unsafe fn up<const P: usize>(
         let split = verified::at(splits, at, "it is a split");
         // The leaf, if there is one.
         verified::at_mut(states, none, "what has no place has a state").mean = [split.value; P];
-        let [left_at, right_at] = children(split, at, none);
+        let [left_leaf, _] = split.leaf_masks();
+        let left_at = left_leaf & none | !left_leaf & (at + 1);
+        let right_at = split.other as usize;
         let left = verified::at(states, left_at, "a child has a state").mean;
         let right = verified::at(states, right_at, "a child has a state").mean;
         let state = verified::at_mut(states, at, "a split has a state");

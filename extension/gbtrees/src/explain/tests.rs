@@ -77,7 +77,7 @@ fn explained(
     let mut expected: Option<Vec<f32>> = None;
     for kernel in Kernel::available() {
         let mut scratch = ContributionScratch::with_kernel(kernel);
-        for count in [rows.len(), 1, 2, 17] {
+        for count in [rows.len(), 1, 2, 5, 17] {
             let mut out = vec![7.0; rows.len() * per_row];
             for (rows, out) in rows.chunks(count.max(1)).zip(out.chunks_mut(count.max(1) * per_row))
             {

@@ -38,8 +38,6 @@ use crate::explain::lanes::{Lanes, PORTABLE};
 use crate::explain::lanes::{Ymm, Zmm};
 use crate::{Cancel, verified};
 
-/// Registers of a block's rows.
-pub(super) const REGISTERS: usize = 2;
 /// Most rows of a block.
 const MAX_ROWS: usize = 32;
 
@@ -78,33 +76,32 @@ pub(super) fn pair(one: usize, other: usize) -> usize {
     more * (more + 1) / 2 + less
 }
 
-pub(super) type Registers<L> = [L; REGISTERS];
+pub(super) type Registers<L, const V: usize> = [L; V];
 /// By register the numbers at each point.
-pub(super) type AtPoints<L, const N: usize> = [[L; N]; REGISTERS];
+pub(super) type AtPoints<L, const N: usize, const V: usize> = [[L; N]; V];
 
 /// What a walk knows on one level.
 #[repr(C)]
-pub(super) struct Frame<L, const N: usize> {
+pub(super) struct Frame<L, const N: usize, const V: usize> {
     /// What goes to the child that is walked.
-    pub(super) product: AtPoints<L, N>,
-    pub(super) left: AtPoints<L, N>,
-    right: AtPoints<L, N>,
+    pub(super) product: AtPoints<L, N, V>,
+    pub(super) left: AtPoints<L, N, V>,
+    right: AtPoints<L, N, V>,
     /// `(a - r) / g` of the split's feature, on the way to that child.
-    excess: AtPoints<L, N>,
+    excess: AtPoints<L, N, V>,
 }
 
 /// What is known of a feature of the tree while a walk is below one of its splits.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct OnPath<L: Lanes, const N: usize> {
+pub(super) struct OnPath<L: Lanes, const N: usize, const V: usize> {
     /// Which rows take the path.
-    pub(super) taken: [L::Mask; REGISTERS],
+    pub(super) taken: [L::Mask; V],
     /// Nothing if it is not on the path.
-    pub(super) excess: *const AtPoints<L, N>,
+    pub(super) excess: *const AtPoints<L, N, V>,
 }
 
 /// A side of a split.
-#[derive(Clone, Copy)]
 enum Side {
     Leaf,
     /// A split of two leaves that is computed within the one above.
@@ -112,39 +109,20 @@ enum Side {
     Split,
 }
 
-/// What are on the sides of a split: see [`sides_of`].
-pub(super) type Sides = u8;
-
-/// The sides of a tree's split: three times the left one and the right one, or 0 for two leaves. With
-/// `inlines` splits of two leaves are computed within those above.
-#[inline(always)]
-pub(super) fn sides_of(splits: &[SplitRecord], at: usize, inlines: bool) -> Sides {
-    let side = |at: usize| {
-        let is_inlined = inlines && splits[at].leaves() == Leaves::Both;
-        if is_inlined { Side::TwoLeaves as Sides } else { Side::Split as Sides }
-    };
-    match splits[at].leaves() {
-        Leaves::Both => 0,
-        Leaves::Left => side(at + 1),
-        Leaves::Right => 3 * side(at + 1),
-        Leaves::None => 3 * side(at + 1) + side(splits[at].other as usize),
-    }
-}
-
 /// A split that a walk has come to.
-struct Visit<'a, L: Lanes, const N: usize> {
+struct Visit<'a, L: Lanes, const N: usize, const V: usize> {
     split: &'a SplitRecord,
     /// Its place.
     feature: usize,
     tau: &'a [f32; N],
     omega: &'a [f32; N],
     /// Which rows go left; and which take the feature's path so far.
-    left: [L::Mask; REGISTERS],
-    taken: [L::Mask; REGISTERS],
-    sigma: Registers<L>,
+    left: [L::Mask; V],
+    taken: [L::Mask; V],
+    sigma: Registers<L, V>,
 }
 
-impl<L: Lanes, const N: usize> Visit<'_, L, N> {
+impl<L: Lanes, const N: usize, const V: usize> Visit<'_, L, N, V> {
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
@@ -175,9 +153,9 @@ impl<L: Lanes, const N: usize> Visit<'_, L, N> {
     /// # Safety
     /// The processor has the instructions.
     #[inline(always)]
-    unsafe fn taken_below(&self) -> [[L::Mask; REGISTERS]; 2] {
+    unsafe fn taken_below(&self) -> [[L::Mask; V]; 2] {
         let (mut left, mut right) = (self.taken, self.taken);
-        for v in 0..REGISTERS {
+        for v in 0..V {
             // SAFETY: the caller's promise.
             unsafe {
                 left[v] = L::both(self.taken[v], self.left[v]);
@@ -189,19 +167,18 @@ impl<L: Lanes, const N: usize> Visit<'_, L, N> {
 }
 
 /// What a walk of a tree with a block of rows reads and writes.
-pub(super) struct Walk<'a, 'i, L: Lanes, const N: usize> {
+pub(super) struct Walk<'a, 'i, L: Lanes, const N: usize, const V: usize> {
     pub(super) splits: &'a [SplitRecord],
-    pub(super) sides: &'a [Sides],
     /// `tau` and `omega` of each split.
-    pub(super) numbers: *const [[f32; N]; 2],
+    pub(super) factors: *const [[f32; N]; 2],
     pub(super) excess: *const [[f32; N]; 2],
     /// `-1 / (1 - q)`: `(a - r) / g` of a row that does not take the path.
     pub(super) outside: [f32; N],
     pub(super) block: &'a Block<'a>,
-    pub(super) on_path: *mut OnPath<L, N>,
-    pub(super) sums: *mut Registers<L>,
+    pub(super) on_path: *mut OnPath<L, N, V>,
+    pub(super) sums: *mut Registers<L, V>,
     /// Behind the last frame; and how many features there are.
-    pub(super) end: *const Frame<L, N>,
+    pub(super) end: *const Frame<L, N, V>,
     pub(super) features: usize,
     /// The features of the path.
     pub(super) order: &'a mut Vec<u32>,
@@ -216,12 +193,12 @@ pub(super) trait Instructions {
 
     /// # Safety
     /// See [`Walk::split`].
-    unsafe fn split<const N: usize, const PAIRS: bool>(
-        walk: &mut Walk<'_, '_, Self::Lanes, N>,
+    unsafe fn split<const N: usize, const V: usize, const PAIRS: bool>(
+        walk: &mut Walk<'_, '_, Self::Lanes, N, V>,
         at: usize,
-        frame: *mut Frame<Self::Lanes, N>,
-        product: *const AtPoints<Self::Lanes, N>,
-        mean: *mut AtPoints<Self::Lanes, N>,
+        frame: *mut Frame<Self::Lanes, N, V>,
+        product: *const AtPoints<Self::Lanes, N, V>,
+        mean: *mut AtPoints<Self::Lanes, N, V>,
     );
 }
 
@@ -233,29 +210,29 @@ macro_rules! instructions {
             type Lanes = $lanes;
 
             #[inline(always)]
-            unsafe fn split<const N: usize, const PAIRS: bool>(
-                walk: &mut Walk<'_, '_, $lanes, N>,
+            unsafe fn split<const N: usize, const V: usize, const PAIRS: bool>(
+                walk: &mut Walk<'_, '_, $lanes, N, V>,
                 at: usize,
-                frame: *mut Frame<$lanes, N>,
-                product: *const AtPoints<$lanes, N>,
-                mean: *mut AtPoints<$lanes, N>,
+                frame: *mut Frame<$lanes, N, V>,
+                product: *const AtPoints<$lanes, N, V>,
+                mean: *mut AtPoints<$lanes, N, V>,
             ) {
                 $(#[target_feature(enable = $feature)])?
                 /// # Safety
                 /// See [`Walk::split`].
                 #[inline(never)]
-                unsafe fn compiled<const N: usize, const PAIRS: bool>(
-                    walk: &mut Walk<'_, '_, $lanes, N>,
+                unsafe fn compiled<const N: usize, const V: usize, const PAIRS: bool>(
+                    walk: &mut Walk<'_, '_, $lanes, N, V>,
                     at: usize,
-                    frame: *mut Frame<$lanes, N>,
-                    product: *const AtPoints<$lanes, N>,
-                    mean: *mut AtPoints<$lanes, N>,
+                    frame: *mut Frame<$lanes, N, V>,
+                    product: *const AtPoints<$lanes, N, V>,
+                    mean: *mut AtPoints<$lanes, N, V>,
                 ) {
                     // SAFETY: the caller's promise.
                     unsafe { walk.split::<$name, PAIRS>(at, frame, product, mean) }
                 }
                 // SAFETY: the caller's promise.
-                unsafe { compiled::<N, PAIRS>(walk, at, frame, product, mean) }
+                unsafe { compiled::<N, V, PAIRS>(walk, at, frame, product, mean) }
             }
         }
     };
@@ -266,7 +243,7 @@ instructions!(Avx2, Ymm, "avx2");
 #[cfg(target_arch = "x86_64")]
 instructions!(Avx512, Zmm, "avx512f");
 
-impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
+impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
     /// Walks what is below a split, to which the product belongs; writes the mean of its leaves.
     ///
     /// # Safety
@@ -277,9 +254,9 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     unsafe fn split<I: Instructions<Lanes = L>, const PAIRS: bool>(
         &mut self,
         at: usize,
-        frame: *mut Frame<L, N>,
-        product: *const AtPoints<L, N>,
-        mean: *mut AtPoints<L, N>,
+        frame: *mut Frame<L, N, V>,
+        product: *const AtPoints<L, N, V>,
+        mean: *mut AtPoints<L, N, V>,
     ) {
         // SAFETY: the caller's promise; the product and the mean are not of this frame. One code for each two
         // sides: a processor has one jump to predict.
@@ -293,20 +270,21 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
                     self.with_sides::<I, PAIRS, LEFT, RIGHT>(at, &visit, frame, product, mean)
                 }};
             }
-            match *verified::at(self.sides, at, "each split has sides") {
-                0 => {
-                    for v in 0..REGISTERS {
+            let inlines = L::INLINES && !PAIRS;
+            match (visit.split.leaves(), visit.split.two_leaves()) {
+                (Leaves::Both, _) => {
+                    for v in 0..V {
                         mean[v] = self.two_leaves::<PAIRS>(&visit, v, product[v]);
                     }
                 }
-                1 if L::INLINES => walk!(Leaf, TwoLeaves),
-                2 => walk!(Leaf, Split),
-                3 if L::INLINES => walk!(TwoLeaves, Leaf),
-                4 if L::INLINES => walk!(TwoLeaves, TwoLeaves),
-                5 if L::INLINES => walk!(TwoLeaves, Split),
-                6 => walk!(Split, Leaf),
-                7 if L::INLINES => walk!(Split, TwoLeaves),
-                _ => walk!(Split, Split),
+                (Leaves::Left, 2) if inlines => walk!(Leaf, TwoLeaves),
+                (Leaves::Left, _) => walk!(Leaf, Split),
+                (Leaves::Right, 1) if inlines => walk!(TwoLeaves, Leaf),
+                (Leaves::Right, _) => walk!(Split, Leaf),
+                (Leaves::None, 1) if inlines => walk!(TwoLeaves, Split),
+                (Leaves::None, 2) if inlines => walk!(Split, TwoLeaves),
+                (Leaves::None, 3) if inlines => walk!(TwoLeaves, TwoLeaves),
+                (Leaves::None, _) => walk!(Split, Split),
             }
         }
     }
@@ -319,10 +297,10 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     unsafe fn with_sides<I, const PAIRS: bool, const LEFT: u8, const RIGHT: u8>(
         &mut self,
         at: usize,
-        visit: &Visit<'_, L, N>,
-        frame: *mut Frame<L, N>,
-        product: &AtPoints<L, N>,
-        mean: &mut AtPoints<L, N>,
+        visit: &Visit<'_, L, N, V>,
+        frame: *mut Frame<L, N, V>,
+        product: &AtPoints<L, N, V>,
+        mean: &mut AtPoints<L, N, V>,
     ) where
         I: Instructions<Lanes = L>,
     {
@@ -350,16 +328,16 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
             // The right side first: what one row adds going up comes in this order.
             let (mut right, mut left) = (None, None);
             if RIGHT != LEAF {
-                let right_at = if LEFT == LEAF { at + 1 } else { visit.split.other as usize };
+                let right_at = visit.split.other as usize;
                 [_, (*on_path).taken] = visit.taken_below();
                 if RIGHT == SPLIT {
                     if PAIRS {
                         self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
                     }
-                    for v in 0..REGISTERS {
+                    for v in 0..V {
                         [_, (*below)[v]] = visit.products(v, product[v]);
                     }
-                    I::split::<N, PAIRS>(self, right_at, next, below, right_mean);
+                    I::split::<N, V, PAIRS>(self, right_at, next, below, right_mean);
                 } else {
                     right = Some(self.visit(right_at));
                 }
@@ -368,7 +346,7 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
                 [(*on_path).taken, _] = visit.taken_below();
                 if LEFT == SPLIT {
                     if let Some(right) = right.take() {
-                        for v in 0..REGISTERS {
+                        for v in 0..V {
                             let [_, to_right] = visit.products(v, product[v]);
                             (*right_mean)[v] = self.two_leaves::<PAIRS>(&right, v, to_right);
                         }
@@ -376,17 +354,17 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
                     if PAIRS {
                         self.set_excess(at, 0, &(*on_path).taken, &mut *excess);
                     }
-                    for v in 0..REGISTERS {
+                    for v in 0..V {
                         [(*below)[v], _] = visit.products(v, product[v]);
                     }
-                    I::split::<N, PAIRS>(self, at + 1, next, below, left_mean);
+                    I::split::<N, V, PAIRS>(self, at + 1, next, below, left_mean);
                 } else {
                     left = Some(self.visit(at + 1));
                 }
             }
             *on_path = before;
             let leaf = [L::splat(visit.split.value); N];
-            for v in 0..REGISTERS {
+            for v in 0..V {
                 let [to_left, to_right] = visit.products(v, product[v]);
                 let right = match &right {
                     _ if RIGHT == LEAF => leaf,
@@ -420,17 +398,17 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
-    unsafe fn visit(&mut self, at: usize) -> Visit<'a, L, N> {
+    unsafe fn visit(&mut self, at: usize) -> Visit<'a, L, N, V> {
         // SAFETY: the caller's promise.
         unsafe {
             let split = verified::at(self.splits, at, "a split is there");
-            let [tau, omega] = &*self.numbers.add(at);
+            let [tau, omega] = &*self.factors.add(at);
             let feature = split.place() as usize;
             verified::check(feature < self.features, "a feature has a place");
             let taken = (*self.on_path.add(feature)).taken;
             let left = self.left(split);
-            let mut sigma = [L::splat(0.0); REGISTERS];
-            for v in 0..REGISTERS {
+            let mut sigma = [L::splat(0.0); V];
+            for v in 0..V {
                 // 1 - share on the left, else -share.
                 let side = L::splat(1.0).only(left[v]).minus(L::splat(split.share));
                 sigma[v] = side.only(taken[v]);
@@ -446,7 +424,7 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     #[inline(always)]
     unsafe fn two_leaves<const PAIRS: bool>(
         &mut self,
-        visit: &Visit<'_, L, N>,
+        visit: &Visit<'_, L, N, V>,
         v: usize,
         mut product: [L; N],
     ) -> [L; N] {
@@ -468,8 +446,8 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
-    unsafe fn left(&mut self, split: &SplitRecord) -> [L::Mask; REGISTERS] {
-        let rows = L::WIDTH * REGISTERS;
+    unsafe fn left(&mut self, split: &SplitRecord) -> [L::Mask; V] {
+        let rows = L::WIDTH * V;
         let slot = split.slot() as usize * rows;
         // SAFETY: the caller's promise. A closure would be compiled without the instructions.
         unsafe {
@@ -481,8 +459,8 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
                 (shift, key) = (0, 1);
                 from = self.outcomes.as_ptr();
             }
-            let mut left = [L::none(); REGISTERS];
-            for v in 0..REGISTERS {
+            let mut left = [L::none(); V];
+            for v in 0..V {
                 left[v] = L::below(from.add(v * L::WIDTH), shift, key);
             }
             left
@@ -527,14 +505,14 @@ impl<'a, L: Lanes, const N: usize> Walk<'a, '_, L, N> {
         &self,
         at: usize,
         side: usize,
-        taken: &[L::Mask; REGISTERS],
-        excess: &mut AtPoints<L, N>,
+        taken: &[L::Mask; V],
+        excess: &mut AtPoints<L, N, V>,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
             let of_side = &(&*self.excess.add(at))[side];
             for q in 0..N {
-                for v in 0..REGISTERS {
+                for v in 0..V {
                     let outside = L::splat(self.outside[q]);
                     excess[v][q] = L::splat(of_side[q]).or_else(taken[v], outside);
                 }

@@ -176,6 +176,7 @@ impl<'p> Paths<'p> {
             }
             splits.push(self.split(nodes, node, at));
         }
+        set_children(&mut splits[first..]);
         Ok(())
     }
 
@@ -229,5 +230,22 @@ impl<'p> Paths<'p> {
         }
         self.on_path.clear();
         Ok(())
+    }
+}
+
+/// Completes a tree's splits by what is below them.
+fn set_children(splits: &mut [SplitRecord]) {
+    let count = splits.len() as u32;
+    for at in 0..splits.len() {
+        let (split, next) = (splits[at], at as u32 + 1);
+        let (left, right) = match split.leaves() {
+            Leaves::None => (Some(next), Some(split.other)),
+            Leaves::Left => (None, Some(next)),
+            Leaves::Right => (Some(next), None),
+            Leaves::Both => continue,
+        };
+        let has_two = |child: u32| splits[child as usize].leaves() == Leaves::Both;
+        let two = u32::from(left.is_some_and(has_two)) | u32::from(right.is_some_and(has_two)) << 1;
+        splits[at] = SplitRecord { other: right.unwrap_or(count), ..split.above_two_leaves(two) };
     }
 }

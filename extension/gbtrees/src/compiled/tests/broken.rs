@@ -140,6 +140,14 @@ fn splits_that_are_not_there_stop_explanations() {
     stops("set", tampered(|split| split.place_and_kind |= 1 << 31), explained);
     stops("above", tampered(|split| split.above = 1 << 20), &[Contributions]);
     assert!(refused(&tampered(|split| split.share = 2.0)), "share");
+    let kinds = tampered(|split| split.place_and_kind ^= 1 << 27);
+    assert!(refused(&kinds), "other leaves than below");
+    let right = tampered(|split| {
+        if matches!(split.leaves(), Leaves::Left | Leaves::Right) {
+            split.other += 1;
+        }
+    });
+    stops("right", right, &[]);
     let last =
         |splits: &mut [SplitRecord]| splits[0] = SplitRecord::new(0, 0, 1).on(0, Leaves::Both);
     let broken = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);

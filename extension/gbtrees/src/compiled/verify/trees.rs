@@ -190,34 +190,59 @@ struct Size {
     num_slots: usize,
 }
 
+/// What is known of a split from the one above it.
+struct Below {
+    /// How many levels it may have.
+    levels: u32,
+    has_two_leaves: Option<bool>,
+}
+
 /// Splits of a tree: each but the first is the child of one before it, no deeper than the group says.
 fn of_tree(
     compiled: &Sections<'_>,
     summary: &TreeSummary,
     splits: &[SplitRecord],
     (size, depth): (Size, u32),
-    rights: &mut Vec<(u32, u32)>,
+    rights: &mut Vec<(u32, Below)>,
     cancel: Cancel<'_>,
 ) -> Result<()> {
     rights.clear();
-    // How many levels the next split may have, if there is to be one.
-    let mut next = (!splits.is_empty()).then_some(depth);
+    // The next split, if there is to be one.
+    let mut next = (!splits.is_empty()).then_some(Below { levels: depth, has_two_leaves: None });
     for (at, split) in splits.iter().enumerate() {
         if at.is_multiple_of(NODES_PER_CHECK) {
             cancel.check()?;
         }
-        let levels = match next {
-            Some(levels) => levels,
+        let Below { levels, has_two_leaves } = match next {
+            Some(below) => below,
             None => match rights.pop() {
-                Some((right, levels)) if right as usize == at => levels,
+                Some((right, below)) if right as usize == at => below,
                 _ => return ensure(false, "has a split that no other leads to"),
             },
         };
         ensure(levels > 0, "has a split deeper than its group says")?;
-        next = (split.leaves() != Leaves::Both).then_some(levels - 1);
-        if split.leaves() == Leaves::None {
-            rights.push((split.other, levels - 1));
+        let has_two = split.leaves() == Leaves::Both;
+        let right = has_two_leaves.is_none_or(|two| two == has_two);
+        ensure(right, "has a split with other leaves than the one above it says")?;
+        let [left, right] = [1, 2].map(|child| Below {
+            levels: levels - 1,
+            has_two_leaves: Some(split.two_leaves() & child != 0),
+        });
+        match split.leaves() {
+            Leaves::None => {
+                next = Some(left);
+                rights.push((split.other, right));
+            }
+            Leaves::Left => next = Some(right),
+            Leaves::Right => next = Some(left),
+            Leaves::Both => next = None,
         }
+        let other = match split.leaves() {
+            Leaves::Left => at + 1,
+            Leaves::Right => splits.len(),
+            Leaves::None | Leaves::Both => split.other as usize,
+        };
+        ensure(split.other as usize == other, "has a split on the right in a wrong place")?;
         let slot = split.slot() as usize;
         let right = (split.place() as usize) < summary.features as usize
             && slot < size.num_slots
