@@ -79,13 +79,19 @@ fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
 
 const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
 
-fn compiled(shape: Shape) -> AlignedBytes {
-    compile(&model(5, shape), &[], Cancel::never()).unwrap()
+/// Copies of a compiled model, which is compiled once: that takes minutes under miri.
+fn copies_of(model: &Ensemble) -> impl Fn() -> AlignedBytes {
+    let bytes = compile(model, &[], Cancel::never()).unwrap();
+    move || AlignedBytes::copy_of(&bytes).unwrap()
+}
+
+fn copies(shape: Shape) -> impl Fn() -> AlignedBytes {
+    copies_of(&model(5, shape))
 }
 
 #[test]
 fn nodes_that_are_not_there_stop_evaluation() {
-    let numerical = || compiled(Shape::of(4, 2, 5, 3));
+    let numerical = copies(Shape::of(4, 2, 5, 3));
     assert!(
         ALL.iter().all(|asked| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *asked))
     );
@@ -108,13 +114,13 @@ fn nodes_that_are_not_there_stop_evaluation() {
 
 #[test]
 fn sets_and_values_that_are_not_there_stop_evaluation() {
-    let categorical = || compiled(Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) });
+    let categorical = copies(Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) });
     let sets = |nodes: &mut [crate::compiled::records::WideNode]| {
         nodes.iter_mut().filter(|node| node.kind == 1).for_each(|node| node.key = 1 << 20);
     };
     // Where there are outcomes, nobody reads them.
     stops("set", tampered(categorical(), WIDE_NODES, sets), &[]);
-    let double = || compiled(Shape { any_library: true, ..Shape::of(6, 2, 30, 5) });
+    let double = copies(Shape { any_library: true, ..Shape::of(6, 2, 30, 5) });
     let values = |nodes: &mut [crate::compiled::records::CompactNode]| {
         nodes.iter_mut().filter(|node| node.right_offset == 0).for_each(|node| node.key = 1 << 20);
     };
@@ -124,9 +130,9 @@ fn sets_and_values_that_are_not_there_stop_evaluation() {
 
 #[test]
 fn splits_that_are_not_there_stop_explanations() {
+    let compiled = copies(Shape::of(4, 2, 5, 5));
     let tampered = |change: fn(&mut SplitRecord)| {
-        let compiled = compiled(Shape::of(4, 2, 5, 5));
-        tampered(compiled, SPLITS, |splits| splits.iter_mut().for_each(change))
+        tampered(compiled(), SPLITS, |splits| splits.iter_mut().for_each(change))
     };
     let explained = &[Contributions, Interactions];
     let link = tampered(|split| {
@@ -150,10 +156,10 @@ fn splits_that_are_not_there_stop_explanations() {
     stops("right", right, &[]);
     let last =
         |splits: &mut [SplitRecord]| splits[0] = SplitRecord::new(0, 0, 1).on(0, Leaves::Both);
-    let broken = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
+    let broken = crate::compiled::tests::tampered(compiled(), SPLITS, last);
     assert!(refused(&broken), "splits below none");
     let few =
-        crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), TREE_SUMMARIES, |all| {
+        crate::compiled::tests::tampered(compiled(), TREE_SUMMARIES, |all| {
             all.iter_mut().for_each(|summary| summary.splits += 1);
         });
     stops("count", few, explained);
@@ -161,7 +167,7 @@ fn splits_that_are_not_there_stop_explanations() {
 
 #[test]
 fn tiles_that_are_not_there_stop_evaluation() {
-    let numerical = || compiled(Shape::of(3, 2, 70, 8));
+    let numerical = copies(Shape::of(3, 2, 70, 8));
     let compiled = CompiledModel::open(numerical()).unwrap();
     // Without vectors there are no blocks.
     if Kernel::default().name() == "portable" {
@@ -193,10 +199,7 @@ fn coefficients_that_are_not_there_are_refused() {
 
 #[test]
 fn linear_leaves_that_are_not_there_stop_evaluation() {
-    let compiled = || {
-        let model = with_linear_leaves(4, model(4, Shape::of(3, 2, 20, 4)));
-        compile(&model, &[], Cancel::never()).unwrap()
-    };
+    let compiled = copies_of(&with_linear_leaves(4, model(4, Shape::of(3, 2, 20, 4))));
     let evaluated = &[Margins, Batch];
     let opened = CompiledModel::open(compiled()).unwrap();
     assert!(evaluated.iter().all(|asked| gives_numbers(&opened, *asked)));
@@ -220,7 +223,7 @@ fn linear_leaves_that_are_not_there_stop_evaluation() {
 fn statistics_that_are_not_there_are_refused() {
     let bytes = golden_models::file("catboost/1.2.10/ctr_simple.cbm");
     let model = crate::format::parse(bytes, &crate::Limits::default(), Cancel::never()).unwrap();
-    let compiled = || compile(&model, &[], Cancel::never()).unwrap();
+    let compiled = copies_of(&model);
     assert!(!refused(&compiled()));
     let projection = |change: fn(&mut CtrProjection)| {
         refused(&tampered(compiled(), CTR_PROJECTIONS, |all| change(&mut all[0])))
