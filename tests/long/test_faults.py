@@ -94,6 +94,7 @@ ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
 BEFORE, AFTER = 20, 100 * TIMES
 MOST_GROWTH_KB = 1024
 TRIES = 3
+MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,10 @@ def test_nothing_is_left(server: Cluster, place: str, statement: str, kind: str)
     with server.connect() as connection:
         connection.prepare_threshold = None
         expected = one(connection, ANSWER)
-        held = []
-        # The first two times PostgreSQL fills its caches of the catalog.
-        for _ in range(4):
+        held: list[Held] = []
+        # The first two times PostgreSQL fills its caches of the catalog, and whenever autovacuum changes it;
+        # what leaks is more each time.
+        while len(held) < 4 or (held[-1] != held[-2] and len(held) < MAX_ROUNDS):
             for _ in range(3):
                 fail(connection, place, kind, statement)
                 assert one(connection, ANSWER) == expected
