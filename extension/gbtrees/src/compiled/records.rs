@@ -224,7 +224,13 @@ pub(crate) struct SplitRecord {
 
 const SLOT_BITS: u32 = 27;
 const PLACE_BITS: u32 = 27;
+/// A split whose child on that side is a split of two leaves.
+pub(crate) const LEFT_TWO_LEAVES: u32 = 1 << PLACE_BITS;
+pub(crate) const RIGHT_TWO_LEAVES: u32 = 1 << (PLACE_BITS + 1);
 const LEAVES_FROM: u32 = PLACE_BITS + 2;
+/// A split whose child on that side is a leaf: see [`Leaves`].
+pub(crate) const LEFT_LEAF: u32 = 1 << LEAVES_FROM;
+pub(crate) const RIGHT_LEAF: u32 = 1 << (LEAVES_FROM + 1);
 const SET: u32 = 1 << 31;
 
 impl SplitRecord {
@@ -245,10 +251,15 @@ impl SplitRecord {
         SplitRecord { place_and_kind, ..self }
     }
 
-    /// With these children that have [`SplitRecord::two_leaves`].
-    pub(crate) fn above_two_leaves(self, children: u32) -> Self {
-        let place_and_kind = self.place_and_kind | children << PLACE_BITS;
-        SplitRecord { place_and_kind, ..self }
+    /// With such bits: [`LEFT_TWO_LEAVES`] and others.
+    pub(crate) fn with(self, bits: u32) -> Self {
+        SplitRecord { place_and_kind: self.place_and_kind | bits, ..self }
+    }
+
+    /// Whether it has one of them.
+    #[inline(always)]
+    pub(crate) fn has(&self, bit: u32) -> bool {
+        self.place_and_kind & bit != 0
     }
 
     #[inline(always)]
@@ -278,15 +289,9 @@ impl SplitRecord {
         }
     }
 
-    /// Which children are splits of two leaves: 1 for the left one, 2 for the right one, 3 for both.
-    #[inline(always)]
-    pub(crate) fn two_leaves(&self) -> u32 {
-        self.place_and_kind >> PLACE_BITS & 3
-    }
-
     #[inline(always)]
     pub(crate) fn is_set(&self) -> bool {
-        self.place_and_kind & SET != 0
+        self.has(SET)
     }
 
     /// What [`Leaves`] says, as all bits or none: whether the left child is a leaf, and the right one.

@@ -30,7 +30,9 @@
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
 
-use crate::compiled::records::{Leaves, SplitRecord, number_of_key};
+use crate::compiled::records::{
+    LEFT_LEAF, LEFT_TWO_LEAVES, RIGHT_LEAF, RIGHT_TWO_LEAVES, SplitRecord, number_of_key,
+};
 use crate::ensemble::is_in_set;
 use crate::eval::interleaved::NodeSections;
 use crate::explain::lanes::{Lanes, PORTABLE};
@@ -270,21 +272,33 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
                     self.with_sides::<I, PAIRS, LEFT, RIGHT>(at, &visit, frame, product, mean)
                 }};
             }
-            let inlines = L::INLINES && !PAIRS;
-            match (visit.split.leaves(), visit.split.two_leaves()) {
-                (Leaves::Both, _) => {
+            // A bit each: of a choice by their number a compiler makes a jump by a table, which takes longer.
+            let split = visit.split;
+            let inlines = |bit: u32| L::INLINES && !PAIRS && split.has(bit);
+            if split.has(LEFT_LEAF) {
+                if split.has(RIGHT_LEAF) {
                     for v in 0..V {
                         mean[v] = self.two_leaves::<PAIRS>(&visit, v, product[v]);
                     }
+                } else if inlines(RIGHT_TWO_LEAVES) {
+                    walk!(Leaf, TwoLeaves);
+                } else {
+                    walk!(Leaf, Split);
                 }
-                (Leaves::Left, 2) if inlines => walk!(Leaf, TwoLeaves),
-                (Leaves::Left, _) => walk!(Leaf, Split),
-                (Leaves::Right, 1) if inlines => walk!(TwoLeaves, Leaf),
-                (Leaves::Right, _) => walk!(Split, Leaf),
-                (Leaves::None, 1) if inlines => walk!(TwoLeaves, Split),
-                (Leaves::None, 2) if inlines => walk!(Split, TwoLeaves),
-                (Leaves::None, 3) if inlines => walk!(TwoLeaves, TwoLeaves),
-                (Leaves::None, _) => walk!(Split, Split),
+            } else if inlines(LEFT_TWO_LEAVES) {
+                if split.has(RIGHT_LEAF) {
+                    walk!(TwoLeaves, Leaf);
+                } else if inlines(RIGHT_TWO_LEAVES) {
+                    walk!(TwoLeaves, TwoLeaves);
+                } else {
+                    walk!(TwoLeaves, Split);
+                }
+            } else if split.has(RIGHT_LEAF) {
+                walk!(Split, Leaf);
+            } else if inlines(RIGHT_TWO_LEAVES) {
+                walk!(Split, TwoLeaves);
+            } else {
+                walk!(Split, Split);
             }
         }
     }

@@ -6,7 +6,8 @@
 //! compiled model has none.
 
 use crate::compiled::records::{
-    CATEGORICAL, GroupKind, Leaves, SplitRecord, TreeSummary, WideNode,
+    CATEGORICAL, GroupKind, LEFT_TWO_LEAVES, Leaves, RIGHT_TWO_LEAVES, SplitRecord, TreeSummary,
+    WideNode,
 };
 use crate::ensemble::NODES_PER_CHECK;
 use crate::limits::{reserve, to_u32};
@@ -244,8 +245,12 @@ fn set_children(splits: &mut [SplitRecord]) {
             Leaves::Right => (Some(next), None),
             Leaves::Both => continue,
         };
-        let has_two = |child: u32| splits[child as usize].leaves() == Leaves::Both;
-        let two = u32::from(left.is_some_and(has_two)) | u32::from(right.is_some_and(has_two)) << 1;
-        splits[at] = SplitRecord { other: right.unwrap_or(count), ..split.above_two_leaves(two) };
+        let mut split = SplitRecord { other: right.unwrap_or(count), ..split };
+        for (child, bit) in [(left, LEFT_TWO_LEAVES), (right, RIGHT_TWO_LEAVES)] {
+            if child.is_some_and(|child| splits[child as usize].leaves() == Leaves::Both) {
+                split = split.with(bit);
+            }
+        }
+        splits[at] = split;
     }
 }

@@ -80,7 +80,7 @@ fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
 const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
 
 /// Copies of a compiled model, which is compiled once: that takes minutes under miri.
-fn copies_of(model: &Ensemble) -> impl Fn() -> AlignedBytes {
+fn copies_of(model: &Ensemble) -> impl Fn() -> AlignedBytes + use<> {
     let bytes = compile(model, &[], Cancel::never()).unwrap();
     move || AlignedBytes::copy_of(&bytes).unwrap()
 }
@@ -158,10 +158,9 @@ fn splits_that_are_not_there_stop_explanations() {
         |splits: &mut [SplitRecord]| splits[0] = SplitRecord::new(0, 0, 1).on(0, Leaves::Both);
     let broken = crate::compiled::tests::tampered(compiled(), SPLITS, last);
     assert!(refused(&broken), "splits below none");
-    let few =
-        crate::compiled::tests::tampered(compiled(), TREE_SUMMARIES, |all| {
-            all.iter_mut().for_each(|summary| summary.splits += 1);
-        });
+    let few = crate::compiled::tests::tampered(compiled(), TREE_SUMMARIES, |all| {
+        all.iter_mut().for_each(|summary| summary.splits += 1);
+    });
     stops("count", few, explained);
 }
 

@@ -6,7 +6,9 @@
 //! leaf, and the key of a leaf finds a value.
 
 use crate::compiled::records::leaf_slot;
-use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, SplitRecord, TreeSummary};
+use crate::compiled::records::{
+    GroupKind, InterleavedNode, LEFT_TWO_LEAVES, Leaves, RIGHT_TWO_LEAVES, SplitRecord, TreeSummary,
+};
 use crate::compiled::sections::*;
 use crate::compiled::tiles::TileGroup;
 use crate::compiled::verify::ensure;
@@ -224,10 +226,8 @@ fn of_tree(
         let has_two = split.leaves() == Leaves::Both;
         let right = has_two_leaves.is_none_or(|two| two == has_two);
         ensure(right, "has a split with other leaves than the one above it says")?;
-        let [left, right] = [1, 2].map(|child| Below {
-            levels: levels - 1,
-            has_two_leaves: Some(split.two_leaves() & child != 0),
-        });
+        let [left, right] = [LEFT_TWO_LEAVES, RIGHT_TWO_LEAVES]
+            .map(|bit| Below { levels: levels - 1, has_two_leaves: Some(split.has(bit)) });
         match split.leaves() {
             Leaves::None => {
                 next = Some(left);
