@@ -14,6 +14,11 @@ use crate::ensemble::{
     TreeParts,
 };
 
+/// How many times larger than usual the tests are that are worth it: `make test-long`.
+pub(crate) fn times() -> usize {
+    std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 /// A small generator of pseudo-random numbers (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
 

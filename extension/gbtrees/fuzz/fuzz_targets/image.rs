@@ -98,8 +98,8 @@ fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
 }
 
-/// Rows that are explained together; one is explained otherwise.
-const EXPLAINED: usize = 5;
+/// Rows that are explained together: how many says how.
+const EXPLAINED: [usize; 3] = [20, 5, 1];
 /// Numbers of a matrix of interactions, times trees: more take long.
 const MAX_INTERACTIONS: usize = 1000;
 
@@ -107,19 +107,19 @@ const MAX_INTERACTIONS: usize = 1000;
 fn explain(compiled: &CompiledModel<AlignedBytes>) {
     let (width, cells) = (compiled.num_features() + 1, compiled.row_length());
     let specials = [0.5, f32::NAN, -1.5, 3.0];
-    let rows: Vec<f32> = (0..EXPLAINED * cells).map(|at| specials[at * 7 / 3 % 4]).collect();
+    let rows: Vec<f32> = (0..EXPLAINED[0] * cells).map(|at| specials[at * 7 / 3 % 4]).collect();
     let mut expected = None;
     buffers::with_each_explanation(|scratch| {
-        let mut out = vec![0.0; EXPLAINED * compiled.num_outputs() * width];
         let never = Cancel::never();
-        let many = compiled.contributions(scratch, &rows, &mut out, never).is_ok();
-        let bits: Vec<u32> = out.iter().map(|number| number.to_bits()).collect();
-        let own = &mut out[..compiled.num_outputs() * width];
-        let one = compiled.contributions(scratch, &rows[..cells], own, never).is_ok();
-        let found = (many, one, bits);
+        let found = EXPLAINED.map(|count| {
+            let mut out = vec![0.0; count * compiled.num_outputs() * width];
+            let is_explained =
+                compiled.contributions(scratch, &rows[..count * cells], &mut out, never).is_ok();
+            (is_explained, out.iter().map(|number| number.to_bits()).collect::<Vec<u32>>())
+        });
         assert!(*expected.get_or_insert_with(|| found.clone()) == found);
         let numbers = compiled.num_outputs() * width * width;
-        if one && numbers * compiled.num_trees() < MAX_INTERACTIONS {
+        if found[0].0 && numbers * compiled.num_trees() < MAX_INTERACTIONS {
             let mut out = vec![0.0; numbers];
             let is_explained = compiled.interactions(scratch, &rows[..cells], &mut out, never);
             assert!(is_explained.is_ok() || compiled.has_ctrs());

@@ -16,14 +16,9 @@ use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::{
-    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, times, with_categories,
     with_linear_leaves,
 };
-
-/// How many times larger than usual the tests are that are worth it: `make test-long`.
-fn times() -> usize {
-    std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
-}
 
 fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
     CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()

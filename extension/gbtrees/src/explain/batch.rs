@@ -27,8 +27,9 @@ impl<B: StableBytes> CompiledModel<B> {
     /// row.
     pub(super) fn set_keys(&self, scratch: &mut ContributionScratch, rows: &[f32]) -> Result<()> {
         let (compiled, width) = (self.sections(), self.num_split_features());
-        let (block, slots) = (scratch.level.rows(), compiled.num_slots(width));
-        let blocks = (rows.len() / self.num_features()).div_ceil(block);
+        let (count, slots) = (rows.len() / self.num_features(), compiled.num_slots(width));
+        let block = scratch.level.for_rows(count).rows();
+        let blocks = count.div_ceil(block);
         refill(&mut scratch.keys, blocks * slots * block, 0)?;
         let values = self.split_values(rows, &mut scratch.ctrs);
         let values = present_values(compiled, values, &mut scratch.present);
@@ -54,7 +55,8 @@ impl<B: StableBytes> CompiledModel<B> {
     ) -> Result<()> {
         let (compiled, width) = (self.sections(), self.num_split_features());
         let players = Players { compiled, num_features: self.num_features() };
-        let (block, count) = (scratch.level.rows(), rows.len() / self.num_features());
+        let count = rows.len() / self.num_features();
+        let block = scratch.level.for_rows(count).rows();
         let of_block = part.outputs.len() * part.places.len() * count.min(block);
         refill(&mut scratch.sums, count.div_ceil(block) * of_block, 0.0)?;
         let mut checks = CancelChecks { cancel, work: 0, stops: false };
@@ -156,20 +158,21 @@ impl ContributionScratch {
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { factors, walks, rules, keys, sums, level, .. } = self;
+        let level = level.for_rows(count);
         let (block, Tree { splits, depth, .. }) = (level.rows(), tree);
         let of_output = part.places.len() * count.min(block);
         let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
         for points in rules.of(tree.points) {
-            factors.set(*level, splits, points, part.matrix.is_some(), checks.cancel)?;
+            factors.set(level, splits, points, part.matrix.is_some(), checks.cancel)?;
             let features = tree.features.len();
             let walked = PreparedTree { splits, features, factors, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
                 let rows = Block { keys, nodes: NodeSections::of(players.compiled) };
                 let found = match part.matrix {
-                    None => walks.sums::<false>(*level, walked, &rows, checks)?,
-                    Some(_) => walks.sums::<true>(*level, walked, &rows, checks)?,
+                    None => walks.sums::<false>(level, walked, &rows, checks)?,
+                    Some(_) => walks.sums::<true>(level, walked, &rows, checks)?,
                 };
                 let sums = &mut sums[first..first + of_output];
                 add(part, players, tree.features, found.chunks_exact(block), sums);
@@ -210,7 +213,7 @@ impl ContributionScratch {
         row: usize,
         output: usize,
     ) -> impl Iterator<Item = f64> {
-        let (block, outputs) = (self.level.rows(), part.outputs.len());
+        let (block, outputs) = (self.level.for_rows(count).rows(), part.outputs.len());
         let lanes = count.min(block);
         let own = row / block * outputs + (output - part.outputs.start);
         let first = own * part.places.len() * lanes + row % block;

@@ -145,7 +145,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
         let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
         let slots = self.sections().num_slots(self.num_split_features());
-        let block = scratch.widest.rows();
+        let block = scratch.level.rows();
         let places = num_outputs * width * size_of::<f64>();
         let a_row = slots * size_of::<u32>() + places.min(PART_BYTES / block);
         let batch = (BATCH_BYTES / a_row).clamp(block, MAX_ROWS) / block * block;
@@ -153,7 +153,6 @@ impl<B: StableBytes> CompiledModel<B> {
             rows.chunks(batch * num_features).zip(out.chunks_mut(batch * num_outputs * width));
         for (rows, out) in batches {
             let count = rows.len() / num_features;
-            scratch.level = scratch.widest.for_rows(count);
             if !scratch.takes_rows_alone(what == What::Contributions, count) {
                 self.set_keys(scratch, rows)?;
             }

@@ -34,8 +34,7 @@ use crate::quadrature::{MAX_POINTS, Points, Rule};
 
 /// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
-    /// The kernel's, and that of the batch.
-    widest: Level,
+    /// The kernel's, for many rows.
     level: Level,
     row_keys: RowKeys,
     ctrs: CtrBuffers,
@@ -60,7 +59,6 @@ impl ContributionScratch {
     /// Buffers for a kernel; the default is the best of this processor.
     pub fn with_kernel(kernel: Kernel) -> Self {
         ContributionScratch {
-            widest: Level::of(kernel),
             level: Level::of(kernel),
             row_keys: RowKeys::new(0),
             ctrs: CtrBuffers::default(),

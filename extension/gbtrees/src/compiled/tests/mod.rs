@@ -21,7 +21,7 @@ use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::{
-    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, with_categories,
+    Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, times, with_categories,
     with_linear_leaves,
 };
 
@@ -229,7 +229,7 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     let mut scratch = ContributionScratch::default();
     // Together, and alone. It may say that it has no covers, or that its trees are too deep.
     let mut is_explained = false;
-    for count in [5, 1] {
+    for count in [20, 5, 1] {
         let mut out = vec![0.0; count * compiled.num_outputs() * width];
         let rows = &row[..count * compiled.row_length()];
         is_explained =
@@ -393,7 +393,7 @@ fn survives_tampering((seed, model): &(u64, Ensemble)) {
     let rows = rows(*seed, model, 4);
     let whole = compile(model, &[], Cancel::never()).unwrap().to_vec();
     let mut random = Random(*seed);
-    let times = (200_000_000 / whole.len()).clamp(1000, 20_000);
+    let times = (50_000_000 / whole.len()).clamp(1000, 5000) * times();
     let opened = (0..times).filter(|_| survives(&tamper(&whole, &mut random), &rows)).count();
     assert!((times / 20..times).contains(&opened), "{opened} of {times} opened");
 }
