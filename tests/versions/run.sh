@@ -21,7 +21,7 @@ older() {
 }
 
 on_wheel() {
-    [ "$1" = 16 ] || PGBOOST_OLD_PG_CONFIG=$(older 16 "$root")
+    [ "$1" = 16 ] || PGBOOST_OLD_PG_CONFIG=${PGBOOST_OLD_PG_CONFIG:-$(older 16 "$root")}
     export PGBOOST_OLD_PG_CONFIG
     PG_CONFIG=$("$root/toolchain/postgres.sh" "$1")
     export PG_CONFIG CARGO_TARGET_DIR=$root/.build/postgres/target-$1

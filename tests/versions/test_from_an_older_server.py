@@ -24,7 +24,7 @@ PREDICTIONS = (
 )
 FACTS = (
     "SELECT m.*, model_info(name || '@' || version) - 'owner' FROM pgboost_models AS m ORDER BY version",
-    "SELECT encode(sha256(export_model('price', v)), 'hex') FROM generate_series(1, 2) AS v",
+    "SELECT encode(sha256(export_model('price@' || v)), 'hex') FROM generate_series(1, 2) AS v",
     "SELECT * FROM pgboost_aliases",
     "SELECT model, role::text, privilege FROM pgboost_catalog.privilege ORDER BY role::text",
     "SELECT price FROM scored",
