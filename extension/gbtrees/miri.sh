@@ -14,6 +14,7 @@ slow=(
     a_chunk_of_tiles_with_exits
     a_call_takes_fewer_rows_of_a_deep_forest
     a_compound_of_a_mask_that_is_not_there
+    chunks_without_tiles_are_refused
     a_cancel_is_looked_for_while_cuts_are_sorted
     a_cancel_is_looked_for_within_one_tree
     a_search_of_all_columns_finds_the_rank_in_each
