@@ -242,16 +242,15 @@ impl SplitRecord {
 
     /// What asks whether a code is in the set that is its key.
     pub(crate) fn of_set(self) -> Self {
-        SplitRecord { place_and_kind: SET, ..self }
+        self.with(SET)
     }
 
     /// On the feature of that place, with these leaves.
     pub(crate) fn on(self, place: u32, leaves: Leaves) -> Self {
-        let place_and_kind = self.place_and_kind | place | (leaves as u32) << LEAVES_FROM;
-        SplitRecord { place_and_kind, ..self }
+        self.with(place | (leaves as u32) << LEAVES_FROM)
     }
 
-    /// With such bits: [`LEFT_TWO_LEAVES`] and others.
+    /// With these bits of [`SplitRecord::place_and_kind`], such as [`LEFT_TWO_LEAVES`].
     pub(crate) fn with(self, bits: u32) -> Self {
         SplitRecord { place_and_kind: self.place_and_kind | bits, ..self }
     }

@@ -228,21 +228,18 @@ fn of_tree(
         ensure(right, "has a split with other leaves than the one above it says")?;
         let [left, right] = [LEFT_TWO_LEAVES, RIGHT_TWO_LEAVES]
             .map(|bit| Below { levels: levels - 1, has_two_leaves: Some(split.has(bit)) });
-        match split.leaves() {
+        let other = split.other as usize;
+        let is_right_there;
+        (next, is_right_there) = match split.leaves() {
             Leaves::None => {
-                next = Some(left);
                 rights.push((split.other, right));
+                (Some(left), true)
             }
-            Leaves::Left => next = Some(right),
-            Leaves::Right => next = Some(left),
-            Leaves::Both => next = None,
-        }
-        let other = match split.leaves() {
-            Leaves::Left => at + 1,
-            Leaves::Right => splits.len(),
-            Leaves::None | Leaves::Both => split.other as usize,
+            Leaves::Left => (Some(right), other == at + 1),
+            Leaves::Right => (Some(left), other == splits.len()),
+            Leaves::Both => (None, true),
         };
-        ensure(split.other as usize == other, "has a split on the right in a wrong place")?;
+        ensure(is_right_there, "has a split on the right in a wrong place")?;
         let slot = split.slot() as usize;
         let right = (split.place() as usize) < summary.features as usize
             && slot < size.num_slots
