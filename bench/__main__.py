@@ -72,7 +72,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
 def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
     """The cells whose name, or the beginning of it, matches a pattern; all without one.
 
-    The whole name of a cell is no beginning: it means no cell with a rate or a delay beside.
+    A cell's whole name is not a prefix: it does not match the same cell with a rate or a delay.
     """
     names = {cell.name for cell in cells}
     every = [one if one in names else f"{one}*" for one in patterns or ("",)]
@@ -117,7 +117,7 @@ def measure(site: Site, cells: list[Cell], output: Path) -> None:
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
     print(f"\n{minutes} min {seconds:02} s; results in {directory / 'results.json'}")
     if harness.failed:
-        sys.exit(f"error: {harness.failed}\n       what was measured besides is in the results")
+        sys.exit(f"error: {harness.failed}\n       what else was measured is in the results")
 
 
 def main() -> None:

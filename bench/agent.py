@@ -57,7 +57,7 @@ class Agent:
         return {"root": str(Path.cwd()), "python": sys.executable}
 
     def _popen(self, command: list[str], environment: dict[str, str], **more: Any) -> Any:
-        """A process in a group of its own, with nothing to read."""
+        """A process in a separate group, with nothing to read."""
         known = {"env": os.environ | environment, "stdin": subprocess.DEVNULL, "process_group": 0}
         try:
             return subprocess.Popen(command, **known, **more)
@@ -88,7 +88,7 @@ class Agent:
     def start(
         self, command: list[str], environment: dict[str, str], log: str, user: str | None
     ) -> int:
-        """Starts a server as a child of this, in a process group of its own; its process id."""
+        """Starts a server as a child of this, in a separate process group; its process id."""
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         become = {"user": user, "group": user, "extra_groups": ()} if user else {}
         with Path(log).open("ab") as to:

@@ -1,4 +1,4 @@
-"""The PostgreSQL that predicts: a throw-away cluster on the server's host, loaded once a run.
+"""The PostgreSQL that predicts: a throw-away cluster on the server's host, loaded once per run.
 
 Reached over TCP with a password, as a service would be, by a role that may read the
 table and owns the models, and nothing else. What is set up is set up on that host, over the socket.
@@ -35,7 +35,7 @@ class Database:
     """The cluster, started at the first need of it."""
 
     def __init__(self, host: Host, client: Host, network: str | None, clients: int) -> None:
-        # The role's, made anew for each run.
+        # The role's, new for each run.
         self.password = secrets.token_hex(16)
         self._host = host
         self._client = client

@@ -1,6 +1,6 @@
-"""The Redis that services find their features in, loaded once a run; one of the system is never used.
+"""The Redis that services find their features in, loaded once per run; one of the system is never used.
 
-Each serializer has a server of its own, so that the memory counted for a service is that of
+Each serializer has a separate server, so that the memory counted for a service is that of
 one copy of the features. It is loaded from the server's host, where the service runs.
 """
 

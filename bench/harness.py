@@ -1,7 +1,7 @@
 """Runs a workload: prepares, compares the answers, and only then measures.
 
-The servers of all systems run beside each other through the whole run, for a repetition takes
-every cell in turn, in an order drawn anew. One that is not asked waits for requests
+The servers of all systems run at the same time through the whole run, because a repetition
+takes every cell in turn, in a new random order. One that is not asked waits for requests
 and takes no time worth measuring. With another model all are started again.
 """
 
@@ -32,7 +32,7 @@ class Harness:
         known, names = described(), dict.fromkeys(cell.system for cell in cells)
         systems = {name: made(known[name], site) for name in names}
         self._measuring = Measuring(site, systems, cells, output)
-        # One that lacks something for each of its cells is not even installed.
+        # A system that cannot be asked any of its cells is not even installed.
         asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
         self._systems = {name: system for name, system in systems.items() if name in asked}
         self._checked: list[results.Checked] = []
@@ -79,7 +79,7 @@ class Harness:
             )
 
     def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
-        """The models, with the systems that are asked them beside each other."""
+        """The models, each with the systems that are measured with it and run at the same time."""
         for trees in dict.fromkeys(cell.trees for cell in self._cells):
             asked = {cell.system for cell in self._cells if cell.trees == trees}
             yield trees, {name: one for name, one in self._systems.items() if name in asked}

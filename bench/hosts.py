@@ -1,6 +1,6 @@
 """A place to run commands and servers: this machine, a network namespace of it, or a machine behind ssh.
 
-All are the same but for how their agent (agent.py) is started. Nothing in the harness opens a connection to a
+All are the same except how their agent (agent.py) is started. Nothing in the harness opens a connection to a
 server: whoever has to, to load, to compare answers or to measure, is a function that is called on a host.
 A host has a directory for the harness's files and a copy of this repository with its Python. `Path` names a
 file of the machine that the harness runs on, and a host turns one that stands in a command into its own name
@@ -89,8 +89,8 @@ class Host:
             process.wait(END_SECONDS)
 
     def ask(self, verb: str, **question: Any) -> Any:
-        """The agent's answer. A Ctrl-C meanwhile ends the agent: clearing up is asked of a new one."""
-        # In a process group of its own, so a Ctrl-C is not for it.
+        """The agent's answer. A Ctrl-C meanwhile ends the agent: a new one is asked to clean up."""
+        # In a separate process group, so that a Ctrl-C does not reach it.
         process = self._process = self._process or subprocess.Popen(
             self.agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             stderr=self._errors, process_group=0,

@@ -12,7 +12,7 @@ from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key
 
 PER_BATCH = 100
-# Each is a statement of its own, of which every connection keeps the plan when it is prepared: so few.
+# Each is a separate statement, whose plan every connection keeps when it is prepared: so few.
 BATCHES = 10
 
 HOT: Key = tuple(LOOKED_UP[name] for name in NAMES)

@@ -1,9 +1,9 @@
 """Measures cells in turn, repetition after repetition, and keeps what was found.
 
-A rate that a cell cannot hold in the first repetition is measured that once, as it is; the faster ones of
-the same system are then not asked for, and say so. A cell in which requests fail says so and is not asked
-again; the others go on. A run in which a server did not have all of its cores is repeated once, and both are
-kept.
+A rate that a cell cannot sustain in the first repetition is measured that once, as it is; the faster ones
+of the same system are then not asked for, and reported. A cell in which requests fail is reported and not
+asked again; the others go on. A run in which a server did not have all of its cores is repeated once, and
+both are kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -135,7 +135,7 @@ class Measuring:
         return run
 
     def _give_up(self, cell: Cell, why: str) -> None:
-        """What cannot hold a rate, or fails at it, is not asked for it again, nor for a faster one."""
+        """A cell that cannot sustain a rate, or fails at it, is not asked again, nor for a faster one."""
         reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests per second ({why})"
         if self._runs[cell]:
             self._given_up.add(cell)

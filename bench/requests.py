@@ -1,4 +1,4 @@
-"""What can be asked of a system: each kind of request as pgbench's scripts, a program's statements, and HTTP.
+"""What a system can be asked: each kind of request as pgbench's scripts, a program's statements, and HTTP.
 
 The statements are those of sql/, for any key and model. A script for random keys needs a key
 of the set from a random number without asking the database, which would be work
@@ -143,7 +143,7 @@ def _row(
 
 # One prediction, for the same flight each time, as in 2022.
 HOT = _row(1, "/", lambda asked: [asked.prediction()])
-# pgbench's transactions; alone, with predictions at a rate beside them, and beside predictions.
+# pgbench's transactions: alone, while predictions run at a fixed rate, and during predictions.
 OLTP = Request(0, lambda _: [])
 
 REQUESTS = {

@@ -1,7 +1,7 @@
 """The result file: what it holds, how it is written, and that only a whole one is read.
 
 Classes are the schema: `read` refuses a file with a field too few, one too many, or of
-another type, so that a page made from it cannot quietly lack a number.
+another type, so that a page made from it cannot quietly miss a number.
 """
 
 import datetime
@@ -99,7 +99,7 @@ class Topology:
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """How well a run at a fixed rate held its schedule."""
+    """How well a run at a fixed rate kept to its schedule."""
 
     # How many requests the schedule had in the time;
     scheduled: int
@@ -144,7 +144,7 @@ class Usage:
 class Run(Usage, Figures):
     """One measured run of a cell."""
 
-    # The load generator's own report, in raw.tar.xz beside the result file.
+    # The load generator's own report, in raw.tar.xz next to the result file.
     log: str
 
     def __post_init__(self) -> None:
@@ -186,7 +186,7 @@ class CellResult:
     request: str
     trees: int
     clients: int
-    # Requests a second that the schedule asks for; None: a closed loop.
+    # Requests per second that the schedule asks for; None: a closed loop.
     rate: int | None
     # The delay of the links between hosts, one way; None: as they are.
     delay_ms: float | None

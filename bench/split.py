@@ -1,4 +1,4 @@
-"""Three hosts on one machine: network namespaces with addresses of their own, and a delay between them.
+"""Three hosts on one machine: network namespaces with separate addresses, and a delay between them.
 
     server 10.83.0.1     store 10.83.0.2     client 10.83.0.3
 
@@ -125,7 +125,7 @@ class DelayLine(Netem):
         return json.loads(self._told("report"))
 
     def settings(self) -> dict[str, Any]:
-        """The same, and how well it held the delays so far."""
+        """The same, and how well it kept to the delays so far."""
         return super().settings() | {"carried": self.report()}
 
 

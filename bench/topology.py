@@ -85,7 +85,7 @@ class Topology:
     store: Host
     client: Host
     links: Links = field(default_factory=Links)
-    # Whom PostgreSQL lets in beside its own machine, in pg_hba.conf's words.
+    # Whom PostgreSQL lets in other than its own machine, in pg_hba.conf's words.
     network: str | None = None
 
     @property
@@ -112,7 +112,7 @@ class Topology:
             for source, target in pairs:
                 at = {"address": target.address}
                 at["port"] = target.call(f"{__name__}:serve", **at)
-                # In a process of its own, for on one machine both have one agent.
+                # In a separate process, because on one machine both have one agent.
                 times = source.call(f"{__name__}:ask", apart=True, **at)
                 found.append(RoundTrip(source.name, target.name, "tcp", delay, *times, SAMPLES))
         return found

@@ -1,6 +1,6 @@
 """Trains on a table once, in SQL or in Python; the time and the memory that it took.
 
-Called in a process of its own on the server's host, which can see what the processes there use. In SQL it
+Called in a separate process on the server's host, which can see what the processes there use. In SQL it
 is the backend that trains; in Python it is this process, which first fetches the rows from the same table:
 as numpy arrays by a binary COPY, or as a pandas data frame of a query's rows, as in 2022. All take the rows
 with a target, every feature, the same rounds and XGBoost's defaults, with the XGBoost that pgboost_train

@@ -1,6 +1,6 @@
 """Measures subjects in turn, so that a machine that slows down does so for all of them.
 
-Each repetition takes all once, in an order drawn anew from a seed, so that none is always the first, or
+Each repetition takes all once, in a new random order from a seed, so that none is always the first, or
 always follows the same. Everything that compares goes through here.
 """
 

@@ -1,4 +1,4 @@
-"""What is asked of every system: workloads.toml, read.
+"""What every system is asked for: workloads.toml, read.
 
 Clients ask in a closed loop, the next request when the last is answered, or at a rate: so many
 requests per second, whatever comes back. What is asked is in bench/requests.py.
@@ -83,7 +83,7 @@ class Set:
     turns: int | None = None
 
     def _variants(self, name: str, system: Description) -> list[str]:
-        """The plain one, or all; one that takes sets of its own is asked those alone."""
+        """The plain one, or all; one that takes its own sets is asked those alone."""
         own = [one for one, variant in system.variants.items() if name in variant.takes]
         rest = [one for one, variant in system.variants.items() if not variant.takes]
         return own or rest[: 1 if self.plain else None]
@@ -138,7 +138,7 @@ class Workload:
         """The cells that have a turn, in the order of a repetition: another each time, the same for a seed.
 
         Of cells that differ in their rate alone the slower ones come first: one that
-        cannot be held need not be followed by faster ones.
+        cannot be sustained need not be followed by faster ones.
         """
         due = [cell for cell in cells if cell.turns is None or repetition < cell.turns]
         order = shuffled(due, repetition, self.seed)

@@ -3,7 +3,7 @@
 PostgreSQL refuses to run as root, so root hands the cluster to an unprivileged
 user. That user may be unable to enter the repository (a clone under /root), and a
 socket's path may be at most 107 bytes long. In either case the files go to a
-directory of their own under the system's temporary directory.
+separate directory under the system's temporary directory.
 What was chosen is written down as cluster.json in the state directory, which
 always lies in the repository, so that the next run finds the same cluster.
 """

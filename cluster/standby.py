@@ -1,6 +1,6 @@
 """A hot standby of a throw-away cluster: a copy that follows it, and may take its place.
 
-It runs on the same port at another address, or at none, with its files in a directory of its own.
+It runs on the same port at another address, or at none, with its files in a separate directory.
 """
 
 import shutil

@@ -2,8 +2,8 @@
 
 Every value is a whole number below 100,000 or `NULL`, so its text is looked up,
 not formatted. A block is one array of fixed-width fields, padded with zero
-bytes; deleting those leaves the lines. That writes some millions of rows a
-second, where a loop in Python writes a few hundred thousand.
+bytes; deleting those leaves the lines. That writes some millions of rows
+per second, where a loop in Python writes a few hundred thousand.
 """
 
 from functools import cache

@@ -1,6 +1,6 @@
 """Generates flights: `python -m data.flights --rows 1000000 > flights.csv`.
 
-Rows are made in blocks of fixed size, each from a random stream of its own that
+Rows are made in blocks of fixed size, each from a separate random stream that
 seed and block number name. So the bytes depend on the seed alone, memory does
 not grow with the number of rows, a smaller set is the beginning of a larger one,
 and a further option (missing values) changes nothing in the other columns.
@@ -39,7 +39,7 @@ class Request:
 
 
 def _random_bits(seed: int, block: int) -> list[NDArray[np.uint16]]:
-    """Eight arrays of sixteen random bits a row."""
+    """Eight arrays of sixteen random bits per row."""
     raw = world.words(BLOCK * WORDS_PER_ROW, seed, block).reshape(WORDS_PER_ROW, BLOCK)
     shifts = [np.uint64(shift) for shift in (0, 16, 32, 48)]
     return [(line >> shift).astype(np.uint16) for line in raw for shift in shifts]

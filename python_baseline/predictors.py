@@ -1,7 +1,7 @@
 """The two interfaces of XGBoost that a service may predict with.
 
 Both give the same numbers. `sklearn` is what the published service called: it makes
-an array of the list and sets up its thread team anew at each call. `inplace` hands one array of
+an array of the list and sets up its thread team again at each call. `inplace` hands one array of
 32-bit floats to the booster, on one thread: a single row has no work for a second.
 """
 

@@ -1,7 +1,7 @@
 """How a row of features is written into Redis.
 
-JSON is pushed to a list, as published. `float32` is what a library of trees reads, one string a key, so that
-nothing has to be parsed and one MGET reads many: bench/systems/asgi and bench/systems/axum read it.
+JSON is pushed to a list, as published. `float32` is what a library of trees reads, one string per key, so
+that nothing has to be parsed and one MGET reads many: bench/systems/asgi and bench/systems/axum read it.
 """
 
 import json

@@ -80,7 +80,7 @@ class ThreadwiseStore(SharedStore):
             client = self._own.client = redis.Redis(
                 connection_pool=self._client.connection_pool, single_connection_client=True
             )
-        # Not client.lindex(), which checks its arguments anew at each call.
+        # Not client.lindex(), which checks its arguments again at each call.
         return client.execute_command("LINDEX", keys.text(key), 0)
 
 

@@ -1,4 +1,4 @@
-"""XGBoost's own predictions for all flights, in a process of its own, which is asked again and again.
+"""XGBoost's own predictions for all flights, in a separate process, which is asked again and again.
 
 A process has one XGBoost, the first that is imported. Here it is the release that is pinned for training in
 SQL, the newest, on one thread.

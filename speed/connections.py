@@ -2,7 +2,7 @@
 
 A fresh connection predicts when another has predicted before, so the image is there; connecting is not
 counted, and the connection of the control never loads the library. Of parallel workers it is the time of a
-query over a few rows: every such query starts its worker anew, and the worker does all of it. The sum of
+query over a few rows: every such query starts a new worker, which does all of it. The sum of
 many connections' proportional set sizes counts a shared page once, so that what the predicting ones have
 more is the image, once for all or once for each, and what each connection keeps to itself.
 """

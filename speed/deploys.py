@@ -1,7 +1,7 @@
 """Deploying under load: the longest statement in any connection, and answers that came too late.
 
-Connections predict in a loop, each in a process of its own, while another deploys one of two versions in
-turn, or loads a new version of the large model, each in a span of its own; between them is a span of rest.
+Connections predict in a loop, each in a separate process, while another deploys one of two versions in
+turn, or loads a new version of the large model, each in a separate span; between them is a span of rest.
 A statement belongs to the span in which it began. An answer is stale if its statement began after a commit
 had returned and it is not that version's; also those of the time up to the next change are looked at. The
 clock is the machine's monotonic one, which all processes share.

@@ -41,7 +41,7 @@ def _preloaded(site: Site, load: argparse.Namespace) -> Subjects:
         return _first(again, "preloaded", load.fresh) | {"preloaded copies": held}
 
 
-# Each step's title, and what it measures. The last starts the server anew.
+# Each step's title, and what it measures. The last starts the server again.
 STEPS: dict[str, tuple[str, Callable[[Site, argparse.Namespace], Subjects]]] = {
     "scan": (
         f"full scans of {ROWS:,} rows, in one process",

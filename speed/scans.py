@@ -2,7 +2,7 @@
 
 `scans`: one process, every form of predict's arguments; the control is the cheapest function of the same
 ten columns, and for jsonb the making of the object; the plain scan counts the last column, so that all are
-taken out of the row. XGBoost's own batch takes its turn in a process of its own that has the same rows in
+taken out of the row. XGBoost's own batch takes its turn in a separate process that has the same rows in
 memory; both give the same bits first. `workers`: one parallel worker against two. `statements`: whole
 statements that predict for many rows, two of which write what they predict; what they write into is made
 ready before.

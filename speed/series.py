@@ -10,7 +10,7 @@ FILE = "inside.json"
 # What series are named by: models, protocols and clients of the one-row query, batches or not.
 SMALL, LARGE = "25x6", "500x8"
 PROTOCOLS, CLIENTS = ("simple", "prepared"), (1, 5, 20)
-# Forms of the one-row query that are measured beside columns, with so many clients.
+# Forms of the one-row query that are measured in addition to columns, with so many clients.
 OTHER_FORMS, OTHER_CLIENTS = ("row", "jsonb"), 5
 BATCHES = ("on", "off")
 

@@ -1,7 +1,7 @@
-"""What is measured: a cluster of its own, a million flights, a small model and a large one.
+"""What is measured: a separate cluster, a million flights, a small model and a large one.
 
 The cluster's files stay in .speed, so that the next run need not load them again; the server is
-stopped at the end. Its settings are PostgreSQL's defaults but for those of every throw-away cluster.
+stopped at the end. Its settings are PostgreSQL's defaults except for those of every throw-away cluster.
 """
 
 import re
@@ -73,7 +73,7 @@ class Site:
             return dict(connection.execute(query, ([*SHOWN],)).fetchall())
 
     def versions(self) -> dict[str, str]:
-        """PostgreSQL's, pgboost's, and that of the XGBoost that predicts beside them."""
+        """PostgreSQL's, pgboost's, and that of the XGBoost that they are compared with."""
         query = """
             SELECT current_setting('server_version'), extversion FROM pg_extension
             WHERE extname = 'pgboost'

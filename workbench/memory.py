@@ -16,9 +16,9 @@ def _anonymous(pid: int | str) -> int:
 class Peak:
     """The most anonymous memory of a process while this is open, less what it has at first.
 
-    The processes that it has started count as it does: a backend's training has one of its own.
+    The processes that it has started count too: a backend's training has a separate one.
     Anonymous is what the process has allocated; PostgreSQL's shared buffers and the pages of
-    libraries are not. It is looked at a hundred times a second.
+    libraries are not. It is read a hundred times per second.
     """
 
     def __init__(self, pid: int | None = None) -> None:

@@ -1,7 +1,7 @@
 """Trains the models outside the database, with XGBoost in Python, as their users do.
 
-A model lies as a .ubj file in the demo's directory, with a .json beside it that
-says what it was trained on and how well it does. The file is made anew only when
+A model lies as a .ubj file in the demo's directory, with a .json next to it that
+says what it was trained on and how well it does. The file is made again only when
 data, parameters or XGBoost's version change.
 """
 
@@ -35,7 +35,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model's file, and its error on flights it has not seen beside that of a constant."""
+    """A model's file, its error on flights it has not seen, and that of a constant."""
 
     path: Path
     rmse: float

@@ -1,4 +1,4 @@
-# One network, closed but for ssh from the operator: the hosts reach each other by their private addresses.
+# One network, closed except for ssh from the operator: the hosts reach each other by their private addresses.
 
 data "aws_ec2_instance_type_offerings" "zones" {
   for_each      = toset([var.server_type, var.store_type, var.client_type])

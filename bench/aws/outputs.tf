@@ -1,7 +1,7 @@
 # What bench/aws/run reads.
 
 output "topology" {
-  description = "The hosts in the form that bench/run --topology takes, but for the ssh configuration, which the operator's machine adds."
+  description = "The hosts in the form that bench/run --topology takes, except for the ssh configuration, which the operator's machine adds."
   value = {
     name = "aws"
     hosts = {

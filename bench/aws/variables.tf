@@ -21,7 +21,7 @@ variable "public_key_file" {
 }
 
 variable "name" {
-  description = "In every tag, so that two of these can stand beside each other."
+  description = "In every tag, so that two of these can exist at the same time."
   type        = string
   default     = "pgboost-bench"
 }

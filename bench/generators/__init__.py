@@ -24,7 +24,7 @@ class Load:
     # That count.
     seconds: float
     seed: int
-    # Requests a second; None: a closed loop.
+    # Requests per second; None: a closed loop.
     rate: int | None = None
     # Seconds before the others that are asked alike and not counted; at a rate, and of pgbench.
     warm_up: float = 0

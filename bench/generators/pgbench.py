@@ -1,10 +1,10 @@
-"""pgbench: so many clients, one statement a transaction, in a closed loop or at a rate.
+"""pgbench: so many clients, one statement per transaction, in a closed loop or at a rate.
 
 Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
 of every fifth in a closed loop: writing more of them takes time from what is
 measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
 
-Each run makes its connections anew, and a backend's first statements fill its caches. Connections
+Each run makes new connections, and a backend's first statements fill its caches. Connections
 of an application are older than that, so what is done before they have settled is taken off again.
 """
 
@@ -39,7 +39,7 @@ class Program:
 def command(
     program: Program, scripts: Sequence[Path] | str, load: Load, log: PurePath | None
 ) -> list[str | PurePath]:
-    """What to run: scripts, or one of its own; the connection is in the environment, `log` a prefix."""
+    """What to run: scripts, or a built-in one; the connection is in the environment, `log` a prefix."""
     own = [f"--builtin={scripts}"] if isinstance(scripts, str) else []
     scripts = [] if own else scripts
     if len(scripts) > MOST_SCRIPTS:
@@ -82,7 +82,7 @@ def _early(output: str, warm_up: int) -> tuple[float, float]:
 
 
 def rate(output: str, warm_up: int) -> float:
-    """Transactions a second of a closed loop, but for its first seconds, which --progress=1 tells apart."""
+    """Transactions per second of a closed loop, except its first seconds, which --progress=1 tells apart."""
     requests = _number(r"^number of transactions actually processed: (\d+)", output)
     # The time to connect is part of the seconds that the progress counts, not of the rate's.
     connecting = _number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3

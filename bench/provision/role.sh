@@ -4,7 +4,7 @@
 # A role script turns a fresh Debian 12 host into one side of the comparison, and does next to nothing where
 # everything is there. It runs as root, on a cloud host and in a network namespace alike. What the build and
 # the harness need comes from toolchain/ and the Makefile; here is only what those
-# expect of a machine and a fresh one lacks.
+# expect of a machine and a fresh one does not have.
 
 # shellcheck source=../../toolchain/ground.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../toolchain/ground.sh"
@@ -99,7 +99,7 @@ raise_kernel() {
     sysctl --quiet --write "$name=$wanted"
 }
 
-# A hundred clients without keep-alive open thousands of connections a second, which wait in these queues.
+# A hundred clients without keep-alive open thousands of connections per second, which wait in these queues.
 tune_if_asked() {
     [ -n "$tune" ] || return 0
     need sysctl procps

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes this host the feature store: Redis, which the harness starts with a configuration of its own, by a
-# Python program that needs nothing beside Python and psutil.
+# Makes this host the feature store: Redis, which the harness starts with its own configuration, by a
+# Python program that needs only Python and psutil.
 #
-# Debian's own Redis service is kept from taking memory and the port beside it, where systemd runs.
+# Where systemd runs, Debian's Redis service is kept from also taking memory and the port.
 set -euo pipefail
 # shellcheck source=role.sh
 . "$(dirname "$0")/role.sh"

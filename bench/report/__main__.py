@@ -1,4 +1,4 @@
-"""`make report`: makes docs/benchmarks/ and the marked parts of other pages anew from bench/results/."""
+"""`make report`: generates docs/benchmarks/ and the marked parts of other pages from bench/results/."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""What others claim and what we aimed for, beside what the committed results say of it.
+"""What others claim and what we aimed for, compared with what the committed results say of it.
 
 claims.toml and targets.toml have them; each names a function of finding.py that finds its figure. Where the
 results have no such figure, it was not run. A verdict needs four measurements. A claim holds where the

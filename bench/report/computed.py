@@ -2,9 +2,9 @@
 
 - Controls: the query with `predict` against the same without it.
 - Steps, each the difference of two requests: `ping` goes there and back, `fetch` also finds the flight,
-  `columns` also reads the ten features out of its row, which only PostgreSQL has as a step of its own, and
+  `columns` also reads the ten features out of its row, which only PostgreSQL has as a separate step, and
   `hot` also predicts. Of processor time, which a load generator on the same machine does not blur.
-- Rates: an entry holds one when more than half of its runs answered nearly all that was due; the latencies
+- Rates: an entry sustains one when more than half of its runs answered nearly all that was due; the latencies
   of one that does not are those of a queue that grows.
 - Distance: one client waits for each answer, so a prediction takes a round trip for each time that somebody
   waits for somebody else: the slope of the line, by least squares over the delays that were set.
@@ -94,7 +94,7 @@ class FixedRates:
         return replace(self.of, rate=rate)
 
     def held(self, entry: Entry, really: bool = True) -> list[int]:
-        """The rates that an entry held; else those that it was asked for and did not hold."""
+        """The rates that an entry sustained; else those that it was asked for and did not sustain."""
         cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
         return [rate for rate, cell in cells.items() if cell and held(cell) == really]
 

@@ -21,14 +21,14 @@ CONTRIBUTIONS, INTERACTIONS = "contributions", "interactions"
 
 
 class Call(NamedTuple):
-    """A model, what is computed of it, and of how many rows a call."""
+    """A model, what is computed of it, and of how many rows per call."""
 
     model: str
     what: str
     rows: int
 
 
-# By call and side: nanoseconds of the processor a row in each turn.
+# By call and side: nanoseconds of the processor per row in each turn.
 Times = dict[Call, dict[str, list[float]]]
 
 
@@ -155,7 +155,7 @@ def _header(kernels: list[str]) -> list[str]:
 
 
 def _lines(times: Times, found: Ratios, kernels: list[str]) -> list[list[str]]:
-    """The table: microseconds a row, and how many times as fast; the first kernel where it is not said."""
+    """The table: microseconds per row, and how many times as fast; the first kernel where it is not said."""
 
     def taken(call: Call, is_side: Callable[[str], bool]) -> str:
         sides = [side for side in times.get(call, ()) if is_side(side)]

@@ -103,7 +103,7 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
         return None
     whole = [one for one in full if not _lacks(one)]
     if not whole:
-        raise Lacking(f"{full[0].name} lacks {_lacks(full[0])}")
+        raise Lacking(f"{full[0].name} has no figures of {_lacks(full[0])}")
     first = pooled(
         [
             one

@@ -1,8 +1,8 @@
 """How a figure is found in the results: small functions that claims.toml and targets.toml name.
 
 Each is given the sources and what the file says after its name: cells as `bench/run --list` prints them,
-looked for on one machine and then on three hosts. What the results lack is None, `Lacking`, a KeyError, or
-the median of nothing.
+looked for on one machine and then on three hosts. What the results do not have is None, `Lacking`, a
+KeyError, or the median of nothing.
 """
 
 import json
@@ -52,7 +52,7 @@ def _exact(value: float) -> Spread:
 
 
 def _file(sources: Sources, kind: str) -> Path:
-    """The newest run of a measurement of its own, on the machine of the comparison."""
+    """The newest run of a separate measurement, on the machine of the comparison."""
     path = sources.other(kind)
     if path is None:
         raise Lacking(kind)
@@ -167,7 +167,7 @@ def answers(sources: Sources) -> Spread:
 def fresh_ratio(
     sources: Sources, above: list[Any], below: list[Any], figure: str, less: float = 0
 ) -> Spread | None:
-    """How many times a latency of a store is another's; each a store, rows held and updates a second."""
+    """How many times one store's latency is another's; each is a store, live rows and updates per second."""
     found = ways.fresh(_file(sources, "fresh"))
     runs = [found.one(*one) for one in (above, below)]
     if not all(runs):
@@ -187,7 +187,7 @@ FUNCTIONS: dict[str, Callable[..., Spread | None]] = {
 
 
 def found_by(sources: Sources, given: list[Any]) -> Spread | None:
-    """What the function of that name finds; None: the results lack it."""
+    """What the function of that name finds; None: the results do not have it."""
     name, *arguments = given
     function = FUNCTIONS[name]
     try:

@@ -1,4 +1,4 @@
-"""The engine beside LightGBM, CatBoost and ONNX Runtime, each on its own models.
+"""The engine compared with LightGBM, CatBoost and ONNX Runtime, each on its own models.
 
 Made from what one run of extension/gbtrees/benches/grid/run.sh left: formats.jsonl (`formats.py`) and
 lightgbm.jsonl (the benchmark `grid`), each of several runs, one after another. A run's figure is the median
@@ -17,7 +17,7 @@ FILE = "formats.jsonl"
 ENGINE = "pgboost's engine"
 ROWS = (1, 64, 1024, 100_000)
 
-# By library, shape of the model, rows a call and side: nanoseconds a row of each run.
+# By library, shape of the model, rows per call and side: nanoseconds per row of each run.
 Figures = dict[tuple[str, str, int, str], list[float]]
 
 

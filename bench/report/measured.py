@@ -85,7 +85,7 @@ AS_PUBLISHED = entry("python_published", "http")
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of an entry, and how."""
+    """What was requested from an entry, and how."""
 
     request: str = "hot"
     clients: int = CLIENTS
@@ -240,7 +240,7 @@ class Measured:
         return max(found, key=found.get, default=None)
 
     def share_held(self, of: Entry, asked: Asked) -> tuple[int, int]:
-        """In how many of its runs at a rate an entry held it."""
+        """In how many of its runs at a rate an entry sustained it."""
         cell = self.cell(of, asked)
         runs = [run for run in cell.runs if run.open_loop] if cell else []
         return sum(run.open_loop.kept_up for run in runs), len(runs)

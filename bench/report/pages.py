@@ -34,7 +34,7 @@ PARTS = {
     "python_baseline/README.md": ("part-of-service.md",),
     "docs/benchmarks/formats.md": ("part-of-formats.md",),
 }
-# Templates of a measurement of its own: its kind, and what its directory gives them.
+# Templates of a separate measurement: its kind, and what its directory gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "inside.md": ("inside", inside.given),
     "inside-part.md": ("inside", inside.given),
@@ -78,7 +78,7 @@ def _environment(templates: Path) -> Environment:
 
 
 def page(kind: str, run: Path) -> str:
-    """The page, or the part of one, of a measurement of its own, from a run's directory."""
+    """The page, or the part of one, of a separate measurement, from a run's directory."""
     template, given = PRINTED[kind]
     return (
         _environment(TEMPLATES)

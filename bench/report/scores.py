@@ -2,8 +2,8 @@
 
 Made from what one run of extension/gbtrees/benches/grid/run.sh left: machine.json, scores.jsonl (the
 benchmark `grid` and `libraries.py libraries`), compiled.jsonl and builds.jsonl (`libraries.py`). A cell is a
-model, a number of rows a call and a kernel: its time is the median of its blocks, its ratio compares it with
-the fastest call of the libraries that took turns with it; below 1 the library is faster.
+model, a number of rows per call and a kernel: its time is the median of its blocks, its ratio compares it
+with the fastest call of the libraries that took turns with it; below 1 the library is faster.
 """
 
 import json
@@ -21,7 +21,7 @@ BATCH = 2048
 BY_C = ("xgboost", "lightgbm")
 OTHER_BUILD = ", other build"
 
-# By model, rows a call and side: nanoseconds a row of every block.
+# By model, rows per call and side: nanoseconds per row of every block.
 Cells = dict[tuple[str, int, str], list[float]]
 
 
@@ -73,7 +73,7 @@ LINES = (
 )  # fmt: skip
 
 
-# What was aimed for with 2,048 rows a call: the least ratio of any model of these kinds, by any kernel.
+# What was aimed for with 2,048 rows per call: the least ratio of any model of these kinds, by any kernel.
 TARGETS = (
     (Line("", "LightGBM's default model", ("leafwise",), "100x31"), 40.0),
     (Line("", "a random forest of 100 trees of depth 25", ("forest",), "100x25"), 15.0),
@@ -110,7 +110,7 @@ def read(path: Path) -> tuple[Cells, dict[str, dict[str, Any]]]:
 
 
 class Ratio(NamedTuple):
-    """A cell: nanoseconds a row of a kernel, and of the fastest other side."""
+    """A cell: nanoseconds per row of a kernel, and of the fastest other side."""
 
     ours: float
     peer: str
@@ -126,7 +126,7 @@ Ratios = dict[tuple[str, int, str], Ratio]
 
 
 def ratios(cells: Cells) -> Ratios:
-    """By model, rows a call and kernel."""
+    """By model, rows per call and kernel."""
     sides: dict[tuple[str, int], dict[str, float]] = {}
     for (model, rows, side), ns in cells.items():
         sides.setdefault((model, rows), {})[side] = statistics.median(ns)
@@ -225,7 +225,7 @@ def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> d
 
 
 def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:
-    """The ratios below 1, by line of the table, rows a call and kernel."""
+    """The ratios below 1, by line of the table, rows per call and kernel."""
     lost: dict[tuple[str, int, str], list[float]] = {}
     for (model, rows, kernel), one in found.items():
         if one.times < 1:

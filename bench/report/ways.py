@@ -15,9 +15,9 @@ from bench.results import Spread
 # What of a rung is shown: how the application would ask, best first.
 SHOWN = ("raw", "features", "key")
 KINDS = {"key": "one prediction", "keys": "a hundred predictions"}
-# Beside fresh.json, written by hand: stores, and what was wrong with them.
+# Next to fresh.json, written by hand: stores, and what was wrong with them.
 WITHDRAWN = "withdrawn.json"
-# The share of a rate that counts as holding it.
+# The share of a rate that counts as sustaining it.
 HELD = 0.97
 
 
@@ -81,7 +81,7 @@ class Fresh:
 
     @property
     def shown(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-        """Stores by their labels, and whether both rates were held, by the rows held and the updates."""
+        """Stores by their labels, and whether both rates were sustained, by live rows and updates."""
         order = sorted(self.run["runs"], key=lambda one: (one["live"], one["updates"]))
         for one in order:
             wanted = ((one["rate"], self.run["load"]["rate"]), (one["updated"], one["updates"]))

@@ -1,6 +1,6 @@
-"""The data of the page to look at: results.js beside docs/benchmarks/index.html.
+"""The data of the page to look at: results.js next to docs/benchmarks/index.html.
 
-A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, and
+A script and not JSON, because a page opened as a file may not fetch. It has every committed run, and
 first the pooled ones of the pages, a cell per line: each figure as its median, the smallest and the largest.
 """
 

@@ -50,7 +50,7 @@ class Description:
     # The package of its code, and the class and what that is given.
     package: str
     kind: str
-    # The first is the plain one: rates and large models are asked of it alone.
+    # The first is the plain one: it alone is asked for rates and large models.
     variants: dict[str, Variant]
     # The sets of cells that it is asked, as workloads.toml names them.
     takes: tuple[str, ...]

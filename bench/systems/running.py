@@ -1,8 +1,8 @@
-"""A system, and a run of a cell: a load generator or a program asks, and where the request says so another.
+"""A system, and a run of a cell: a load generator or a program asks, and for some requests a second one.
 
-What asks beside has no figures of its own in the result: no request of its may fail, and what it reported
-stands in the raw log. It is predictions at a fixed rate, or what a database has to do anyway: pgbench's
-TPC-B-like transactions in tables of their own, as fast as they go.
+The second one has no figures in the result: none of its requests may fail, and the raw log has its report.
+It sends predictions at a fixed rate, or what a database has to do anyway: pgbench's TPC-B-like transactions
+in separate tables, as fast as they go.
 """
 
 import json
@@ -28,9 +28,9 @@ MORE: dict[str, Callable[[Site], list[Any]]] = {
 }
 # Transactions: pgbench's own script, of a million accounts.
 OLTP, BUILTIN, SCALE = "oltp", "tpcb-like", 10
-# Predictions per second beside transactions, few enough for two cores to have time for both.
+# Predictions per second during transactions, few enough for two cores to have time for both.
 BESIDE_RATE = 1_000
-# What is beside goes on for so much longer than what is measured.
+# How much longer the second one runs than what is measured.
 LONGER_SECONDS = 1
 
 
@@ -118,7 +118,7 @@ class System(Protocol):
     def by_pgbench(
         self, scripts: Any, protocol: str, at: Address | None, load: Load, log: PurePath
     ) -> Asking:
-        """pgbench with scripts, or with one of its own."""
+        """pgbench with scripts, or with a built-in one."""
         database = self._site.database
         program = pgbench.Program(database.program("pgbench"), protocol, self._site.client.cores)
         return Asking(

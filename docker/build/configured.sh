@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a command of an image's build with what the network around it needs, which comes as build secrets:
 #
-#     ca             certificates, in PEM, that are trusted beside the system's
+#     ca             certificates, in PEM, that are trusted in addition to the system's
 #     pip_conf       pip's configuration: another index, say
 #     cargo_config   cargo's: another registry, say
 #
@@ -26,7 +26,7 @@ trust_ca() {
     export SSL_CERT_FILE="$made/bundle" PIP_CERT="$made/bundle" CARGO_HTTP_CAINFO="$made/bundle"
     printf 'Acquire::https::CAInfo "%s";\n' "$made/bundle" >"$made/apt"
     export APT_CONFIG="$made/apt"
-    # apt fetches as a user of its own.
+    # apt fetches as a separate user.
     chmod -R a+rX "$made"
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Debian packages into an image, and nothing that they merely recommend.
-# The lists are fetched anew and deleted after, so that no layer holds any.
+# The lists are fetched again and deleted after, so that no layer holds any.
 set -eu
 
 export DEBIAN_FRONTEND=noninteractive

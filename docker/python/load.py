@@ -41,7 +41,7 @@ class Wanted:
 
     @classmethod
     def read(cls) -> "Wanted":
-        """The settings, or an error that names the one that lacks or is no number."""
+        """The settings, or an error that names the one that is missing or not a number."""
         try:
             rows, trees = int(os.environ["FLIGHTS"]), int(os.environ["TREES"])
             url = os.environ["BASELINE_REDIS_URL"]

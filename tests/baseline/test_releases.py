@@ -16,7 +16,7 @@ from tests.baseline.test_service import HOT, first_of_each_key
 
 
 def version(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a Python process of its own says, as one has one XGBoost only."""
+    """What a separate Python process prints, because a process has only one XGBoost."""
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""The tuned service predicts what the published one does, and a Redis that goes is said so."""
+"""The tuned service predicts what the published one does, and reports a Redis that has gone."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Rates that a system cannot hold are measured once and said; what is left of the time is planned."""
+"""Rates that a system cannot sustain are measured once and reported; what is left of the time is planned."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -118,7 +118,7 @@ def test_shared_memory_is_counted_once(run: Run) -> None:
     alone = processes.pss_bytes([run(SHARED.format(children=0)).pid])
     three = processes.pss_bytes([run(SHARED.format(children=3)).pid])
     assert alone >= 64 * MEGABYTE
-    # Each child has a few megabytes of its own, not another 64.
+    # Each child has a few private megabytes, not another 64.
     assert three - alone < 48 * MEGABYTE
 
 

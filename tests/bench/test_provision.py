@@ -1,6 +1,6 @@
 """The scripts of bench/provision make a host ready where everything is there, and say what is missing.
 
-Each runs in a network namespace of its own, from which no package registry can be reached.
+Each runs in a separate network namespace, from which no package registry can be reached.
 """
 
 import os

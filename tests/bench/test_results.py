@@ -149,7 +149,7 @@ def cell(cores: list[float], **different: object) -> CellResult:
 def test_a_run_without_all_cores_is_found_by_what_the_entry_uses_elsewhere() -> None:
     cells = [
         cell([1.7]),
-        # One run alone, and none of its own to compare it with: a larger model, as many clients.
+        # One run alone, and no other of this cell to compare it with: a larger model, as many clients.
         cell([1.17], trees=1_000, name="a/http/hot/1000t/5c"),
         cell([1.25, 1.1], trees=500, name="a/http/hot/500t/5c"),
         # Others of the entry say nothing of it.

@@ -1,4 +1,4 @@
-"""The services beside Flask refuse what it refuses, in the same words, and all of their workers answer."""
+"""The services other than Flask refuse what it refuses, in the same words, and all their workers answer."""
 
 import tempfile
 import time

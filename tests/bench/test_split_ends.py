@@ -66,7 +66,7 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
 
 @contextmanager
 def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
-    """A run over a delayed link that has come to say this, in a process group of its own as in a terminal."""
+    """A run over a delayed link that has come to say this, in a separate process group as in a terminal."""
     cells = [
         f"{system}/hot/25t/20c/0.25ms" for system in ("postgres_direct/simple", "python_tuned/http")
     ]

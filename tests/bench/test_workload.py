@@ -56,7 +56,7 @@ def test_no_two_variants_are_called_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["asgi", "fastapi", "axum", "axum_redis"])
 def test_a_service_is_asked_what_postgresql_is(name: str) -> None:
-    """But for what SQL alone can be asked: a rival that is not asked cannot win."""
+    """Except for what SQL alone can be asked: a rival that is not asked cannot win."""
     cells = FULL.cells_of(described())
     # Programs ask the service that tries to win, too.
     own, asked = (

@@ -1,4 +1,4 @@
-"""docker-compose.yml under a name, ports and a password of the tests' own, beside the user's."""
+"""docker-compose.yml with a separate name, ports and password for the tests, next to the user's."""
 
 import json
 import os
@@ -103,7 +103,7 @@ class Stack:
         return json.loads(docker("inspect", container))[0]
 
     def images(self, *without: str) -> list[str]:
-        """The names of every image that is built, but for those of some services."""
+        """The names of every image that is built, except those of some services."""
         known = json.loads(self.compose("--profile", "*", "config", "--format", "json"))
         services = known["services"].items()
         return sorted({service["image"] for name, service in services if name not in without})

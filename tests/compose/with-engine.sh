@@ -3,7 +3,7 @@
 #
 #     tests/compose/with-engine.sh .venv/bin/pytest tests/compose
 #
-# An engine that runs is used as it is. Where none does, root starts Debian's with files of its own in
+# An engine that runs is used as it is. Where none does, root starts Debian's with separate files in
 # ENGINE_DIR (default: .build/docker), and stops it by its process id when the command has ended; its images stay
 # there for the next time. It leaves the machine's firewall and routing alone, so images are built with
 # the machine's own network, which BUILD_NETWORK=host says to docker-compose.yml.
@@ -96,7 +96,7 @@ make_base_images() {
 }
 
 if ! docker info >/dev/null 2>&1; then
-    [ "$(id -u)" = 0 ] || die "no Docker engine runs" "start one, or run this as root, which starts one of its own"
+    [ "$(id -u)" = 0 ] || die "no Docker engine runs" "start one, or run this as root, which starts a separate one"
     install_engine
     start_engine
 fi

@@ -46,7 +46,7 @@ class Page:
         return json.loads(text)
 
     def show(self, address: str, scheme: str, width: int) -> None:
-        """Opens the page anew, so wide, in a light or a dark scheme."""
+        """Opens the page again, this wide, in a light or a dark scheme."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._call("Emulation.setEmulatedMedia", features=features)
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -65,7 +65,7 @@ class Page:
 
 @contextlib.contextmanager
 def opened(directory: Path) -> Iterator[Page]:
-    """A browser with a profile of its own, which ends with the block."""
+    """A browser with a separate profile, which ends with the block."""
     (reads, to), (answers, writes) = os.pipe(), os.pipe()
     # Chromium reads the file 3 and writes to the file 4.
     joined = f'exec chromium "$@" 3<&{reads} 4>&{writes}'

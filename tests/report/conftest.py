@@ -28,7 +28,7 @@ def repository(directory: Path) -> Path:
 
 
 def scaled(measured: Measured, system: str, factor: float, name: str | None = None) -> Measured:
-    """The same result with every run of a system so many times as fast; or beside it, by another name."""
+    """The same result with every run of a system so many times as fast; or added under another name."""
     cells, others = [], []
     for cell in measured.result.cells:
         if cell.system != system or not cell.runs:

@@ -1,4 +1,4 @@
-"""What the report computes from the runs: ratios, steps, rates held, lines, wins."""
+"""What the report computes from the runs: ratios, steps, rates sustained, lines, wins."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Other libraries beside the engine: a figure is a run's median, a ratio is of one run."""
+"""Other libraries compared with the engine: a figure is a run's median, a ratio is of one run."""
 
 import json
 from pathlib import Path

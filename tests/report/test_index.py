@@ -148,7 +148,7 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     assert "three_models" in page.ask("document.querySelector('[name=request]').innerText")
     shown = chosen("rate=4000")
     assert "p50" in check(shown, cells(path))
-    assert any("not held: " in one["text"] for one in shown)
+    assert any("not sustained: " in one["text"] for one in shown)
     split = chosen(f"run={SPLIT}&delay=0.25")
     assert check(split, cells(directory / SPLIT / "results.json"))
     asked = "--workload split --rows 2000000 --only"

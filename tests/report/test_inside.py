@@ -18,7 +18,7 @@ NAME = "2026-01-05-made-up-inside"
 
 @pytest.fixture
 def run(directory: Path) -> Path:
-    """The directory of a made-up run, beside the other results."""
+    """The directory of a made-up run, next to the other results."""
     path = directory / NAME
     path.mkdir()
     record.write(path / "inside.json", made_up_inside.inside())

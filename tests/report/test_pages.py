@@ -1,4 +1,4 @@
-"""The pages hold the results' figures, are the same each time, and say what they lack."""
+"""The pages have the results' figures, are the same each time, and say what is missing."""
 
 import json
 import re

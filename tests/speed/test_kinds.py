@@ -1,4 +1,4 @@
-"""What Python beside the server predicts, for the same flights."""
+"""What Python predicts outside the server, for the same flights."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ def _first_of(model: int) -> Answer:
 
 
 def _verbs(models: int) -> dict[str, Verb]:
-    """As python_baseline/verbs.py has them, but for /given, which looks nothing up."""
+    """As python_baseline/verbs.py has them, except /given, which looks nothing up."""
     every = range(models)
     return {
         "/": (one, _first_of(0)),

@@ -1,4 +1,4 @@
-"""An application on uvicorn: Gunicorn keeps so many uvicorns, each with a listening socket of its own.
+"""An application on uvicorn: Gunicorn keeps so many uvicorns, each with a separate listening socket.
 
 Of one socket that all share, whoever wakes first takes what is there, and keeps it: of 20 connections the
 four workers of `uvicorn --workers 4` had 15, 5, 0 and 0. FastAPI has two workers for each core; the bare

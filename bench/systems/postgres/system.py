@@ -85,6 +85,6 @@ class Pooled(Sql):
         )
 
     def configuration(self) -> dict[str, Any]:
-        """PgBouncer's file too, but for where its users are."""
+        """PgBouncer's file too, except for where its users are."""
         kept = [line for line in self._ini if not line.startswith("auth_file")]
         return {**super().configuration(), "pgbouncer.ini": kept}

@@ -41,7 +41,7 @@ impl Flights {
             return Ok(Self::Memory(read(place)?));
         }
         let client = redis::Client::open(place)?;
-        // Without Redis each request says so soon; the default waits for it for ten seconds.
+        // Without Redis each request soon fails; the default waits for it for ten seconds.
         // A busy Redis may take longer than the default of half a second for 1,000 clients.
         let config = ConnectionManagerConfig::new()
             .set_number_of_retries(RETRIES)
