@@ -78,7 +78,7 @@ CREATE FUNCTION pg_temp.obstacle(found pgml_model) RETURNS text LANGUAGE sql AS 
         END
 $$;
 
--- pgml 2.0.0 wrote 16 bytes of its own before a model of XGBoost.
+-- pgml 2.0.0 wrote 16 bytes before a model of XGBoost.
 CREATE FUNCTION pg_temp.model_file(found pgml_model) RETURNS bytea LANGUAGE sql AS $$
     SELECT CASE WHEN found.algorithm = 'xgboost' AND substr(found.bytes, 17, 4) = 'binf'
                 THEN substr(found.bytes, 17) ELSE found.bytes END
@@ -146,7 +146,7 @@ BEGIN
                                      categories => pg_temp.categories(found.columns),
                                      params => found.hyperparams, metrics => found.metrics);
             EXCEPTION WHEN invalid_parameter_value THEN
-                -- pgml counts the missing label as a class of its own, which the model may not have.
+                -- pgml counts the missing label as a separate class, which the model may not have.
                 IF classes IS NULL THEN
                     RAISE;
                 END IF;

@@ -1,6 +1,6 @@
 """A cluster for the whole run, and a fresh database with the extension for each test module.
 
-The cluster lies in .test/ and is started anew for every run, so that nothing of
+The cluster lies in .test/ and is recreated for every run, so that nothing of
 an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
 """
 
@@ -17,7 +17,7 @@ from tests.state import PORTS, STATE
 # Tests run in as many processes as there are cores: teams of threads in each wait for one another, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 PREFERRED_PORT = 54330 + PORTS
-# Room for eight parallel workers beside the server's own.
+# Room for eight parallel workers in addition to the server's own.
 SETTINGS = {"max_worker_processes": "16"}
 
 
@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
-    """The module's own database, made anew, with the extension in it."""
+    """The module's own database, newly created, with the extension in it."""
     name = request.module.__name__.rpartition(".")[2]
     cluster.create_database(name, replace=True)
     with cluster.connect(name) as connection:

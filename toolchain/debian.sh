@@ -1,4 +1,4 @@
-# Sourced, after ground.sh, by what runs in a Debian of its own: a root that debootstrap makes in .build, once.
+# Sourced, after ground.sh, by what runs in a separate Debian: a root that debootstrap makes in .build, once.
 #
 # Needs root and debootstrap. DEBIAN_MIRROR names another archive than debootstrap's own. Where this machine
 # trusts a certificate authority of its network, the root trusts it too.
@@ -78,15 +78,15 @@ start_nothing() {
     echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.d/none.conf"
 }
 
-# Runs the calling script anew with mounts that it and its children alone see, and that go with the last of them.
+# Runs the calling script again with mounts that only it and its children see, and that go with the last of them.
 with_private_mounts() {
-    [ "$(id -u)" = 0 ] || die "a root of its own needs root"
+    [ "$(id -u)" = 0 ] || die "a separate root directory needs root"
     [ "${PRIVATE_MOUNTS:-}" != "$$" ] || return 0
     PRIVATE_MOUNTS=$$ exec unshare --mount --propagation private "$0" "$@"
 }
 
 # in_source ROOT [NAME=VALUE...] COMMAND...: runs it in this repository, which the root has under /source, with this
-# machine's Rust, and a Python environment, a test cluster and a target directory of the root's own.
+# machine's Rust, and the root's own Python environment, test cluster and target directory.
 in_source() {
     local debian=$1 place
     shift

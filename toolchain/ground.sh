@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: where the repository and PostgreSQL are, and how they speak.
+# Sourced by the scripts next to it: where the repository and PostgreSQL are, and how they speak.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
@@ -56,5 +56,5 @@ need_writable() {
     local there=$1
     until [ -e "$there" ]; do there=$(dirname "$there"); done
     [ -d "$there" ] && [ -w "$there" ] || die "cannot write to $1" \
-        "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
+        "run this as root, or set PG_CONFIG to the pg_config of your own PostgreSQL"
 }

@@ -4,7 +4,7 @@
 #     toolchain/in-debian.sh SUITE MAJOR [NAME=VALUE...] COMMAND...
 #     toolchain/in-debian.sh trixie 17 make deb
 #
-# Of experimental, which is a few packages beside sid's, it has PostgreSQL alone, and the rest of sid.
+# From experimental, a few packages in addition to sid's, it has PostgreSQL alone, and the rest from sid.
 # The root is in .build/debian/SUITE-MAJOR and made once. Needs root, debootstrap and the network.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts libxgboost beside pgboost_train in the PostgreSQL that PG_CONFIG names, in pgboost_train/.
+# Puts libxgboost next to pgboost_train in the PostgreSQL that PG_CONFIG names, in pgboost_train/.
 #
 # It comes out of XGBoost's own wheel, of the release and with the checksums in libxgboost.txt, and
 # keeps the wheel's layout, in which it finds its OpenMP without help. The wheel is unpacked in

@@ -11,7 +11,7 @@ set -euo pipefail
 place=$root/.build/postgres/15-assertions
 built=$place/installed/bin/pg_config
 
-# Debian's source, by lists of its own.
+# Debian's source, by separate lists.
 fetch() {
     mkdir -p parts lists/partial cache/archives/partial
     sed 's/^Types: .*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >parts/debian.sources

@@ -61,7 +61,7 @@ sbom() {
     for crate in pgboost pgboost_train pgboost_trainer; do
         "$programs/cargo-cyclonedx" cyclonedx --quiet --format json --spec-version 1.5 --no-build-deps \
             --manifest-path "$root/extension/$crate/Cargo.toml" --override-filename "$crate.cdx"
-        # It writes one beside the manifest of each crate of the workspace.
+        # It writes one next to the manifest of each crate of the workspace.
         mv "$root/extension/$crate/$crate.cdx.json" "$directory"
         find "$root/extension" -maxdepth 4 -name "$crate.cdx.json" -delete
     done

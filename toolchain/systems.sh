@@ -70,7 +70,7 @@ need_compilers() {
     if ! command -v cargo >/dev/null; then
         [ ! -x "$home/.cargo/bin/cargo" ] ||
             die "cargo is in $home/.cargo/bin, and that is not in the path" \
-                'sudo sets a path of its own; run: sudo env PATH="$PATH" make ...'
+                'sudo sets its own path; run: sudo env PATH="$PATH" make ...'
         die "no cargo found" "install Rust $wanted or later, see https://rustup.rs"
     fi
     found=$(cd "$root" && rustc --version | cut -d' ' -f2)

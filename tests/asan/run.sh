@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs tests of the extensions compiled with AddressSanitizer, on a PostgreSQL 18 of their own:
+# Runs tests of the extensions compiled with AddressSanitizer, on a separate PostgreSQL 18:
 #
 #     tests/asan/run.sh [ARGUMENT...]     arguments go to pytest
 #

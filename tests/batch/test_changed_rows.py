@@ -1,6 +1,6 @@
 """UPDATE and DELETE in batches, of rows that another transaction changes before they are reached.
 
-PostgreSQL then evaluates the plan anew for the row's new version. What comes out
+PostgreSQL then evaluates the plan again for the row's new version. What comes out
 must be what a plan without batches gives.
 """
 

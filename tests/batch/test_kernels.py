@@ -19,7 +19,7 @@ QUERY = f"SELECT predict('m', {COLUMNS}) FROM rows"
 
 @pytest.fixture(scope="module", autouse=True)
 def rows(cluster, dbname: str) -> None:
-    """A table of rows, and a model for which all kernels have ways of their own."""
+    """A table of rows, and a model that each kernel evaluates in its own way."""
     with cluster.connect(dbname) as connection:
         load(connection, "m", grown(100, 6))
         connection.execute(

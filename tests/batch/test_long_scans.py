@@ -42,13 +42,13 @@ def serial(connect: Connect) -> psycopg.Connection:
     """A connection that runs its queries by itself."""
     connection = connect()
     connection.execute("SET max_parallel_workers_per_gather = 0")
-    # A compiler takes memory of its own.
+    # The JIT compiler takes memory too.
     connection.execute("SET jit = off")
     return connection
 
 
 def private_kb(connection: psycopg.Connection) -> int:
-    """Memory of the backend's own: neither shared buffers nor mapped files."""
+    """The backend's private memory: neither shared buffers nor mapped files."""
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
 

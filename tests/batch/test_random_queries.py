@@ -16,7 +16,7 @@ from tests.times import TIMES
 
 QUERIES = 600 * TIMES
 SEEDS = (1, 2, 3)
-# For each kernel, so many queries of its own.
+# This many separate queries for each kernel.
 QUERIES_A_KERNEL = 80 * TIMES
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25

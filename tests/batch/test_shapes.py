@@ -1,5 +1,5 @@
-"""The queries of docs/benchmarks/engine.md: each predicts in a batch, but for those that say why not, and
-gives the same with batches and without."""
+"""The queries of docs/benchmarks/engine.md: each predicts in a batch, except those that say why
+not, and gives the same with batches and without."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""A Citus cluster of a coordinator and two workers, each a PostgreSQL of its own on this machine.
+"""A Citus cluster of a coordinator and two workers, each a separate PostgreSQL on this machine.
 
 The nodes reach each other by their sockets, so that no password is needed. What a test does to a
-node is undone by the test, or done to a database of its own.
+node is undone by the test, or done to a separate database.
 """
 
 import os
@@ -102,7 +102,7 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(servers: list[Node], request: pytest.FixtureRequest) -> Iterator[Nodes]:
-    """A Citus cluster in databases made anew for the module, whose nodes share their models."""
+    """A Citus cluster whose nodes share their models, in new databases for the module."""
     dbname = request.module.__name__.rpartition(".")[2]
     coordinator, *workers, spare = servers
     for node in servers:

@@ -107,7 +107,7 @@ def test_a_node_that_refuses(
     worker.execute(
         "ALTER TABLE pgboost_catalog.model ADD CONSTRAINT never CHECK (name <> 'refused')"
     )
-    # Citus reports the error of a node under a SQLSTATE of its own.
+    # Citus reports a node's error under another SQLSTATE.
     with pytest.raises(psycopg.Error, match="violates check constraint"):
         connection.execute(LOAD, ("refused", file_of("price")))
     assert on_all(nodes) == []

@@ -11,7 +11,7 @@ ROWS = 1_000_000
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(nodes: Nodes) -> None:
-    """The same rows in a local and in a distributed table, and a table for their scores beside the latter."""
+    """The same rows in a local and a distributed table, and a colocated table for their scores."""
     with nodes.coordinator.connect(nodes.dbname) as connection:
         connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
         for table in ("local_houses", "houses", "scores"):

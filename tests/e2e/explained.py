@@ -1,7 +1,7 @@
-"""`python -m tests.e2e.explained MODEL ROWS OUT`: what the newest XGBoost explains, in a process of its own.
+"""`python -m tests.e2e.explained MODEL ROWS OUT`: what the newest XGBoost explains.
 
-A process has one XGBoost, and that of the tests is the one that pip installs. ROWS is a .npy, OUT an .npz
-with the arrays `contribs` and `interactions`.
+It runs in a separate process: each has one XGBoost, that of the tests is the one that pip installs.
+ROWS is a .npy, OUT an .npz with the arrays `contribs` and `interactions`.
 """
 
 import subprocess

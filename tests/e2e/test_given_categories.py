@@ -1,4 +1,4 @@
-"""Categories that are given beside the file: read as the file's own are."""
+"""Categories that are given in addition to the file are read as the file's own are."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A hundred thousand rows a model: a rule that is wrong once in a thousand rows shows here."""
+"""A hundred thousand rows per model: a rule that is wrong once in a thousand rows shows here."""
 
 import math
 

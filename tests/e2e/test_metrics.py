@@ -156,7 +156,7 @@ def test_workers_add_up_their_sums(connection: psycopg.Connection, name: str) ->
 
 
 def test_metrics_with_the_same_arguments_share_a_state(connection: psycopg.Connection) -> None:
-    """Both are asked of one state, in either order, and once more in a later execution."""
+    """Both are computed from one state, in either order, and once more in a later execution."""
     both = connection.execute("SELECT auc(s, c), aucpr(s, c) FROM t").fetchone()
     turned = connection.execute("SELECT aucpr(s, c), auc(s, c) FROM t").fetchone()
     assert both == turned[::-1]

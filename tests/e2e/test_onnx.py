@@ -1,4 +1,4 @@
-"""ONNX files: the golden models in SQL, beside what ONNX Runtime has made of their rows."""
+"""ONNX files: the golden models in SQL, compared with what ONNX Runtime predicted."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ def apart(found: list, expected: np.ndarray) -> tuple[int, int]:
 
 
 def compare(connection: psycopg.Connection, model: Model) -> str:
-    """One line of the table, but for the library."""
+    """One line of the table, without the library."""
     columns = ", ".join(model.kinds)
     kinds = ", ".join(f"{name} {kind}" for name, kind in model.kinds.items())
     connection.execute(f"DROP TABLE IF EXISTS compared; CREATE TABLE compared (id int, {kinds})")

@@ -34,7 +34,7 @@ def numbers(draw: np.random.Generator, decades: int) -> dict[str, np.ndarray]:
 
 
 def score_of_numbers(frame: pd.DataFrame) -> np.ndarray:
-    """What the columns of numbers add to a label, but for `exact`."""
+    """What the columns of numbers add to a label, except `exact`."""
     score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
     return score + np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
 

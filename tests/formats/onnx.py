@@ -2,8 +2,9 @@
 
 ONNX Runtime gives values and classes, and no margins. In the graph of an isolation forest it computes
 logarithms of a batch by another routine than those of one row, up to a unit in the last place apart, so that
-its own answers differ; one row a call is compared, too. skl2onnx 1.20 cannot convert the histogram boosting
-of scikit-learn 1.9, so that one is a golden file, which scikit-learn 1.7 trained; so are onnxmltools' models.
+its own answers differ; one row per call is compared, too. skl2onnx 1.20 cannot convert the
+histogram boosting of scikit-learn 1.9, so that one is a golden file, which scikit-learn 1.7
+trained; so are onnxmltools' models.
 """
 
 from collections.abc import Iterator
@@ -106,5 +107,5 @@ def models() -> Iterator[Model]:
         yield Model(name, file, kinds, rows, None, values, classes)
         if name.startswith(ISOLATION):
             values, classes = answers(file, table[:FEW_ROWS], 1)
-            alone = f"{name}, one row a call"
+            alone = f"{name}, one row per call"
             yield Model(alone, file, kinds, rows[:FEW_ROWS], None, values, classes)

@@ -17,7 +17,7 @@ PREFERRED_PORT = 54331 + tests.state.PORTS
 
 @pytest.fixture(scope="module")
 def spare() -> Iterator[Cluster]:
-    """A cluster of the module's own, with the extension in its database postgres."""
+    """A separate cluster for the module, with the extension in its database postgres."""
     stop(STATE, delete=True)
     running, _ = start(STATE, PREFERRED_PORT)
     with running.connect() as connection:

@@ -28,7 +28,7 @@ FORMS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def model(cluster, dbname: str) -> None:
-    """A model that takes some microseconds a row."""
+    """A model that takes some microseconds per row."""
     with cluster.connect(dbname) as connection:
         load(connection, "m", grown(100, 6))
 

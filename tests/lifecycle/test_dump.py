@@ -1,4 +1,4 @@
-"""Models move with pg_dump: into another database, and into a cluster that lacks their roles."""
+"""Models move with pg_dump: into another database, and into a cluster without their roles."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -155,7 +155,7 @@ def test_data_alone_goes_into_an_extension_that_is_there(cluster: Cluster, sourc
 
 
 def test_models_survive_where_a_role_is_missing(cluster: Cluster, source: str) -> None:
-    """Rights stand in a table of their own, whose rows name roles: only they cannot be restored."""
+    """Privileges are in a separate table, whose rows name roles: only they cannot be restored."""
     cluster.create_database("dump_roleless", replace=True)
     dump = run(cluster, source, "pg_dump", "--no-privileges", "--no-owner")
     for role in (b"dump_owner", b"dump_user"):

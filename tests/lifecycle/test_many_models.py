@@ -17,7 +17,7 @@ MAX_RATIO = 4
 
 
 def copies(connection: psycopg.Connection, count: int) -> None:
-    """Models c1, c2 and so on, each with an image of its own, made of the model m."""
+    """Models c1, c2 and so on, each with a separate image, made of the model m."""
     connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
     for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
         connection.execute(f"DELETE FROM {table} WHERE model ~ '^c[0-9]'")

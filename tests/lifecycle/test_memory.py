@@ -25,7 +25,7 @@ FORMS = {
 
 
 def private_kb(connection: psycopg.Connection) -> int:
-    """Memory of the backend's own: neither shared buffers nor mapped files."""
+    """The backend's private memory: neither shared buffers nor mapped files."""
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
 

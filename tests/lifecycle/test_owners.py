@@ -43,7 +43,7 @@ def is_there(connection: psycopg.Connection) -> bool:
 
 
 def namesake(owner: psycopg.Connection, other: psycopg.Connection, body: str) -> None:
-    """Makes a function of the owner's model, which the owner drops and another role makes anew."""
+    """Makes a function of the owner's model, which the owner drops and another role makes again."""
     load(owner, "am", constant(1))
     owner.execute("SELECT create_predict_function('am', 'scored')")
     written = signature(owner)

@@ -1,7 +1,7 @@
 """These tests take minutes and are not part of make test: make test-long TIMES=10.
 
-Counts and seconds grow with TIMES. Each database has both extensions; a server of the module's own
-is that of tests/lifecycle.
+Counts and seconds grow with TIMES. Each database has both extensions; the separate server of a
+module is that of tests/lifecycle.
 """
 
 from tests.lifecycle.conftest import spare

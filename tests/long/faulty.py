@@ -51,7 +51,7 @@ def _classes() -> bytes:
 
 
 def _libraries() -> Path:
-    """A folder as PostgreSQL's own: the libraries by their names, and what is beside them."""
+    """A folder like PostgreSQL's: the libraries by their names, and what is next to them."""
     folder = BUILT / "libraries"
     folder.mkdir(exist_ok=True)
     found = {

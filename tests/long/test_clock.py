@@ -38,7 +38,7 @@ class Clock:
 
     def jump(self, seconds: int) -> None:
         """Sets the clock so many seconds from the right time."""
-        # Written beside and renamed: the server never reads half a line.
+        # Written to another file and renamed: the server never reads half a line.
         written = self.file.with_suffix(".new")
         written.write_text(f"{seconds:+d}\n")
         written.chmod(0o644)

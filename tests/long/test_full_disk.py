@@ -1,6 +1,6 @@
 """A full disk is an error of the statement: what was there predicts, and nothing unfinished stays.
 
-The data directory lies on a small file system of its own, its log elsewhere, as on real servers: a
+The data directory lies on a separate small file system, its log elsewhere, as on real servers: a
 full log ends any PostgreSQL. Mounting needs root.
 """
 
@@ -83,7 +83,7 @@ def filled(cluster: Cluster, left: int) -> Iterator[None]:
 
 
 def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
-    """The SQLSTATE of a statement in a connection of its own."""
+    """The SQLSTATE of a statement in a separate connection."""
     try:
         with cluster.connect() as connection:
             connection.execute(statement, parameters)

@@ -2,7 +2,7 @@
 
 With the files lies what the newest libraries gave for some twenty rows. Here the installed ones are asked
 for rows drawn from the values in those, which are the models' thresholds, codes and special values, and from
-what lies beside them. Left out are files that the installed library cannot read, or that are of a later
+their neighbours. Left out are files that the installed library cannot read, or that are of a later
 release, and models for which a release gives other numbers than the newest (the engine's
 tests/golden/xgboost/README.md).
 """
@@ -51,7 +51,7 @@ def from_hex(lines: list[str], digits: int) -> np.ndarray:
 
 
 def drawn(known: np.ndarray, codes: list[int], infinities: bool) -> np.ndarray:
-    """Rows whose values are those of the known rows and, but for codes, their neighbours."""
+    """Rows whose values are those of the known rows and, except for codes, their neighbours."""
     generator = np.random.default_rng(5)
     count = min(ROWS, MOST_VALUES // known.shape[1])
     columns = []

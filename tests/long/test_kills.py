@@ -1,7 +1,7 @@
 """kill -9 in the middle of anything loses no committed model and leaves no torn one.
 
 While the victim works, another session commits one version after another: what it was told is committed must
-be there afterwards, and at most the version whose commit was under way besides.
+be there afterwards, and at most one other version, whose commit was under way.
 """
 
 import os

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def limited(spare: Cluster) -> Iterator[Cluster]:
-    """The server in a control group of its own, with what it starts from now on."""
+    """The server in a separate control group, with what it starts from now on."""
     group = MEMORY / f"pgboost-test-{os.getpid()}"
     group.mkdir()
     (group / "memory.limit_in_bytes").write_text(str(LIMIT))

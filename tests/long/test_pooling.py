@@ -44,7 +44,7 @@ def configuration(cluster: Cluster, dbname: str, mode: str, port: int, users: Pa
         "[databases]", f"{dbname} = host={cluster.host} port={cluster.port}", "[pgbouncer]",
         "listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir =", "auth_type = trust",
         f"auth_file = {users}", f"pool_mode = {mode}", "ignore_startup_parameters = extra_float_digits",
-        # In session mode each client has a server of its own.
+        # In session mode each client has its own server connection.
         f"default_pool_size = {POOL if mode != 'session' else 2 * CLIENTS}",
         *(["max_prepared_statements = 200"] if can_prepare() else []), "",
     ])  # fmt: skip
@@ -52,7 +52,7 @@ def configuration(cluster: Cluster, dbname: str, mode: str, port: int, users: Pa
 
 @pytest.fixture(params=MODES)
 def pooled(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Pooled]:
-    """Opens connections through a PgBouncer of its own in that mode."""
+    """Opens connections through a separate PgBouncer in that mode."""
     assert PROGRAM, "no pgbouncer: apt-get install pgbouncer"
     place = cluster.place
     port = next(port for port in range(56432, 56532) if is_free(port))

@@ -1,6 +1,6 @@
-"""SQL files run beside themselves, and all of them at once: each output is as if the file had been alone.
+"""Copies of one SQL file run at once, and so do all files: each output is as if the file ran alone.
 
-All databases share their roles: each run of a file beside itself makes roles of names of its own, and no two
+All databases share their roles: each copy of a file makes roles with separate names, and no two
 files make the same.
 """
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("internal_errors")
 
 @pytest.fixture(scope="module")
 def directories() -> list[Path]:
-    """The files once per run, with names of roles of their own, which are as long and sort as before."""
+    """The files once per run, with separate role names, as long and in the same order as before."""
     shutil.rmtree(WORK / "beside", ignore_errors=True)
     made = [WORK / "beside" / str(number) for number in range(BESIDE)]
     folders = {"sql": SQL.glob("*.sql"), "expected": (SQL / "expected").glob("*.out")}

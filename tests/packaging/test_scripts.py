@@ -1,8 +1,8 @@
 """The SQL scripts: one per extension, installed under its version's name, with each function of the library.
 
 pgrx writes no SQL for these extensions (each function says `sql = false`), so what its macros declare
-is the function's symbol and its pg_finfo_ record. A script that names a symbol that the library lacks
-fails in CREATE EXTENSION; a function that no script names is found here.
+is the function's symbol and its pg_finfo_ record. A script that names a symbol that the library
+does not have fails in CREATE EXTENSION; a function that no script names is found here.
 """
 
 import json

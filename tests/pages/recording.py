@@ -39,7 +39,7 @@ def typed() -> list[Block]:
 
 
 def shown() -> list[str]:
-    """The lines that a terminal has in the end, but for prompts and for what else psql says."""
+    """The lines that a terminal has in the end, except for prompts and what else psql prints."""
     texts = "".join(block.text + (block.shown or "") for block in typed())
     return [line.rstrip() for line in texts.splitlines() if line.strip()]
 

@@ -114,7 +114,7 @@ def compared(block: Block, output: str) -> None:
 
 
 def same(output: str, shown: str) -> bool:
-    """Whether the output is what is shown, but for the last digits of numbers and the width of columns."""
+    """Whether the output is what is shown, except for numbers' last digits and columns' widths."""
     before, _, after = shown.partition("...\n")
     if before == shown:
         return alike(output.split(), shown.split())

@@ -120,7 +120,7 @@ SELECT drop_model('owned');
 DROP OWNED BY regress_alias_owner;
 DROP ROLE regress_alias_owner, regress_alias_user;
 
--- What is done to the table by hand is an error that says so.
+-- A change of the table by hand is reported as an error.
 BEGIN;
 UPDATE pgboost_catalog.alias SET version = 9;
 SELECT predict('m@champion', 60, 4, 1);

@@ -228,7 +228,7 @@ FETCH 1 FROM c;
 ROLLBACK;
 RESET pgboost.unknown_category;
 
--- Cursors go back as ever, those that say so and those that do not.
+-- Cursors go back as ever, those with SCROLL and those without.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 1000;
 FETCH 3 FROM c;

@@ -16,7 +16,7 @@ SELECT set_baseline('tickets', 'visits');
 SELECT feature, quantiles, categories, shares FROM feature_baseline('tickets');
 SELECT feature, round(psi::numeric, 4) AS psi, ks FROM feature_drift('tickets', $$SELECT 'day' AS weekday, 10 AS zone, 3 AS hours$$);
 
--- A version has a profile of its own; without one there is no drift to tell.
+-- Each version has its own profile; without one there is no drift to report.
 SELECT load_model('price', file_of('price'));
 SELECT count(*) FROM feature_baseline('price');
 SELECT * FROM feature_drift('price', 'homes');

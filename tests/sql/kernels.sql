@@ -47,7 +47,7 @@ SELECT count(*), count(DISTINCT p) FROM (
   SELECT set_config('pgboost.kernel', CASE WHEN i % 2 = 0 THEN 'portable' ELSE 'auto' END, true), predict('large', 3, 4, 5) AS p
     FROM generate_series(1, 10) AS i) AS s;
 
--- Anybody may, and a function may have one of its own.
+-- Anybody may set it, and a function may have its own setting.
 CREATE ROLE regress_kernel;
 CREATE FUNCTION price(real, int, real) RETURNS real LANGUAGE sql STABLE SET pgboost.kernel = portable AS $$ SELECT predict('price', $1, $2, $3) $$;
 SELECT count(*) FROM homes WHERE price(area, rooms, age) <> predict('price', area, rooms, age);

@@ -1,4 +1,4 @@
--- A function of a model's own: its arguments, its rights, and how it comes and goes.
+-- A function for one model: its arguments, its privileges, and how it comes and goes.
 \pset null (null)
 SELECT create_predict_function('price');
 \df price

@@ -116,7 +116,7 @@ BEGIN
     RAISE NOTICE '%', predict('price', r);
 END $$;
 
--- A composite type may change while a statement runs: its rows are matched anew.
+-- A composite type may change while a statement runs: its rows are matched again.
 CREATE TYPE changing AS (area real, rooms real, age real);
 CREATE FUNCTION changed(i int) RETURNS changing LANGUAGE plpgsql AS $$
 DECLARE r changing;

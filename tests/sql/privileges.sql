@@ -21,7 +21,7 @@ SELECT load_model('open', file_of('price'));
 SELECT grant_model('open', 'public');
 RESET ROLE;
 
--- One line a role: what each call does. Whatever is changed is taken back.
+-- One line per role: what each call does. Whatever is changed is taken back.
 CREATE FUNCTION outcome(command text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     BEGIN
@@ -48,7 +48,7 @@ INSERT INTO calls VALUES
 CREATE VIEW matrix WITH (security_invoker) AS
     SELECT string_agg(name || ' ' || outcome(command), ', ' ORDER BY id) AS outcome FROM calls;
 GRANT SELECT ON matrix TO PUBLIC;
--- "permission" is a right to the function or the model that is lacking, "must" one that only the owner has.
+-- "permission" is a missing privilege on the function or the model, "must" one that only the owner has.
 \pset format unaligned
 \pset tuples_only
 SET ROLE regress_owner;

@@ -1,4 +1,4 @@
--- Which rounds of a file predictions use, categories that are given beside it, and base margins.
+-- Which rounds of a file predictions use, categories that are given in addition to it, and base margins.
 \pset null (null)
 -- The first round of price knows the area alone.
 SELECT load_model('price', file_of('price'), rounds => 1);
@@ -27,7 +27,7 @@ SELECT load_model('stopped', stopped(1));
 SELECT v, predict('stopped@' || v, 60, 4, 1) FROM generate_series(1, 4) AS v;
 SELECT version, rounds, used_rounds, best_rounds FROM pgboost_models WHERE name IN ('stopped', 'price') ORDER BY name, version;
 
--- Categories that are given beside the file.
+-- Categories that are given in addition to the file.
 SELECT load_model('codes', file_of('codes'), categories => '{"code": ["none", "some", "all"]}');
 SELECT predict('codes', c, 1) FROM unnest(ARRAY['none', 'some', 'all', NULL]) AS c;
 SELECT predict('codes', t) FROM (SELECT 'some' AS code, 9 AS x) AS t;

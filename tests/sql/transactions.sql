@@ -82,7 +82,7 @@ SELECT load_model('p', file_of('price'));
 EXECUTE one;
 RESET plan_cache_mode;
 
--- In PL/pgSQL each expression is a statement of its own, and sees what came before it.
+-- In PL/pgSQL each expression is a separate statement, and sees what came before it.
 DO $$
 BEGIN
     FOR i IN 1..4 LOOP
@@ -135,7 +135,7 @@ FETCH 1 FROM c;
 COMMIT;
 SELECT predict('p', 1, 1);
 
--- So does a cursor that is held, and a transaction that reads repeatably sees its own changes.
+-- So does a cursor WITH HOLD, and a transaction that reads repeatably sees its own changes.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT predict('p', 1, 1);
 SELECT load_model('p', file_of('price'));

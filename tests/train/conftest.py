@@ -1,4 +1,4 @@
-"""A database with both extensions for each module, and XGBoost in Python beside it.
+"""A database with both extensions for each module, and XGBoost in Python to compare with.
 
 The Python package is of the release that the extension trains with, out of the same wheel, and
 runs in a separate process: the package that the other tests import is of another release. The process
@@ -24,7 +24,7 @@ PACKAGE = REPOSITORY / ".build" / "xgboost"
 
 @pytest.fixture(scope="module")
 def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
-    """The module's own database, made anew, with both extensions in it."""
+    """The module's own database, newly created, with both extensions in it."""
     name = request.module.__name__.rpartition(".")[2]
     cluster.create_database(name, replace=True)
     with cluster.connect(name) as connection:

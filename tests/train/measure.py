@@ -1,4 +1,4 @@
-"""Measures a training in SQL beside Python's: time, and peak memory above the idle process.
+"""Measures a training in SQL compared with Python's: time, and peak memory above the idle process.
 
     python -m tests.train.measure [rows] [rounds]
 

@@ -1,4 +1,4 @@
-"""A training that runs beside the test, as another connection and the system see it."""
+"""A training that runs during the test, as another connection and the system see it."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ FOREST = '{"num_parallel_tree": 10000, "max_depth": 8, "subsample": 0.5}'
 
 
 class Running:
-    """A training in a thread of its own."""
+    """A training in a separate thread."""
 
     def __init__(
         self, connection: psycopg.Connection, source: str, params: str = '{"max_depth": 10}',

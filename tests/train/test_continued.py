@@ -98,7 +98,7 @@ def test_quantiles_are_the_models_own(connection: psycopg.Connection) -> None:
 def test_classes_keep_their_places(
     connection: psycopg.Connection, continued: Callable[..., Any], load: Callable[..., Any]
 ) -> None:
-    """The further rows lack a class and begin with another one."""
+    """The further rows miss a class and begin with another one."""
     data = load()
     features, label = data.data.astype("f4"), data.target
     names = [f"x{i}" for i in range(features.shape[1])]

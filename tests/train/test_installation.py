@@ -18,7 +18,7 @@ SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
 
 @pytest.fixture
 def library_alone() -> Iterator[Path]:
-    """A folder with the extension's library and nothing beside it."""
+    """A folder with the extension's library and nothing next to it."""
     pg_config = bin_directory() / "pg_config"
     found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
     with tempfile.TemporaryDirectory() as name:

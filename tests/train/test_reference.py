@@ -128,7 +128,7 @@ def test_changes_are_seen_from_their_commit_on(
         load(connection, "k", constant(3))
         assert constant_of(connection) == 3
     assert constant_of(connection) == constant_of(old) == 2
-    # A model that is made anew has the old one's numbers.
+    # A model that is dropped and loaded again has the old one's numbers.
     with connection.transaction():
         connection.execute("SELECT drop_model('k')")
         load(connection, "k", constant(4))

@@ -98,7 +98,7 @@ def test_a_training_within_a_training(connection: psycopg.Connection) -> None:
 
 @pytest.fixture
 def beside(cluster: Cluster, connect: Callable[..., Any]) -> Iterator[tuple[Any, Path]]:
-    """A connection with the extension from a folder of its own, and where its trainer would be."""
+    """A connection with the extension from a separate folder, and where its trainer would be."""
     pg_config = bin_directory() / "pg_config"
     found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
     libraries = Path(found.stdout.strip())

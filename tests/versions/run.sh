@@ -5,7 +5,7 @@
 #     PGBOOST_TESTS="tests/batch" tests/versions/run.sh 18
 #
 # 16 and 18 are fetched by toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate, of Debian's
-# experimental, each in a root of its own. Each version has a target directory of its own, so that none evicts
+# experimental, each in a separate root. Each version has a separate target directory, so that none evicts
 # another's libraries. Models also move (tests/versions) from 16 to each later one. With 15, whose tests are make
 # test's, they move from the 15.18 of toolchain/postgres_assertions.sh to 17 and 18, and with 17 from that to 18.
 set -euo pipefail

@@ -45,7 +45,7 @@ fn check(text: &str, reference: &Reference<'_>) {
             format!("{name}@{alias}")
         }
     };
-    // But for zeros before a number it is the text.
+    // Except for zeros before a number it is the text.
     assert!(text == printed || matches!(reference.wanted, Wanted::Version(_)));
     assert_eq!(Reference::parse(&printed).as_ref(), Ok(reference));
 }

@@ -68,7 +68,7 @@ impl Drawn<'_> {
         self.any(&names).to_owned()
     }
 
-    /// A value that a parameter takes, or one beside it.
+    /// A value that a parameter takes, or one next to it.
     fn fitting(&mut self, rule: ValueRule) -> Value {
         match rule {
             ValueRule::Number(min, max) => {

@@ -2,10 +2,11 @@
 //!
 //! Usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS
 //!
-//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are outcome in turn:
-//! `contributions KERNEL ROWS CALLS` with the nanoseconds of the processor a row that so many calls of so
-//! many rows took, walking on through all rows; `interactions` likewise; `values WHAT ROWS` with what is
-//! explained of the first rows, a list in JSON; `kernels` with their names.
+//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are answered in
+//! turn: `contributions KERNEL ROWS CALLS` with the nanoseconds of CPU time per row that so many
+//! calls of so many rows took, walking on through all rows; `interactions` likewise;
+//! `values WHAT ROWS` with what is explained of the first rows, a list in JSON; `kernels` with
+//! their names.
 
 #![allow(unsafe_code, reason = "asks the system for the time of the processor")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may stop at a surprise")]
@@ -19,7 +20,7 @@ use gbtrees::internals::{CompiledModel, ContributionScratch, Kernel};
 use gbtrees::{Cancel, Limits};
 use libloading::os::unix::Library;
 
-/// POSIX's `struct timespec`, and Linux's clock of a thread's own time.
+/// POSIX's `struct timespec`, and Linux's clock of a thread's CPU time.
 #[repr(C)]
 struct TimeSpec {
     seconds: i64,

@@ -1,4 +1,4 @@
-//! The engine's kernels compared with XGBoost and LightGBM, over a grid of models and of rows a call.
+//! The engine's kernels compared with XGBoost and LightGBM over a grid of models and rows per call.
 //!
 //!     cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
 //!
@@ -9,7 +9,7 @@
 //! every release; LightGBM's are rounded to f32. Then all take turns, block after block, so that they
 //! meet the same noise; a block walks on through the rows, so that no branch is learnt by heart. All have
 //! the model ready, use one thread, and read rows where they lie. A line of JSON is written for every
-//! model, number of rows a call, and side: nanoseconds a row, a block each.
+//! model, number of rows per call, and side: nanoseconds per row, one number for each block.
 //!
 //! `serve MODEL ROWS KERNEL` instead has one model measured at the word of `grid/formats.py`.
 //!
@@ -38,7 +38,7 @@ use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
 use xgboost::Peer;
 
-/// Rows a call, unless the environment has others.
+/// Rows per call, unless the environment has others.
 const ROWS: &str = "1 64 1024 100000";
 /// Rows of a call that is not cut.
 const FEW: usize = 2048;
@@ -148,7 +148,7 @@ impl<'a> Rotation<'a> {
     }
 }
 
-/// Nanoseconds a row of so many calls.
+/// Nanoseconds per row of so many calls.
 fn block(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, calls: usize) -> f64 {
     let mut out = Vec::new();
     let start = Clock::now();
@@ -159,7 +159,7 @@ fn block(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, calls: 
     start.nanoseconds() / (calls * count) as f64
 }
 
-/// How many rows a side is handed in a call, and in how many calls a block.
+/// How many rows a side is handed per call, and how many calls it gets per block.
 #[derive(Clone, Copy)]
 struct Load {
     rows: usize,
@@ -179,7 +179,7 @@ fn load(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, share: D
     }
 }
 
-/// Measures all sides in turn with so many rows a call; writes a line for each.
+/// Measures all sides in turn with so many rows per call; writes a line for each.
 fn measure(
     name: &str,
     sides: &mut [Side<'_>],

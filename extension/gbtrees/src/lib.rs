@@ -1,5 +1,5 @@
-//! Gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated with the bits of their own
-//! libraries: no C++, no threads, no I/O, and no input that makes it panic.
+//! Gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated bit for bit as by
+//! their own libraries: no C++, no threads, no I/O, and no input that makes it panic.
 //!
 //! ```
 //! use gbtrees::Model;

@@ -1,4 +1,4 @@
-//! Invariants: what verification has found of a compiled model, and what the engine knows of its own data.
+//! Invariants: what verification found of a compiled model, and what the engine knows of its data.
 //!
 //! A broken one is a bug, and a bug must not become a number that looks like a prediction. In debug builds,
 //! tests and fuzzing all of these stop with the invariant's name. In release builds [`at`] and its siblings

@@ -69,7 +69,7 @@ fn strings(value: &Value) -> Vec<String> {
     list(value).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// One row: eight hex digits a float.
+/// One row: eight hex digits per float.
 fn float_row(line: &Value) -> Vec<f32> {
     let digits = line.as_str().unwrap().as_bytes();
     let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();

@@ -16,7 +16,7 @@ const WITHIN: f64 = 1e-5;
 /// How far from the oracle.
 const WITHIN_ORACLE: f64 = 1e-6;
 
-/// One row: eight hex digits a float.
+/// One row: eight hex digits per float.
 fn floats(line: &Value) -> Vec<f32> {
     let digits = line.as_str().unwrap().as_bytes();
     let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -103,7 +103,7 @@ struct Opened<'a> {
     row: &'a [f64],
 }
 
-/// One row: sixteen hex digits a double.
+/// One row: sixteen hex digits per double.
 fn hex(line: &Value) -> Vec<f64> {
     let text = line.as_str().unwrap().as_bytes().chunks(16);
     let bits =

@@ -1,5 +1,5 @@
-/* gbtrees as a C library: gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, with the bits of
-   their own libraries.
+/* gbtrees as a C library: gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated
+   bit for bit as by their own libraries.
 
    A model is never changed, so threads share it. A predictor has the buffers of one thread at a time.
    Functions return 0, or a code of gbtrees_status; then gbtrees_last_error() of this thread says why, and
@@ -28,7 +28,7 @@ typedef enum {
 } gbtrees_status;
 
 typedef enum {
-    GBTREES_VALUE = 0,  /* what the library's predict returns: gbtrees_width() numbers a row */
+    GBTREES_VALUE = 0,  /* what the library's predict returns: gbtrees_width() numbers per row */
     GBTREES_MARGIN = 1, /* the sums of leaves */
     GBTREES_CLASS = 2   /* the index of the class */
 } gbtrees_output;

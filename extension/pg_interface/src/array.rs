@@ -156,7 +156,7 @@ pub fn dimensions<T>(array: Array<'_, T>) -> usize {
 /// # Safety
 /// The datum is a text[].
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { Vec::<Option<String>>::from_datum(datum, false) }.unwrap_or_default()
 }
 
@@ -280,7 +280,7 @@ fn header_bytes(dimensions: usize) -> usize {
 /// # Safety
 /// As for [`numbers`], and nobody else uses the array for `'a`.
 pub unsafe fn doubles_mut<'a>(datum: Datum) -> Option<(Datum, &'a mut [f64])> {
-    // SAFETY: the caller says so; what is detoasted once stays where it is.
+    // SAFETY: guaranteed by the caller; what is detoasted once stays where it is.
     unsafe {
         let array = Datum::from(detoasted(datum));
         let (_, elements) = numbers::<f64>(array)?;
@@ -294,7 +294,7 @@ pub unsafe fn doubles_mut<'a>(datum: Datum) -> Option<(Datum, &'a mut [f64])> {
 /// The datum is a varlena.
 #[inline]
 unsafe fn detoasted(datum: Datum) -> *mut pg_sys::varlena {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let value: *mut pg_sys::varlena = datum.cast_mut_ptr();
         if pgrx::varatt_is_4b_u(value) { value } else { pg_sys::pg_detoast_datum(value) }
@@ -306,8 +306,8 @@ unsafe fn detoasted(datum: Datum) -> *mut pg_sys::varlena {
 /// # Safety
 /// The datum is an array of such elements and, like what it is detoasted to, valid for `'a`.
 pub unsafe fn numbers<'a, T: Element>(datum: Datum) -> Option<(&'a [i32], &'a [T])> {
-    // SAFETY: the caller says so; an array without a null bitmap has its elements behind its lengths
-    // and lower bounds, aligned for them once it is detoasted.
+    // SAFETY: guaranteed by the caller; an array without a null bitmap has its elements behind its
+    // lengths and lower bounds, aligned for them once it is detoasted.
     unsafe {
         let array: *mut pg_sys::ArrayType = detoasted(datum).cast();
         if (*array).dataoffset != 0 {

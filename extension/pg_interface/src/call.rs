@@ -264,7 +264,7 @@ impl<'c> Arguments<'c> {
 /// # Safety
 /// The pointer is to a node.
 unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
-    // SAFETY: the caller says so; a node is what its tag says.
+    // SAFETY: guaranteed by the caller; a node is what its tag says.
     unsafe {
         match (*node).type_ {
             pg_sys::NodeTag::T_Const => true,
@@ -285,7 +285,7 @@ unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
 /// The pointer is to a node.
 #[inline]
 unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
-    // SAFETY: the caller says so; a node is what its tag says.
+    // SAFETY: guaranteed by the caller; a node is what its tag says.
     unsafe {
         match (*node).type_ {
             pg_sys::NodeTag::T_Var => Some((*node.cast::<pg_sys::Var>()).vartype),
@@ -432,7 +432,8 @@ unsafe fn aggregate_state<'c, T: Default + Abandon>(
     call: pg_sys::FunctionCallInfo,
 ) -> Option<(Datum, &'c mut T)> {
     let mut context = std::ptr::null_mut();
-    // SAFETY: the caller says so; the context outlives the state, and calls back before it frees it.
+    // SAFETY: guaranteed by the caller; the context outlives the state, and calls back before it
+    // frees it.
     unsafe {
         if unguarded::AggCheckCallContext(call, &raw mut context) == 0 {
             return None;
@@ -455,7 +456,7 @@ unsafe fn new_aggregate_state<T: Default + Abandon>(
     context: pg_sys::MemoryContext,
 ) -> *mut AggregateState<T> {
     const { assert!(align_of::<AggregateState<T>>() <= pg_sys::MAXIMUM_ALIGNOF as usize) };
-    // SAFETY: the caller says so; there is room for the value, and it is aligned.
+    // SAFETY: guaranteed by the caller; there is room for the value, and it is aligned.
     unsafe {
         let kept: *mut AggregateState<T> =
             allocated(context, size_of::<AggregateState<T>>()).cast();

@@ -83,7 +83,7 @@ pub fn may_read_rows(relation: Oid) -> bool {
 /// The description is valid.
 #[cfg(any(feature = "pg18", feature = "pg19"))]
 unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let constraints = (*description).constr;
         constraints.is_null() || !(*constraints).has_generated_virtual
@@ -107,7 +107,7 @@ pub fn quoted(name: &str) -> String {
 /// # Safety
 /// The pointer is a C string.
 unsafe fn owned(text: *const c_char) -> String {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 

@@ -111,7 +111,7 @@ impl<'a> Object<'a> {
     /// # Safety
     /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
     pub unsafe fn new(datum: Datum) -> Option<Object<'a>> {
-        // SAFETY: the caller says so; the header's flag tells an object.
+        // SAFETY: guaranteed by the caller; the header's flag tells an object.
         unsafe {
             let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
             let root = &raw mut (*jsonb).root;
@@ -163,7 +163,7 @@ impl<'a> Object<'a> {
     #[inline]
     unsafe fn item(&self, entry: u32, start: u32, end: u32) -> Option<Item<'a>> {
         let (start, len) = (start as usize, end.checked_sub(start)? as usize);
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let data = |start, len| unsafe { self.data(start, len) };
         Some(match entry & pg_sys::JENTRY_TYPEMASK {
             pg_sys::JENTRY_ISNUMERIC => {
@@ -236,7 +236,7 @@ pub fn text(value: &AnyElement) -> Option<Vec<u8>> {
 /// # Safety
 /// The datum is a jsonb.
 pub unsafe fn text_of(datum: Datum) -> Vec<u8> {
-    // SAFETY: the caller says so; the text that PostgreSQL makes of it ends in a NUL.
+    // SAFETY: guaranteed by the caller; the text that PostgreSQL makes of it ends in a NUL.
     unsafe {
         let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
         let size = pgrx::varsize_any(jsonb.cast()) as i32;

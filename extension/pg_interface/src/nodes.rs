@@ -29,7 +29,7 @@ impl<'p> Expr<'p> {
     /// # Safety
     /// The list is of expressions, and valid for `'p`.
     pub unsafe fn all(list: *mut pg_sys::List) -> Vec<Self> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { list_pointers(list).map(|node| Expr::new(node)).collect() }
     }
 
@@ -393,7 +393,7 @@ unsafe extern "C-unwind" fn add_function(function: Oid, functions: *mut c_void) 
 /// # Safety
 /// The list is valid and of pointers to that type, and outlives the iterator unchanged.
 pub unsafe fn list_pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut T> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).ptr_value.cast() })
 }
 
@@ -402,16 +402,16 @@ pub unsafe fn list_pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = 
 /// # Safety
 /// The list is valid and of integers, and outlives the iterator unchanged.
 pub unsafe fn list_integers(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).int_value })
 }
 
-/// A node of zeros but for its tag (`makeNode`), to be filled in.
+/// A node of zeros except for its tag (`makeNode`), to be filled in.
 ///
 /// # Safety
 /// The type is the one that the tag stands for; PostgreSQL's memory may be taken.
 pub unsafe fn make<T>(tag: NodeTag) -> *mut T {
-    // SAFETY: the caller says so: a node begins with its tag.
+    // SAFETY: guaranteed by the caller: a node begins with its tag.
     unsafe {
         let node = pg_sys::palloc0(size_of::<T>());
         (*node.cast::<pg_sys::Node>()).type_ = tag;

@@ -139,7 +139,7 @@ pub fn argument_text(argument: &AnyElement) -> String {
 /// # Safety
 /// The value is not NULL and of the type that the output function is for.
 unsafe fn written(value: Datum, output: Oid) -> String {
-    // SAFETY: the caller says so; the function returns a fresh string.
+    // SAFETY: guaranteed by the caller; the function returns a fresh string.
     unsafe { owned_string(pg_sys::OidOutputFunctionCall(output, value)) }
 }
 
@@ -205,7 +205,7 @@ fn prepare(query: &str, argument: &'static str) -> Result<Prepared, NotOneSelect
 /// # Safety
 /// The description is valid.
 unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
-    // SAFETY: the caller says so; the copy is freed when it is dropped.
+    // SAFETY: guaranteed by the caller; the copy is freed when it is dropped.
     let description =
         unsafe { pgrx::PgTupleDesc::from_pg_is_copy(pg_sys::CreateTupleDescCopy(description)) };
     description

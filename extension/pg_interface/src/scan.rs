@@ -34,7 +34,7 @@ impl Table {
     /// The relation is this table, and open.
     unsafe fn index(self, relation: pg_sys::Relation) -> Option<Oid> {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
         if pages <= SMALL {
             return None;
@@ -256,7 +256,7 @@ unsafe fn visit_all(
     scan: pg_sys::SysScanDesc,
     visit: &mut impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) {
-    // SAFETY: the caller says so; the buffers have a place for each of the table's columns.
+    // SAFETY: guaranteed by the caller; the buffers have a place for each of the table's columns.
     unsafe {
         let descriptor = (*relation).rd_att;
         let columns = usize::try_from((*descriptor).natts).unwrap_or(0);

@@ -24,7 +24,7 @@ pub struct RowType {
     looked_up: u64,
     /// It was looked up for a row that was not read yet.
     fresh: bool,
-    /// A copy of this backend's own, which is freed when it is dropped.
+    /// This backend's copy, which is freed when it is dropped.
     description: PgTupleDesc<'static>,
     types: Box<[Option<ScalarType>]>,
     /// Of columns that are arrays, how to read elements.
@@ -281,7 +281,7 @@ impl<'a> Row<'a> {
         if len == 0 {
             return Row { values: &[], nulls: &[] };
         }
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Row {
                 values: std::slice::from_raw_parts(values, len),

@@ -86,7 +86,7 @@ const EMPTY: u16 = pgrx::pg_sys::TTS_FLAG_EMPTY as u16;
 /// The plan is running; see the module's header.
 #[inline]
 pub unsafe fn next_row(plan: *mut PlanState) -> *mut TupleTableSlot {
-    // SAFETY: the caller says so; what ExecProcNode does.
+    // SAFETY: guaranteed by the caller; what ExecProcNode does.
     unsafe {
         if !(*plan).chgParam.is_null() {
             ExecReScan(plan);
@@ -103,7 +103,7 @@ pub unsafe fn next_row(plan: *mut PlanState) -> *mut TupleTableSlot {
 /// The slot holds a row with that many columns; see the module's header.
 #[inline]
 pub unsafe fn deform(slot: *mut TupleTableSlot, columns: i32) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if i32::from((*slot).tts_nvalid) < columns {
             slot_getsomeattrs_int(slot, columns);
@@ -118,7 +118,7 @@ pub unsafe fn deform(slot: *mut TupleTableSlot, columns: i32) {
 /// The slot is a virtual one; see the module's header.
 #[inline]
 pub unsafe fn clear(slot: *mut TupleTableSlot) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if (*slot).tts_flags & OWNS_MEMORY != 0
             && let Some(clear) = (*(*slot).tts_ops).clear
@@ -134,7 +134,7 @@ pub unsafe fn clear(slot: *mut TupleTableSlot) {
 /// They are, and the slot is a virtual one that owns no memory.
 #[inline]
 pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         (*slot).tts_flags &= !EMPTY;
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
@@ -147,7 +147,7 @@ pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
 /// Nothing of it is used any more; see the module's header.
 #[inline]
 pub unsafe fn reset_per_tuple_memory(context: *mut ExprContext) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { MemoryContextReset((*context).ecxt_per_tuple_memory) }
 }
 
@@ -157,7 +157,7 @@ pub unsafe fn reset_per_tuple_memory(context: *mut ExprContext) {
 /// The slots that they read are filled; see the module's header.
 #[inline]
 pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> bool {
-    // SAFETY: the caller says so; what ExecQual does. NULL counts as false there.
+    // SAFETY: guaranteed by the caller; what ExecQual does. NULL counts as false there.
     unsafe {
         let Some(evaluate) = (*conditions).evalfunc else { return false };
         let before = CurrentMemoryContext;
@@ -175,7 +175,7 @@ pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> 
 /// The slots that it reads are filled; see the module's header.
 #[inline]
 pub unsafe fn project(projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
-    // SAFETY: the caller says so; what ExecProject does. The result's slot is a virtual one.
+    // SAFETY: guaranteed by the caller; what ExecProject does. The result's slot is a virtual one.
     unsafe {
         let context = (*projection).pi_exprContext;
         let state = &raw mut (*projection).pi_state;
@@ -203,7 +203,7 @@ pub(crate) unsafe fn allocated(context: MemoryContext, size: usize) -> *mut c_vo
         // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
         unsafe { pgrx::pg_sys::MemoryContextAlloc(context, size) }
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let memory = unsafe {
         let flags = pgrx::pg_sys::MCXT_ALLOC_NO_OOM.cast_signed();
         MemoryContextAllocExtended(context, size, flags)

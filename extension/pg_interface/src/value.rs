@@ -57,7 +57,7 @@ impl<'a> Value<'a> {
     /// The datum is not NULL, is of that type, and is valid for `'a`.
     #[inline]
     pub unsafe fn new(datum: Datum, scalar_type: ScalarType) -> Self {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match scalar_type {
                 ScalarType::Number(number_type) => Value::Number(Number::new(datum, number_type)),
@@ -296,7 +296,7 @@ impl ScalarType {
 /// # Safety
 /// The datum is not NULL, is of that type, and is valid.
 pub unsafe fn output_text(datum: Datum, type_oid: Oid) -> Vec<u8> {
-    // SAFETY: the caller says so; an output function returns a palloc'd string that ends in a NUL.
+    // SAFETY: guaranteed by the caller; an output function returns a palloc'd C string.
     unsafe {
         let text = pg_sys::OidOutputFunctionCall(catalog::output_function(type_oid), datum);
         let bytes = CStr::from_ptr(text).to_bytes().to_vec();

@@ -36,7 +36,7 @@ pub unsafe fn bytes<'a>(datum: Datum) -> &'a [u8] {
 #[cold]
 #[inline(never)]
 unsafe fn detoasted(pointer: *mut pg_sys::varlena) -> *mut pg_sys::varlena {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { pg_sys::pg_detoast_datum_packed(pointer) }
 }
 
@@ -62,7 +62,7 @@ pub unsafe fn text<'a>(datum: Datum) -> Cow<'a, str> {
 /// # Safety
 /// The pointer was allocated by palloc and ends in a NUL.
 pub unsafe fn owned_string(pointer: *mut std::ffi::c_char) -> String {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let string = CStr::from_ptr(pointer).to_string_lossy().into_owned();
         pg_sys::pfree(pointer.cast());

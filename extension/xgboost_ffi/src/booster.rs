@@ -192,6 +192,6 @@ unsafe fn owned<T: Copy>(start: *const T, len: u64) -> Vec<T> {
     if start.is_null() {
         return Vec::new();
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { slice::from_raw_parts(start, usize::try_from(len).unwrap_or(0)) }.to_vec()
 }

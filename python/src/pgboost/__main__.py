@@ -1,6 +1,6 @@
 """The command `pgboost`: models from a terminal.
 
-It opens pickles, which a database must not do. It says so, since opening one runs what is in it.
+It opens pickles, which a database must not do, and reports it, since opening one runs its content.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ expect() {
 
 quietly apt-get update -q
 quietly apt-get install -y -q --no-install-recommends "/packages/postgresql-$major-pgboost_"*.deb
-expect "files of pgboost_train beside it" "$(find "$libraries" "$scripts" -name 'pgboost_train*' | wc -l)" 0
+expect "files of pgboost_train installed with it" "$(find "$libraries" "$scripts" -name 'pgboost_train*' | wc -l)" 0
 say "pgboost is installed after $SECONDS s"
 install -d -o postgres /tmp/quickstart
 quietly pg_createcluster "$major" main
@@ -37,7 +37,7 @@ query "SELECT train_model('line', 'points', 'y', rounds => 20)" >/dev/null
 expect "margins of a model trained here that differ from libxgboost's" \
     "$(query "SELECT differing FROM verify_model('line', 'SELECT a, b FROM points')")" 0
 
-# The quickstart as it stands, beside a model of flights that was trained here.
+# The quickstart as it is, with a model of flights that was trained here.
 as_postgres createdb quickstart
 as_postgres psql -X -q -d quickstart -v ON_ERROR_STOP=1 -f /packages/flights.sql
 query "INSERT INTO flights SELECT i % 60, 2019, 1 + i % 4, 1 + i % 12, i % 900, 1 + i % 7, 1 + i % 28, i % 50, i % 80, i % 90, i % 200

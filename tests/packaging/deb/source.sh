@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the source package and builds it without a network in a Debian of its own: source.sh [SUITE MAJOR]
+# Makes the source package and builds it without a network in a separate Debian: source.sh [SUITE MAJOR]
 #
 # Needs root, debootstrap and, for the source package and the first root, the network. Without arguments it takes this
 # Debian and the PostgreSQL of PG_CONFIG.

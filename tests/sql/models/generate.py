@@ -1,4 +1,4 @@
-"""Makes the tiny models that the SQL regression tests load, as files beside this one.
+"""Makes the tiny models that the SQL regression tests load, as files next to this one.
 
 Each is trained on a handful of rows so that its predictions can be worked out by
 hand: the learning rate is 1, nothing is regularised, and the targets are sums of

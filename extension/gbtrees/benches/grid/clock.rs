@@ -1,5 +1,4 @@
-//! The CPU time of this thread: all sides use one, and a machine that does other things besides takes none of
-//! it.
+//! The CPU time of this thread: all sides use one, and other work of the machine takes none of it.
 
 /// `struct timespec` of Linux on 64 bits.
 #[repr(C)]

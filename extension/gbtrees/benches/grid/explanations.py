@@ -1,4 +1,4 @@
-"""Explanations by the engine beside those of the models' own libraries and of shap, in turns in one run.
+"""Explanations by the engine compared with the models' own libraries and shap, in turns in one run.
 
 Usage: python explanations.py FOLDER BENCH [TURNS [MODEL...]] > explanations.jsonl
 
@@ -56,7 +56,7 @@ MODELS = {
     "lightgbm-200x255-30": (30, {"n": 200, "num_leaves": 255}),
     "catboost-100x6": (10, {}),
 }  # fmt: skip
-# What is computed, of how many rows a call.
+# What is computed, of how many rows per call.
 CALLS = (
     ("contributions", 2048),
     ("contributions", 16),
@@ -65,7 +65,7 @@ CALLS = (
 )
 # Models of which interactions are computed, for which XGBoost walks each tree twice per feature.
 INTERACTIONS = ("xgboost-100x6", "xgboost-25x6", "xgboost-500x8", "xgboost-25x12")
-# Seconds that a side has for a turn; a slow one explains fewer rows a call, which stand for all.
+# Seconds that a side has for a turn; a slow one explains fewer rows per call, which stand for all.
 SECONDS = float(os.environ.get("SECONDS_A_TURN", "0.5"))
 FEW = 16
 
@@ -76,7 +76,7 @@ Explain = Callable[[str, np.ndarray], np.ndarray]
 
 
 class Engine:
-    """The engine with one model, in a process of its own."""
+    """The engine with one model, in a separate process."""
 
     def __init__(self, bench: Path, model: Path, rows: Path) -> None:
         pipe = subprocess.PIPE
@@ -205,7 +205,7 @@ SIDES = {"xgboost": xgboost_sides, "lightgbm": lightgbm_sides, "catboost": catbo
 
 
 def of_peer(explain: Explain, what: str, count: int, rows: np.ndarray) -> Callable[[], float]:
-    """Nanoseconds a row of as many calls as fit into a turn."""
+    """Nanoseconds per row of as many calls as fit into a turn."""
     starts = [*range(0, len(rows) - count + 1, count)][:64]
     parts = [np.ascontiguousarray(rows[start : start + count]) for start in starts]
     a_row = _seconds(lambda: explain(what, parts[0][:FEW])) / min(count, FEW)

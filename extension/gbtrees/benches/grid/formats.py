@@ -1,4 +1,4 @@
-"""The engine beside ONNX Runtime and CatBoost's own evaluator, on their models, in turns in one run.
+"""The engine against ONNX Runtime and CatBoost's evaluator on their models, in turns in one run.
 
 Usage: python formats.py FOLDER GRID_BENCH [SECONDS] > formats.jsonl
 
@@ -42,7 +42,7 @@ Predict = Callable[[int, int], object]
 
 
 class Engine:
-    """The engine with one model, in a process of its own."""
+    """The engine with one model, in a separate process."""
 
     def __init__(self, bench: Path, model: Path, rows: Path, kernel: str = "auto") -> None:
         pipe = subprocess.PIPE
@@ -59,7 +59,7 @@ class Engine:
         return np.array(json.loads(self._ask(f"margins {count}")))
 
     def block(self, count: int, calls: int) -> float:
-        """Nanoseconds a row."""
+        """Nanoseconds per row."""
         return float(self._ask(f"block {count} {calls}"))
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Engine:
 def block_of(
     predict: Predict, clock: Callable[[], int] = time.perf_counter_ns
 ) -> Callable[[int, int], float]:
-    """Nanoseconds a row of so many calls by a clock, walking on through the rows."""
+    """Nanoseconds per row of so many calls by a clock, walking on through the rows."""
     first = 0
 
     def block(count: int, calls: int) -> float:

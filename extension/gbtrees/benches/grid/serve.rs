@@ -1,8 +1,8 @@
 //! The engine with one model, measured at the word of another program, which takes turns with it.
 //!
-//! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds a row that so
-//! many calls of so many rows took of CPU time, walking on through all rows, a single row by the call for one;
-//! `margins ROWS` with the margins of the first rows, a list in JSON.
+//! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds per row
+//! that so many calls of so many rows took of CPU time, walking on through all rows, a single row
+//! by the call for one; `margins ROWS` with the margins of the first rows, a list in JSON.
 
 use std::hint::black_box;
 use std::io::{Write, stdin, stdout};

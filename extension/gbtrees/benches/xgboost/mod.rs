@@ -37,7 +37,7 @@ pub(crate) fn floats(path: &Path) -> Vec<f32> {
 
 pub(crate) fn version(library: &Library) -> String {
     let mut version = [0; 3];
-    // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to an int of its own.
+    // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to a separate int.
     unsafe {
         let ask: Symbol<'_, Version> = library.get(b"XGBoostVersion").unwrap();
         let [major, minor, patch] = &mut version;

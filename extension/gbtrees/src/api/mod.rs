@@ -148,8 +148,8 @@ impl Model {
     }
 
     /// Predicts rows that lie one after another: `values.len() == rows * columns`, of which the model has
-    /// [`Model::num_features`]. Returns what the library's `predict` does, [`Model::width`] numbers a row;
-    /// those of f32, XGBoost's, are the same numbers as f64.
+    /// [`Model::num_features`]. Returns what the library's `predict` does, [`Model::width`] numbers
+    /// per row; those of f32, XGBoost's, are the same numbers as f64.
     ///
     /// # Errors
     /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) if a length is not these.

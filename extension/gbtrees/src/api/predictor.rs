@@ -118,7 +118,7 @@ impl<'m> Predictor<'m> {
     }
 
     /// For each row and tree the leaf that the row falls into, by the library's number for it: XGBoost's
-    /// `pred_leaf`. [`Model::num_trees`] numbers a row.
+    /// `pred_leaf`. [`Model::num_trees`] numbers per row.
     ///
     /// # Errors
     /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] if the model is a linear one.
@@ -138,7 +138,7 @@ impl<'m> Predictor<'m> {
 
     /// SHAP values: for each row and output one number per feature, then the bias, as XGBoost's
     /// `pred_contribs`, LightGBM's `pred_contrib` and CatBoost's `ShapValues` have them. They add up to the
-    /// margin. `num_outputs * (num_features + 1)` numbers a row.
+    /// margin. `num_outputs * (num_features + 1)` numbers per row.
     ///
     /// # Errors
     /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] if the file has no covers.

@@ -325,7 +325,7 @@ impl<B: StableBytes> CompiledModel<B> {
         TextList::read(self.sections().get(LABELS)).get(class)
     }
 
-    /// Number of labels: none, or one a class.
+    /// Number of labels: none, or one per class.
     pub fn num_labels(&self) -> usize {
         TextList::read(self.sections().get(LABELS)).len()
     }

@@ -434,7 +434,7 @@ pub(crate) struct CtrPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]
 pub(crate) enum CutKind {
-    /// The f32 beside the cuts decide as the cuts.
+    /// The f32 next to the cuts decide as the cuts do.
     Beside = 0,
     /// Values become ranks.
     Ranks = 1,

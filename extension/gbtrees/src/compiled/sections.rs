@@ -135,8 +135,8 @@ sections! {
     SEARCH_TREES: f32,
     /// Successive groups of tiles, for the evaluation of one row.
     CHUNKS: Chunk,
-    /// The groups of chunks: those of tiles, but for recoded trees, which have leaves in their own order
-    /// here.
+    /// The groups of chunks: those of tiles, except for recoded trees, which have leaves in their
+    /// own order here.
     CHUNK_GROUPS: TileGroup,
     /// The trees in the order of summation.
     TILE_GROUPS: TileGroup,

@@ -324,7 +324,7 @@ unsafe fn below(
     let zero = _mm512_setzero_si512();
     // In the lower half of each 16 bytes a bit for every node of a block.
     let weights = _mm512_set4_epi32(0, 0, 0x0040_2010, 0x0804_0201);
-    // Bytes of decisions, eight trees a word: of the first 32 trees, and of the others.
+    // Bytes of decisions, eight trees per word: of the first 32 trees, and of the others.
     let mut decisions = [zero; 2];
     // SAFETY: 64 bytes are written, aligned. There are blocks for 64 trees, 32 each, and a number
     // of five bits is below that.
@@ -350,7 +350,7 @@ unsafe fn below(
         }
     }
     let together = _mm512_or_si512(decisions[0], _mm512_bslli_epi128::<8>(decisions[1]));
-    // SAFETY: registers are read, aligned but for the table, which has two.
+    // SAFETY: registers are read, aligned except for the table, which has two.
     unsafe {
         let order = _mm512_load_si512(ORDER.0.as_ptr().cast());
         let decisions = _mm512_permutexvar_epi8(order, together);

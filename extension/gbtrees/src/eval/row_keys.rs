@@ -63,7 +63,7 @@ fn line(table: &OutcomeTable, value: f32) -> usize {
 
 #[derive(Clone, Debug)]
 pub(crate) struct RowKeys {
-    /// Two a feature, then the one that leaves read, then words of outcomes.
+    /// Two per feature, then the one that leaves read, then words of outcomes.
     keys: Vec<u32>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct RowBuffers {
     lists: Lists,
 }
 
-/// What a row has besides, by split.
+/// The other buffers of a row, by split.
 #[derive(Default)]
 struct Lists {
     sigma: Vec<f32>,

@@ -2,7 +2,7 @@
 //!
 //! Thresholds of categorical splits are NaN in files from 1.3 to 2.1, so a strict parser refuses
 //! real models. In every other respect this one is strict, down to UTF-8, surrogate pairs and
-//! leading zeros; what XGBoost's own parser lets pass besides, it never writes.
+//! leading zeros; XGBoost never writes what else its own parser accepts.
 //!
 //! XGBoost writes an f32 as the shortest text that reads back as the same f32. Rounding that text
 //! to f64 first and to f32 afterwards can differ in the last bit, so f32 fields are parsed as f32.

@@ -117,7 +117,7 @@ pub(super) trait Reader<'a> {
     /// Whether the innermost open array has another element; at its end leaves it.
     fn next_element(&mut self, container: &mut Self::Container) -> Result<bool>;
 
-    /// How many elements an array has, if it says so at its start; never more than the bytes left.
+    /// How many elements an array has, if its start declares it; never more than the bytes left.
     fn declared_elements(&self, container: &Self::Container) -> Option<usize>;
 
     fn string(&mut self) -> Result<Cow<'a, str>>;

@@ -5,7 +5,7 @@
 //! number of cuts that it is not below. Kernels compare with the smallest f32 that is not below the
 //! cut, so a value that is an f32 has its rank there too. Any other value becomes an f32 of the same
 //! rank: the nearest, or, where a cut lies between the two, the one next to that cut. If the cuts of a
-//! feature have not as many f32 of their own, because they lie too close together, kernels compare
+//! feature do not have distinct f32, because they lie too close together, kernels compare
 //! ranks, and every value of the feature is turned into its rank.
 //!
 //! Ranks are also what the categorical splits of a feature test that has a list of them in the model.

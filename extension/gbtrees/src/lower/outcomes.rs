@@ -21,7 +21,7 @@ use crate::{Cancel, Result};
 
 /// Words that all tables may have, whatever the model.
 const MAX_WORDS: usize = 4096;
-/// Words that they may have besides per wide node, which has four itself.
+/// Further words that they may have per wide node, which itself has four.
 const MAX_WORDS_PER_NODE: usize = 16;
 /// Most words of a row's outcomes per step of its walk: to copy these takes less time than to predict
 /// one step wrongly.

@@ -2,8 +2,8 @@
 
 Usage: python contributions.py
 
-Writes contributions.json beside the models of each library: by release and name, the numbers of a few
-rows and, sixteen hex digits a number, what `predict(pred_contrib=True)` and
+Writes contributions.json next to the models of each library: by release and name, the numbers of a
+few rows and, sixteen hex digits per number, what `predict(pred_contrib=True)` and
 `get_feature_importance(type="ShapValues")` return for them. The models must be extracted. Needs lightgbm
 4.7.0 and catboost 1.2.10.
 """
@@ -19,9 +19,9 @@ import pandas as pd
 import catboost
 import lightgbm as lgb
 
-# CatBoost 1.2.10 crashes where there is nothing to explain, explains the mean alone of a model that has the
-# uncertainty beside it, has one bias for several, and does not add up to its own margins where trees are
-# not symmetric.
+# CatBoost 1.2.10 crashes where there is nothing to explain, explains only the mean of a model that
+# has the uncertainty too, has one bias for several, and does not add up to its own margins where
+# trees are not symmetric.
 UNEXPLAINED = re.compile("constant|uncertainty|scale_and_biases|depthwise|lossguide")
 CHOSEN = (0, 1, 2, 24)
 # Of models with categories, some of which training has not seen there.

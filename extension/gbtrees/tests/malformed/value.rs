@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// Numbers without digits as XGBoost writes them, and as they are held here.
+/// Numbers without digits as XGBoost writes them, and as this module keeps them.
 const NAMED: [(&str, &str); 3] =
     [("-Infinity", "\"f32 -inf\""), ("Infinity", "\"f32 inf\""), ("NaN", "\"f32 NaN\"")];
 

@@ -35,7 +35,7 @@ pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
 pub(crate) unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     let mut numbers = std::ptr::null_mut();
-    // SAFETY: the caller says so; makes a list of integers.
+    // SAFETY: guaranteed by the caller; makes a list of integers.
     unsafe {
         let mut note = |number| numbers = pg_sys::lappend_int(numbers, number);
         for argument in arguments {
@@ -110,7 +110,7 @@ impl ArgumentSource {
     /// # Safety
     /// The cell holds the argument, a copy that is the caller's own; the tuple is a target list.
     pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
-        // SAFETY: the caller says so; nodes are read and made by their tags.
+        // SAFETY: guaranteed by the caller; nodes are read and made by their tags.
         unsafe {
             let node: *mut Node = (*cell).ptr_value.cast();
             match self {
@@ -150,7 +150,7 @@ unsafe fn refer_all(
     tuple: *mut List,
 ) {
     for (cell, column) in cells.zip(columns) {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { (*cell).ptr_value = reference(*column, tuple).cast() };
     }
 }
@@ -158,7 +158,7 @@ unsafe fn refer_all(
 /// # Safety
 /// The tuple is a target list.
 unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(column as usize - 1);
         let Some(entry) = entry else { return std::ptr::null_mut() };

@@ -83,7 +83,7 @@ impl<'p> Batch<'_, 'p> {
         target: *mut pg_sys::PathTarget,
         tests: bool,
     ) -> Path<'p> {
-        // SAFETY: the caller says so; the node is made by its tag.
+        // SAFETY: guaranteed by the caller; the node is made by its tag.
         unsafe {
             let below = self.with_features();
             let path: *mut pg_sys::CustomPath = nodes::make(NodeTag::T_CustomPath);

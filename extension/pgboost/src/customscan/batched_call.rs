@@ -330,7 +330,7 @@ impl ArgSource for RealCells<'_> {
 /// # Safety
 /// Both are valid; PostgreSQL's memory may be allocated.
 unsafe fn if_wanted(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the caller says so; nodes are made by their tags.
+    // SAFETY: guaranteed by the caller; nodes are made by their tags.
     unsafe {
         if (*condition).type_ == NodeTag::T_Const {
             return call;

@@ -44,7 +44,7 @@ impl Copies {
     /// No copy is used any more; called as `unguarded_exec` says.
     pub(crate) unsafe fn clear(&mut self) {
         (self.next, self.left, self.bytes) = (ptr::null_mut(), 0, 0);
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { unguarded::MemoryContextReset(self.memory) }
     }
 
@@ -52,8 +52,8 @@ impl Copies {
     /// The value is of a type of that length, as pg_type has it; called as `unguarded_exec` says.
     #[inline]
     pub(crate) unsafe fn copy(&mut self, value: Datum, length: i16) -> Datum {
-        // SAFETY: the caller says so. What is stored out of line in a table stays there while the
-        // statement's snapshot can see it; anything else that lies elsewhere is fetched.
+        // SAFETY: guaranteed by the caller. What is stored out of line in a table stays there while
+        // the statement's snapshot can see it; anything else that lies elsewhere is fetched.
         unsafe {
             let bytes = length_of(value, length);
             if length == -1 && is_in_memory_toast(value.cast_mut_ptr()) {
@@ -73,7 +73,7 @@ impl Copies {
     /// The value is a text, and is not freed for `'a`.
     #[inline]
     pub(crate) unsafe fn stored_text<'a>(value: Datum) -> Option<&'a [u8]> {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let text = value.cast_mut_ptr::<varlena>();
             let bytes = varsize_any(text);
@@ -87,7 +87,7 @@ impl Copies {
     unsafe fn room(&mut self, bytes: usize) -> *mut u8 {
         let aligned = bytes.next_multiple_of(pg_sys::MAXIMUM_ALIGNOF as usize);
         self.bytes += aligned;
-        // SAFETY: the caller says so; a piece has that many bytes left.
+        // SAFETY: guaranteed by the caller; a piece has that many bytes left.
         unsafe {
             if aligned > MAX_SMALL {
                 return unguarded::MemoryContextAlloc(self.memory, bytes).cast();
@@ -107,7 +107,7 @@ impl Copies {
     /// The value is a varlena; called as `unguarded_exec` says.
     #[cold]
     unsafe fn fetched(&self, value: Datum) -> Datum {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let before = CurrentMemoryContext;
             CurrentMemoryContext = self.memory;
@@ -122,7 +122,7 @@ impl Copies {
 /// The value is of a type of that length.
 #[inline]
 unsafe fn length_of(value: Datum, length: i16) -> usize {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match length {
             -1 => varsize_any(value.cast_mut_ptr::<varlena>()),
@@ -185,7 +185,7 @@ impl Names {
     #[inline]
     pub(crate) unsafe fn push(&mut self, name: Option<Datum>, copies: &mut Copies) {
         let number = match name {
-            // SAFETY: the caller says so.
+            // SAFETY: guaranteed by the caller.
             Some(name) => unsafe { self.number_of(name, copies) },
             None => NO_NAME,
         };
@@ -196,7 +196,7 @@ impl Names {
     /// As for [`Names::push`].
     #[inline]
     unsafe fn number_of(&mut self, name: Datum, copies: &mut Copies) -> u32 {
-        // SAFETY: the caller says so; a copy lies in memory that is freed after `known` is emptied.
+        // SAFETY: guaranteed by the caller; a copy's memory is freed after `known` is emptied.
         unsafe {
             let stored = Copies::stored_text(name);
             // Neighbours often have the same model.

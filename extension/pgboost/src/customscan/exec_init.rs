@@ -46,7 +46,7 @@ pub(super) unsafe extern "C-unwind" fn begin(
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
 unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;

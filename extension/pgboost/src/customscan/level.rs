@@ -156,7 +156,8 @@ impl<'p> QueryLevel<'p> {
 /// # Safety
 /// The level is valid.
 unsafe fn calls_volatile_functions(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: the caller says so; the relations' array begins with a place for none, and ends with its size.
+    // SAFETY: guaranteed by the caller; the relations' array begins with a place for none, and ends
+    // with its size.
     unsafe {
         let query = (*root).parse;
         if !pg_sys::contain_volatile_functions(query.cast()) {

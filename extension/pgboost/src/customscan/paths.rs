@@ -340,7 +340,7 @@ impl<'p> Path<'p> {
 /// # Safety
 /// The path is valid.
 unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let kind = (*(*path).path.parent).reloptkind;
         kind == pg_sys::RelOptKind::RELOPT_BASEREL
@@ -354,7 +354,7 @@ unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
 /// # Safety
 /// The path is valid.
 unsafe fn is_asked_with_others(path: *mut pg_sys::ForeignPath) -> bool {
-    // SAFETY: the caller says so; a foreign table's relation has the routines of its wrapper.
+    // SAFETY: guaranteed by the caller; a foreign table's relation has the routines of its wrapper.
     unsafe {
         let relation = (*path).path.parent;
         let is_async = || {
@@ -369,7 +369,7 @@ unsafe fn is_asked_with_others(path: *mut pg_sys::ForeignPath) -> bool {
 /// # Safety
 /// The list is one of conditions, valid for `'p`.
 unsafe fn clauses<'p>(list: *mut pg_sys::List) -> Vec<Expr<'p>> {
-    // SAFETY: the caller says so; a condition's clause is an expression.
+    // SAFETY: guaranteed by the caller; a condition's clause is an expression.
     unsafe {
         nodes::list_pointers::<pg_sys::RestrictInfo>(list)
             .map(|condition| Expr::new((*condition).clause.cast()))

@@ -1,9 +1,10 @@
 //! How many of its rows a node of a plan must return, found by going down the plan to it.
 //!
 //! A node that sorts, hashes or aggregates reads all rows before it returns the first; a join, a filter or a
-//! result reads all if all of its own are wanted. A LIMIT, EXISTS, the inner side of a join that needs one
-//! match, or a merge join may leave rows unread. All of this holds from the second row on, because the first
-//! row may show that no others are needed, as of a join whose other side is empty.
+//! result reads all if all of its rows are wanted. A LIMIT, EXISTS, the inner side of a join that
+//! needs one match, or a merge join may leave rows unread. All of this holds from the second row
+//! on, because the first row may show that no others are needed, as of a join whose other side is
+//! empty.
 //!
 //! How many rows the caller of the executor wants, as of a cursor, a fetch by the protocol or `SELECT INTO`
 //! in PL/pgSQL, is neither in the plan nor in the executor's state. So the executor's hook notes it while a
@@ -34,7 +35,7 @@ impl ReadAhead {
     /// # Safety
     /// The state is that of the statement.
     pub(crate) unsafe fn rows(self, statement: *mut EState, limited: usize) -> usize {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let wanted = || unsafe { rows_wanted(statement) };
         match self {
             ReadAhead::All => usize::MAX,
@@ -73,7 +74,7 @@ impl ReadAhead {
 /// # Safety
 /// The statement is valid, and the node one of its plan's.
 pub(crate) unsafe fn of(node: *mut Plan, statement: *mut PlannedStmt) -> ReadAhead {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { Search { statement }.read_ahead_of(node) }
 }
 
@@ -292,7 +293,7 @@ pub(crate) fn install() {
 /// # Safety
 /// The state is that of a statement.
 pub(crate) unsafe fn rows_wanted(statement: *mut EState) -> Option<usize> {
-    // SAFETY: a backend has one thread; the caller says so.
+    // SAFETY: a backend has one thread; the state is guaranteed by the caller.
     unsafe {
         let running = RUNNING;
         if running.statement != statement {

@@ -1,7 +1,7 @@
 //! The rows of a batch, read ahead: the columns that something still needs of them.
 //!
 //! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing else
-//! needs: then they are what the engine reads. Beside such features there may be the model's name, which is
+//! needs: then they are what the engine reads. The model's name may come with such features, and is
 //! kept as a number, so that more rows have room in a batch. What is passed by reference is copied into the
 //! batch's memory, since the plan below may overwrite a row as soon as it is asked for the next one. No
 //! buffer stays pinned.
@@ -166,7 +166,7 @@ impl Rows {
         if let Some(named) = &mut self.named {
             named.names.clear();
         }
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.copies.clear() }
     }
 
@@ -233,7 +233,7 @@ impl Rows {
         if let Some(named) = &self.named {
             let name = named.names.of(row);
             let reals = named.features.iter().zip(self.reals_of(row));
-            // SAFETY: the caller says so.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let put = |column, (value, null)| {
                     (*(*slot).tts_values.add(column), *(*slot).tts_isnull.add(column)) =
@@ -248,7 +248,7 @@ impl Rows {
         let first = row * self.columns.len();
         for (index, column) in self.columns.iter().enumerate() {
             let place = column.number as usize - 1;
-            // SAFETY: the caller says so; there is a value for each column of a row that was read.
+            // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
             unsafe {
                 (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) = match &self.reals
                 {

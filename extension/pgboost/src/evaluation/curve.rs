@@ -114,8 +114,9 @@ fn ordered(number: f64) -> u64 {
     if bits & CLASS != 0 { !bits } else { bits | CLASS }
 }
 
-/// The areas of rows without weights, the best first, that are equal but for the last bit, their class,
-/// where their scores are. Nothing in it depends on the class of a row before: half of such guesses fail.
+/// The areas of rows without weights, the best first, that are equal except in the last bit, their
+/// class, where their scores are. Nothing in it depends on the class of a row before: half of such
+/// guesses fail.
 fn counted(rows: &[u32]) -> Areas {
     let (mut positives, mut chosen) = (0u64, 0u64);
     let (mut half_pairs, mut precisions) = (0u64, 0.0);
@@ -230,7 +231,7 @@ impl Scores {
         self.rows.into_iter().map(|row| (f32::from_bits(ONE - (row >> 1)), row & 1 == 1))
     }
 
-    /// The rows, best first, as numbers that are equal but for the last bit where the scores are.
+    /// The rows, best first, as numbers that are equal except in the last bit where the scores are.
     pub(crate) fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
         let least = self.rows.iter().min().map_or(0, |row| row >> 1);
         let span = self.rows.iter().max().map_or(0, |row| row >> 1) - least;

@@ -28,7 +28,7 @@ pub(crate) struct Request<'a> {
     pub(crate) group: Option<&'a str>,
 }
 
-/// A row, but for its features.
+/// A row without its features.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownRow {
     /// A number, or the place of a class.

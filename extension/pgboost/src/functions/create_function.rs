@@ -1,5 +1,5 @@
-//! `create_predict_function`: an SQL function of a model's own, with its features as named arguments, or of
-//! more than 99 features with one object of them.
+//! `create_predict_function`: an SQL function for one model, with its features as named arguments,
+//! or of more than 99 features with one object of them.
 //!
 //! It is an ordinary function, made with the rights of the caller, whose body is one call of predict: so
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The

@@ -146,7 +146,7 @@ c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments,
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
-/// The planner's questions about a prediction or an explanation, which costs a call so much.
+/// The planner's questions about a prediction or an explanation, with its cost per call.
 fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
@@ -186,7 +186,7 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
     if call.is_null() {
         return None;
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let (_, arguments) = unsafe { Expr::new(call) }.as_call()?;
     arguments.first()?.constant_text()
 }

@@ -388,7 +388,7 @@ impl BatchEvaluation for BatchExplanations {
         let parts = features.chunks(rows_per_call * row_length.max(1));
         for (features, read) in parts.zip(read.chunks(rows_per_call)) {
             numbers.clear();
-            // Where there is no memory for it, the function itself says so.
+            // Where there is no memory for it, the function itself reports it.
             if numbers.try_reserve(read.len() * width).is_err() {
                 return;
             }

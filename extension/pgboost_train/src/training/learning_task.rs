@@ -1,8 +1,9 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 //!
-//! What the caller has not named, the objective and the features, is chosen here, and notices say so before
-//! the rounds begin, so that a wrong choice costs a cancel and no wrong model. There are none for what the
-//! caller has named, nor for a training that goes on from a model, which has both.
+//! What the caller has not named, the objective and the features, is chosen here, and notices
+//! report it before the rounds begin, so that a wrong choice costs a cancel and no wrong model.
+//! There are none for what the caller has named, nor for a training that goes on from a model,
+//! which has both.
 
 use pg_interface::report::notice_with;
 use row_source::{Source, SourceError};

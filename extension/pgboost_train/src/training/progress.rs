@@ -3,7 +3,7 @@
 //! PostgreSQL has no progress slot for extensions, and shared memory only for libraries that the
 //! server preloads. So a training writes a small file, named for its process, in the folder that
 //! PostgreSQL keeps for passing statistics; base backups leave that folder out. The file is
-//! written whole and renamed, at most a few times a second, and removed at the end. A backend
+//! written whole and renamed, at most a few times per second, and removed at the end. A backend
 //! that was terminated leaves its file behind, or an unfinished one: readers know a file by the
 //! start of the backend, and remove it once the process is gone.
 

@@ -51,8 +51,8 @@ pub(super) struct LowerLevels<'a> {
     pub(super) steps: u32,
 }
 
-/// Most nodes that are asked for before they are walked: what a processor's second cache holds beside the
-/// rest.
+/// The most nodes that are prefetched before they are walked: what a processor's second-level cache
+/// holds in addition to the rest.
 const MAX_FETCHED: usize = 16 << 10;
 
 impl LowerLevels<'_> {

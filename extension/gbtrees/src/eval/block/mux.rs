@@ -75,7 +75,7 @@ impl<B: Instructions, const LEVELS: u32, const LEVEL: u32> MaskSource<B> for Nod
     }
 }
 
-/// What each block of nodes chooses by the bits of its own levels.
+/// What each block of nodes chooses by the bits of its levels.
 struct Blocks<'a, B, C, T> {
     bits: &'a [B],
     masks: T,

@@ -147,7 +147,7 @@ struct Vectors<'a> {
     leaf_ids: &'a [[u8; 4]],
     leaves: &'a [[u8; 8]],
     weights: &'a [[u8; 8]],
-    /// Whether leaves have weights, which old files lack.
+    /// Whether leaves have weights; old files have none.
     weighted: bool,
     /// How many values have been taken.
     first_leaf: usize,

@@ -1,5 +1,5 @@
 //! Target statistics of `cbm`: those that splits test are in the model's FlatBuffer, and their tables come
-//! behind it, each with its length and a FlatBuffer of its own.
+//! behind it, each with its length and a separate FlatBuffer.
 //!
 //! Field numbers are those of catboost/libs/model/flatbuffers/ctr_data.fbs and features.fbs; the order of
 //! tables is that of `TCtrData::Save`. A table's keys are an open hash table of 2^n buckets of 12 bytes

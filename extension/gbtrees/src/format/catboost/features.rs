@@ -1,7 +1,7 @@
 //! The features of a file: which column each one is, and what splits may test.
 //!
 //! A row's columns are numbered through all kinds of features (CatBoost: the flat index); each kind has
-//! numbers of its own besides (the index), which splits use. A split is a *bin*: all borders of all
+//! separate numbers as well (the index), which splits use. A split is a *bin*: all borders of all
 //! numeric features, all categories of all one-hot features, then all borders of all target statistics,
 //! are numbered in one sequence
 //! (`CalcBinFeatures` in catboost/libs/model/model.cpp).

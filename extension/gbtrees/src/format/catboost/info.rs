@@ -14,7 +14,7 @@ pub(super) struct Info {
     pub(super) version: [u32; 3],
     pub(super) objective: Option<String>,
     pub(super) classes: Classes,
-    /// The margin above which a row is of class 1, where the model has a threshold of its own.
+    /// The margin above which a row is of class 1, if the model sets a threshold.
     pub(super) class_threshold: Option<f64>,
     /// By option of the training: kinds of target statistics, with the number of the target's borders.
     pub(super) ctr_targets: Vec<Vec<(String, i64)>>,

@@ -3,7 +3,7 @@
 //! Values are what the library's scikit-learn wrappers return by default: probabilities of classifiers
 //! (`predict_proba`), the exponential for Poisson and Tweedie, mean and variance for
 //! RMSEWithUncertainty, and margins else (python-package/catboost/core.py). An objective that is not
-//! here, a user's own for one, is refused: its values may be transformed in a way not known here.
+//! here, such as a custom one, is refused: its values may be transformed in a way not known here.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::catboost::info::Info;

@@ -1,7 +1,7 @@
 //! LightGBM's objectives: for each how raw scores become values.
 //!
 //! The transforms are `ConvertOutput` of the classes in src/objective; the names are those that
-//! `ToString` writes, and those that `ParseObjectiveAlias` (include/LightGBM/config.h) reads besides.
+//! `ToString` writes, and those that `ParseObjectiveAlias` (include/LightGBM/config.h) also reads.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::lightgbm::lines::{Field, parameter};
@@ -143,7 +143,7 @@ pub(super) fn objective(
 /// Parameters after this many are not looked at; LightGBM writes two.
 const MAX_WORDS: usize = 16;
 
-const HINT: &str = "Models with an objective of the user's own have no objective in the file; \
+const HINT: &str = "Models with a custom objective have no objective in the file; \
                     their raw scores are scored.";
 
 #[cfg(test)]

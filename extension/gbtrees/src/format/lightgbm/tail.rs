@@ -224,7 +224,7 @@ fn fits(infos: &[FeatureInfo], feature: usize, list: &Categories) -> bool {
     let codes = list.len() as f64;
     match infos.get(feature) {
         Some(FeatureInfo::Trivial) => true,
-        // Beside a code that is alone, 2.x puts the next one, so that there are two bins.
+        // To a code that is alone 2.x adds the next one, so that there are two bins.
         Some(FeatureInfo::Categorical { largest }) => *largest as f64 <= codes,
         Some(FeatureInfo::Numerical { least, largest }) => {
             *least >= 0.0 && least.fract() == 0.0 && largest.fract() == 0.0 && *largest < codes

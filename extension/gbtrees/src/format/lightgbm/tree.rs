@@ -2,7 +2,7 @@
 //!
 //! A child below 0 is a leaf, `!child`. In the model splits keep their numbers and leaves come after
 //! them, so leaf `i` of a tree of `n` leaves is node `n - 1 + i`, and `first_leaf` lets it be reported
-//! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
+//! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may omit their arrays
 //! (`Tree::Tree` in src/io/tree.cpp). Leaf values and linear models have the learning rate in them already.
 
 use crate::ensemble::{

@@ -2,9 +2,9 @@
 //!
 //! The numbers from one infinity to the other fall into cells that follow one another, in each of which
 //! the test holds everywhere or nowhere. Where one ends is found by bisection over all numbers of f32 or
-//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: but for its jumps, a step
-//! keeps the order of numbers or turns it round, so what compares its result with a number changes once.
-//! No step is an encoder: of those, `splits` makes tests of what comes before.
+//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: except at jumps, a
+//! step keeps the order of numbers or turns it round, so what compares its result with a number
+//! changes once. No step is an encoder: of those, `splits` makes tests of what comes before.
 
 use crate::ensemble::Precision;
 use crate::format::onnx::columns::{I64_END, Step, after};

@@ -1,7 +1,7 @@
 //! The gradient booster: of trees, or a linear one.
 //!
-//! DART multiplies every tree by a weight and has been written in three layouts: a booster of its
-//! own name around a gbtree up to 3.2, weights beside the model in 3.3, weights inside the model
+//! DART multiplies every tree by a weight and has been written in three layouts: a booster named
+//! dart around a gbtree up to 3.2, weights next to the model in 3.3, weights inside the model
 //! since 3.4 (src/gbm/gbtree.cc and src/gbm/gbtree_model.cc, `SaveModel`). The last two call
 //! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
 

@@ -108,7 +108,7 @@ pub(super) fn build(
     Ok(RawTree { parts, leaf_size })
 }
 
-/// A leaf; that of vectors has the index of its own where its right child would be.
+/// A leaf; one with a vector has the index of the vector where its right child would be.
 fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
     let (value, cover) = (f64::from(entry.condition), entry.cover);
     match u32::try_from(entry.right) {

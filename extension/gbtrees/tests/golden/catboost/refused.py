@@ -17,7 +17,7 @@ OPTIONS = {**cases.COMMON, "iterations": 2, "depth": 2}
 
 
 class Half:
-    """An objective of the user's own."""
+    """A custom objective."""
 
     def calc_ders_range(self, approxes, targets, weights):
         """The derivatives of half the squared error."""

@@ -61,7 +61,7 @@ def beside(values, step):
 
 
 def number_rows(table, cuts):
-    """Rows of training, rows on borders and beside them, and rows of special values."""
+    """Rows of training, rows on borders and next to them, and rows of special values."""
     rows = [table[:6]]
     at = table[np.arange(18) % len(table)].copy()
     for column, values in enumerate(cuts):

@@ -1,7 +1,8 @@
 """The rows that a model is scored on: what decides a comparison, and what may break one.
 
-Besides rows of the training table there are rows on the model's thresholds, one unit of f64 beside them and
-on the nearest f32, and rows of missing values, infinities, zeros and what LightGBM takes for 0.
+Besides rows of the training table there are rows on the model's thresholds, one unit of f64 from
+them and on the nearest f32, and rows of missing values, infinities, zeros and what LightGBM takes
+for 0.
 """
 
 import re
@@ -69,7 +70,7 @@ def thresholds(text, num_features):
 
 
 def at_thresholds(table, cuts, count):
-    """Training rows with every numerical feature on a threshold, beside it, or on the nearest f32."""
+    """Training rows with each numerical feature on or next to a threshold or on the nearest f32."""
     chosen = table[np.arange(count) % len(table)].copy()
     for feature, values in enumerate(cuts):
         for row in range(count if len(values) else 0):

@@ -1,4 +1,4 @@
-"""Writes what ONNX Runtime predicts with each model beside it: expect.py <folder of the results>
+"""Writes next to each model what ONNX Runtime predicts with it: expect.py <folder of the results>
 
 With one thread, since with several ONNX Runtime adds the trees of a row in another order.
 """

@@ -32,8 +32,8 @@ def asked(thresholds, columns=COLUMNS):
 
 
 def beside(thresholds, values, columns=COLUMNS):
-    """More rows, a few f32 beside thresholds that were computed back through the steps before the trees,
-    or equal to a value that such a step replaces."""
+    """More rows, a few f32 from thresholds that were computed back through the steps before the
+    trees, or equal to a value that such a step replaces."""
     random = np.random.default_rng(8)
     rows = random.normal(size=(160, columns))
     for column, own in enumerate(thresholds[:columns]):

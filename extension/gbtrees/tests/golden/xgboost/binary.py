@@ -2,7 +2,7 @@
 
     binary.py <folder>
 
-The binary format has no categorical splits and no feature names, and predicts like the JSON beside
+The binary format has no categorical splits and no feature names, and predicts like the JSON next to
 it, so the expected predictions are the same. Every release writes the cases marked `core`.
 """
 

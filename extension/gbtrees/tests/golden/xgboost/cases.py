@@ -387,7 +387,7 @@ def squared(label):
 
 
 def custom(name, label, **params):
-    """A case trained with gradients of its own, so that its margins go where the label goes."""
+    """A case trained with custom gradients, so that its margins go where the label goes."""
 
     @case(name)
     def train():
@@ -426,7 +426,7 @@ def targets_logistic():
     return Trained(fit(params, table, label, 2, tables.NAMES), table)
 
 
-# Several outputs of one tree: vectors in its leaves, which files have in a place of their own since 3.2.
+# Several outputs of one tree: vectors in its leaves, which files store separately since 3.2.
 VECTORS = {"multi_strategy": "multi_output_tree", "tree_method": "hist"}
 
 

@@ -65,7 +65,7 @@ def contributions(booster, table):
 
 
 def write(path, record):
-    """One line a key, so that a changed file is readable in a diff."""
+    """One line per key, so that a changed file is readable in a diff."""
     with open(path, "w", encoding="utf-8") as file:
         lines = [
             "%s: %s"

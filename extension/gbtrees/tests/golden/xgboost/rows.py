@@ -1,8 +1,8 @@
 """The rows that a model is scored on: what decides a comparison, and what may break one.
 
 Besides rows of the training table there are rows that lie on the model's own thresholds and one unit
-in the last place beside them, and rows of missing values, both zeros, the largest floats and denormals.
-Infinities are left out: a DMatrix refuses them.
+in the last place from them, and rows of missing values, both zeros, the largest floats and
+denormals. Infinities are left out: a DMatrix refuses them.
 """
 
 import numpy as np
