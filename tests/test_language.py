@@ -1,13 +1,13 @@
 """Pages, comments in the catalog and messages are in standard technical English.
 
 The words below have a usual one that says the same. Code is not looked at: in pages what is between
-backticks and in blocks, in programs all but literals. docs/dev/decisions.md is a record, and docs/benchmarks
-is made from templates.
+backticks and in blocks, in programs all but literals and comments. docs/dev/decisions.md is a record.
 """
 
 import ast
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,14 @@ WORDS = {
     r"of (?:its|their|his|one's|your|our) own": "separate",
     r"what is asked of": "requirements",
 }
+# In comments a lock is held, memory is too, and methods are named after what a system lacks.
+USUAL_IN_COMMENTS = {word for word in WORDS if word.startswith(("held", "lack", "rights"))}
 PAGES = ("*.md", "docs/*.md", "docs/dev/*.md", "docker/*.md", "python/*.md", "extension/**/*.md")
 RECORDS = {ROOT / "docs" / "dev" / "decisions.md"}
 BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")
+# Of Rust, of Python and scripts, of SQL.
+COMMENT = re.compile(r"^\s*(?://[/!]?|#|--)\s(.*)$", re.M)
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 TARGET = re.compile(r"^[\w-]+:.*## (.*)$", re.M)
 
@@ -65,12 +69,37 @@ def python() -> Iterator[tuple[Path, str]]:
         yield path, "\n".join(text for text in texts if isinstance(text, str))
 
 
-def found(text: str) -> list[str]:
-    """The words in a text, each with what to write instead."""
+def comments() -> Iterator[tuple[Path, str]]:
+    """The comments of all programs, and docstrings, without what is between backticks."""
+    for path in tracked("*.rs", "*.py", "*.sh", "*.sql", "*.toml", "*.yml", "*.j2", "Makefile"):
+        text = path.read_text()
+        lines = [match[1] for match in COMMENT.finditer(text)]
+        if path.suffix == ".py" and path != Path(__file__):
+            lines += [ast.get_docstring(node) or "" for node in documented(ast.parse(text))]
+        yield path, SPAN.sub("", "\n".join(lines))
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """The repository's files of these names."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def documented(module: ast.Module) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield node
+
+
+def found(text: str, usual: Collection[str] = ()) -> list[str]:
+    """The words in a text, each with what to write instead, other than those that are usual there."""
     one_line = " ".join(text.split())
     return [
         f'"{match[0]}": write {instead}'
         for word, instead in WORDS.items()
+        if word not in usual
         for match in re.finditer(rf"\b(?:{word})\b", one_line, re.I)
     ]
 
@@ -80,6 +109,13 @@ def test_usual_words_are_used(texts) -> None:
     read = list(texts())
     assert read
     bad = {str(path.relative_to(ROOT)): found(text) for path, text in read}
+    assert {path: words for path, words in bad.items() if words} == {}
+
+
+def test_usual_words_are_in_comments() -> None:
+    read = list(comments())
+    assert len(read) > 500
+    bad = {str(path.relative_to(ROOT)): found(text, USUAL_IN_COMMENTS) for path, text in read}
     assert {path: words for path, words in bad.items() if words} == {}
 
 

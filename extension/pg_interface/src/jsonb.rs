@@ -308,7 +308,7 @@ impl KeyPositions {
         }
         let position = |key: &str| {
             let is_key = |(start, end): &(usize, usize)| {
-                // SAFETY: the words say so.
+                // SAFETY: the offsets come from the object's own entries.
                 let text = unsafe { object.data(*start, end.saturating_sub(*start)) };
                 text == key.as_bytes()
             };
@@ -329,7 +329,7 @@ impl<'a> Values<'_, 'a> {
         let position = (*positions.get(key)?)?;
         let entry = *self.object.value_entries().get(position)?;
         let (start, end) = (*offsets.get(position)?, *offsets.get(position + 1)?);
-        // SAFETY: the words say so.
+        // SAFETY: the offsets come from the object's own entries.
         unsafe { self.object.item(entry, start, end) }
     }
 }

@@ -7,9 +7,10 @@
 
 mod buffers;
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use gbtrees::internals::{AlignedBytes, seal};
+use gbtrees::internals::{AlignedBytes, ContributionScratch, Kernel, seal};
 use gbtrees::internals::{CompiledModel, Scratch, compile, parse};
 use gbtrees::{Cancel, Limits};
 use libfuzzer_sys::fuzz_target;
@@ -35,6 +36,12 @@ const FILES: [&str; 13] = [
     "xgboost/3.4.1/gblinear_multiclass.json",
     "lightgbm/4.7.0/linear_classes.txt",
 ];
+
+thread_local! {
+    /// Each kernel's buffers for explanations.
+    static EXPLANATIONS: RefCell<Vec<ContributionScratch>> =
+        RefCell::new(Kernel::available().map(ContributionScratch::with_kernel).collect());
+}
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let compiled = |file| {
@@ -109,20 +116,23 @@ fn explain(compiled: &CompiledModel<AlignedBytes>) {
     let specials = [0.5, f32::NAN, -1.5, 3.0];
     let rows: Vec<f32> = (0..EXPLAINED[0] * cells).map(|at| specials[at * 7 / 3 % 4]).collect();
     let mut expected = None;
-    buffers::with_each_explanation(|scratch| {
-        let never = Cancel::never();
-        let found = EXPLAINED.map(|count| {
-            let mut out = vec![0.0; count * compiled.num_outputs() * width];
-            let is_explained =
-                compiled.contributions(scratch, &rows[..count * cells], &mut out, never).is_ok();
-            (is_explained, out.iter().map(|number| number.to_bits()).collect::<Vec<u32>>())
-        });
-        assert!(*expected.get_or_insert_with(|| found.clone()) == found);
-        let numbers = compiled.num_outputs() * width * width;
-        if found[0].0 && numbers * compiled.num_trees() < MAX_INTERACTIONS {
-            let mut out = vec![0.0; numbers];
-            let is_explained = compiled.interactions(scratch, &rows[..cells], &mut out, never);
-            assert!(is_explained.is_ok() || compiled.has_ctrs());
+    EXPLANATIONS.with_borrow_mut(|buffers| {
+        for scratch in buffers {
+            let never = Cancel::never();
+            let found = EXPLAINED.map(|count| {
+                let mut out = vec![0.0; count * compiled.num_outputs() * width];
+                let is_explained = compiled
+                    .contributions(scratch, &rows[..count * cells], &mut out, never)
+                    .is_ok();
+                (is_explained, out.iter().map(|number| number.to_bits()).collect::<Vec<u32>>())
+            });
+            assert!(*expected.get_or_insert_with(|| found.clone()) == found);
+            let numbers = compiled.num_outputs() * width * width;
+            if found[0].0 && numbers * compiled.num_trees() < MAX_INTERACTIONS {
+                let mut out = vec![0.0; numbers];
+                let is_explained = compiled.interactions(scratch, &rows[..cells], &mut out, never);
+                assert!(is_explained.is_ok() || compiled.has_ctrs());
+            }
         }
     });
 }
