@@ -47,8 +47,15 @@ setup: ## install the Debian packages that the build, the demo and the tests nee
 # The tests of what measures and compares; all others are the extensions'.
 HARNESS = bench report baseline speed demo workbench cluster data compose aws
 
+# What runs servers waits for half of its time, in which the other one compiles. A job server is for make alone.
 .PHONY: test
-test: lint test-engine test-errors test-python ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
+test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
+	@$(MAKE) -j2 install venv
+	@$(MAKE) -j2 --output-sync=line test-without-server test-python
+
+.PHONY: test-without-server
+test-without-server:
+	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
@@ -75,16 +82,18 @@ test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && cargo test --quiet --locked -p gbtrees -p gbtrees_c
 
+# What is built quickly is tested as it is built, so that both share most of it.
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
-	@cd extension && cargo test --quiet --locked --lib -p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
+	@. toolchain/ground.sh; cd extension && cargo test $(if $(PGBOOST_QUICK),--release) --quiet --locked --lib \
+		-p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@MAKEFLAGS= $(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \

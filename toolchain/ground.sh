@@ -12,9 +12,10 @@ esac
 # Where cargo puts what it builds, for another processor below the name of that target.
 built=${CARGO_TARGET_DIR:-$root/extension/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}release
 
-# With PGBOOST_QUICK=1 what cargo builds is built in less time and is slower: for what nobody measures.
+# With PGBOOST_QUICK=1 what cargo builds is built in less time, is slower, and checks itself: for what nobody measures.
 if [ "${PGBOOST_QUICK:-}" ]; then
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+    export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
 fi
 
 # The number before the point; nothing where pg_config is another program or none.
