@@ -73,7 +73,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
-		CARGO_TARGET_DIR=.build/$$(basename $$(dirname $$manifest)) cargo clippy --quiet --locked --release --manifest-path $$manifest -- -D warnings; done
+		cargo clippy --quiet --locked --target-dir extension/target --manifest-path $$manifest -- -D warnings; done
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --quiet --check .
 
