@@ -195,11 +195,14 @@ def serve() -> None:
     agent, questions = Agent(), queue.SimpleQueue()
 
     # While something is waited for, the end of the input is still seen.
+    # An interrupt may leave half a question.
     def listen() -> None:
-        for line in sys.stdin:
-            questions.put(json.loads(line))
-        agent.end()
-        os._exit(0)
+        try:
+            for line in sys.stdin:
+                questions.put(json.loads(line))
+        finally:
+            agent.end()
+            os._exit(0)
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()

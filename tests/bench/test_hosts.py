@@ -148,6 +148,18 @@ def test_servers_end_with_the_harness_even_if_it_is_killed(here: Path) -> None:
     assert not processes.tree(pids)
 
 
+def test_an_agent_ends_after_half_a_question() -> None:
+    """As an interrupt may leave it, in the middle of a long one."""
+    command, pipe = [sys.executable, "-m", "bench.agent"], subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stderr=pipe, text=True) as agent:
+        agent.stdin.write('{"verb": "write", "content": "AAAA')
+        try:
+            agent.communicate(timeout=60)
+        finally:
+            agent.kill()
+    assert agent.returncode == 0
+
+
 def test_files_and_directories_go_there(host: Host, here: Path) -> None:
     directory = here / "a b" / "scripts"
     directory.mkdir(parents=True, exist_ok=True)
