@@ -18,7 +18,8 @@ runtime=$(gcc -print-file-name=libasan.so)
 tests=("$@")
 [ $# -gt 0 ] || tests=(tests/{test_sql_regression.py,batch,e2e,train,lifecycle}
     --ignore=tests/{batch/test_long_scans.py,lifecycle/test_{cancel,memory,out_of_memory}.py}
-    --deselect tests/lifecycle/test_parallel.py::test_workers_keep_to_the_bound_of_tables)
+    --deselect tests/lifecycle/test_parallel.py::test_workers_keep_to_the_bound_of_tables
+    --deselect tests/train/test_trainer.py::test_out_of_memory)
 
 make_server() {
     "$root/toolchain/postgres.sh" 18 >/dev/null
