@@ -6,13 +6,13 @@ backticks and in blocks, in programs all but literals and comments. docs/dev/dec
 
 import ast
 import re
-import subprocess
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.files import ROOT, files
+
 # A word, and what to write in its place.
 WORDS = {
     r"rights|(?:a|an|any|no|the) right (?:to|on|of|for)": "privilege",
@@ -71,20 +71,13 @@ def python() -> Iterator[tuple[Path, str]]:
 
 def comments() -> Iterator[tuple[Path, str]]:
     """The comments of all programs, and docstrings, without what is between backticks."""
-    for path in tracked("*.rs", "*.py", "*.sh", "*.sql", "*.toml", "*.yml", "*.j2", "Makefile"):
+    for name in files("*.rs", "*.py", "*.sh", "*.sql", "*.toml", "*.yml", "*.j2", "Makefile"):
+        path = ROOT / name
         text = path.read_text()
         lines = [match[1] for match in COMMENT.finditer(text)]
         if path.suffix == ".py" and path != Path(__file__):
             lines += [ast.get_docstring(node) or "" for node in documented(ast.parse(text))]
         yield path, SPAN.sub("", "\n".join(lines))
-
-
-def tracked(*patterns: str) -> list[Path]:
-    """The repository's files of these names."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
 def documented(module: ast.Module) -> Iterator[ast.Module | ast.ClassDef | ast.FunctionDef]:

@@ -1,16 +1,13 @@
 """Every link of a page to a file of the repository leads to it, and to a heading that it has."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = subprocess.run(
-    ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-    cwd=ROOT, capture_output=True, text=True, check=True,
-).stdout.split()  # fmt: skip
+from tests.files import ROOT, files
+
+PAGES = files("*.md")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$|(?<= src=)\"([^\"]+)\"", re.M)
 HEADING = re.compile(r"^#+ (.*)$", re.M)
