@@ -1,7 +1,6 @@
 """Every link of a page to a file of the repository leads to it, and to a heading that it has."""
 
 import re
-from pathlib import Path
 
 import pytest
 
