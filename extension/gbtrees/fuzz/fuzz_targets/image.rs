@@ -116,23 +116,25 @@ fn explain(compiled: &CompiledModel<AlignedBytes>) {
     let specials = [0.5, f32::NAN, -1.5, 3.0];
     let rows: Vec<f32> = (0..EXPLAINED[0] * cells).map(|at| specials[at * 7 / 3 % 4]).collect();
     let mut expected = None;
-    EXPLANATIONS.with_borrow_mut(|buffers| {
-        for scratch in buffers {
-            let never = Cancel::never();
-            let found = EXPLAINED.map(|count| {
-                let mut out = vec![0.0; count * compiled.num_outputs() * width];
-                let is_explained = compiled
-                    .contributions(scratch, &rows[..count * cells], &mut out, never)
-                    .is_ok();
-                (is_explained, out.iter().map(|number| number.to_bits()).collect::<Vec<u32>>())
-            });
-            assert!(*expected.get_or_insert_with(|| found.clone()) == found);
-            let numbers = compiled.num_outputs() * width * width;
-            if found[0].0 && numbers * compiled.num_trees() < MAX_INTERACTIONS {
-                let mut out = vec![0.0; numbers];
-                let is_explained = compiled.interactions(scratch, &rows[..cells], &mut out, never);
-                assert!(is_explained.is_ok() || compiled.has_ctrs());
-            }
+    with_each_explanation(|scratch| {
+        let never = Cancel::never();
+        let found = EXPLAINED.map(|count| {
+            let mut out = vec![0.0; count * compiled.num_outputs() * width];
+            let is_explained =
+                compiled.contributions(scratch, &rows[..count * cells], &mut out, never).is_ok();
+            (is_explained, out.iter().map(|number| number.to_bits()).collect::<Vec<u32>>())
+        });
+        assert!(*expected.get_or_insert_with(|| found.clone()) == found);
+        let numbers = compiled.num_outputs() * width * width;
+        if found[0].0 && numbers * compiled.num_trees() < MAX_INTERACTIONS {
+            let mut out = vec![0.0; numbers];
+            let is_explained = compiled.interactions(scratch, &rows[..cells], &mut out, never);
+            assert!(is_explained.is_ok() || compiled.has_ctrs());
         }
     });
+}
+
+/// Calls back with each kernel's buffers.
+fn with_each_explanation(mut explain: impl FnMut(&mut ContributionScratch)) {
+    EXPLANATIONS.with_borrow_mut(|buffers| buffers.iter_mut().for_each(&mut explain));
 }
