@@ -47,7 +47,7 @@ setup: ## install the Debian packages that the build, the demo and the tests nee
 # The tests of what measures and compares; all others are the extensions'.
 HARNESS = bench report baseline speed demo workbench cluster data compose aws
 
-# What runs servers waits for half of its time, in which the other one compiles. A job server is for make alone.
+# Tests of servers wait at times, when what compiles goes on. make's job server is for make alone.
 .PHONY: test
 test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
 	@$(MAKE) -j2 install venv
