@@ -62,31 +62,34 @@ test-bench: setup install venv bench-packages ## run the tests of the comparison
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=tests/%)
 
+# What is built quickly is also linted and tested as it is built: all share what does not change between them.
+CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
+
 .PHONY: lint
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
-	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
+	@. toolchain/ground.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace --all-targets \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
-	@for manifest in bench/systems/*/Cargo.toml; do \
+	@. toolchain/ground.sh; for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
-		cargo clippy --quiet --locked --target-dir extension/target --manifest-path $$manifest -- -D warnings; done
+		cargo clippy $(CARGO_QUICK) --quiet --locked --target-dir extension/target --manifest-path $$manifest \
+			-- -D warnings; done
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --quiet --check .
 
 .PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
-	@cd extension && cargo test --quiet --locked -p gbtrees -p gbtrees_c
+	@. toolchain/ground.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked -p gbtrees -p gbtrees_c
 
-# What is built quickly is tested as it is built, so that both share most of it.
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
-	@. toolchain/ground.sh; cd extension && cargo test $(if $(PGBOOST_QUICK),--release) --quiet --locked --lib \
+	@. toolchain/ground.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked --lib \
 		-p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
@@ -104,7 +107,7 @@ test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
 	@toolchain/packages.sh long
 	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
-		--lib --test golden_many_rows kernels_
+		--lib --test engine kernels_
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
 # What runs inside the server.

@@ -208,8 +208,8 @@ def test_interactions_of_a_wide_model_are_cancelled(connect: Connect, wide: str)
     begin = time.monotonic()
     assert one(connection, wide) == 11_001
     whole = 1000 * (time.monotonic() - begin)
-    parts = range(1, 12)
-    assert sum(is_cancelled(connection, wide, round(whole * part / 12)) for part in parts) >= 3
+    parts = range(1, 6)
+    assert sum(is_cancelled(connection, wide, round(whole * part / 6)) for part in parts) >= 2
 
 
 @pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
@@ -294,8 +294,8 @@ def test_a_batch_by_a_deep_model_ends_at_the_timeout(
 def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: float) -> None:
     """While it parses, compiles, stores the row or writes the image's file."""
     connection = connect()
-    for part in range(1, 8):
-        timeout = round(1000 * deep * part / 8)
+    for part in range(1, 5):
+        timeout = round(1000 * deep * part / 5)
         is_cancelled(connection, "SELECT load_model('other', content) FROM deep", timeout)
 
 
@@ -305,7 +305,7 @@ def largest(cluster, dbname: str) -> None:
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE TABLE largest (content bytea)")
         connection.execute("ALTER TABLE largest ALTER content SET STORAGE EXTERNAL")
-        content = padded(chains(10, 6), min(100 * TIMES, 250) << 20)
+        content = padded(chains(10, 6), min(40 * TIMES, 250) << 20)
         connection.execute("INSERT INTO largest VALUES (%b)", (content,))
         connection.execute("SELECT load_model('largest', content) FROM largest")
 

@@ -25,7 +25,7 @@ def test_golden_models_have_the_oracles_bits(processor: str) -> None:
     done = subprocess.run(
         [
             "cargo", "test", "--quiet", "--locked", "--release", "-p", "gbtrees", "--target-dir",
-            "target/engine-tests", "--test", "golden_many_rows", "--", "--nocapture",
+            "target/engine-tests", "--test", "engine", "golden_many_rows", "--", "--nocapture",
         ],
         cwd=EXTENSION, capture_output=True, text=True, check=False,
         env=os.environ

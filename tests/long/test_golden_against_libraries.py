@@ -158,7 +158,8 @@ def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [
             "cargo", "test", "--quiet", "--locked", "--release", "-p", "gbtrees", "--target-dir",
-            "target/engine-tests", "--test", "golden_library_rows", "--", "--ignored", "--nocapture",
+            "target/engine-tests", "--test", "engine", "golden_library_rows", "--", "--ignored",
+            "--nocapture",
         ],
         cwd=ROOT / "extension", env=os.environ | {"PGBOOST_ROWS": str(tmp_path)},
         capture_output=True, text=True, check=False,

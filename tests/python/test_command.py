@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 import lightgbm
 import pgboost
 from cluster import Cluster
+from pgboost.__main__ import main
 from tests.python import models
 
 SOURCE = Path(pgboost.__file__).parents[1]
@@ -36,8 +37,25 @@ def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(environment: dict[str, str]) -> Command:
-    """Runs the command on the module's database."""
+def run(
+    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Command:
+    """Runs the command on the module's database, in this process, which has imported the libraries."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        status = main([*map(str, arguments)])
+        return subprocess.CompletedProcess(arguments, status, *capsys.readouterr())
+
+    return done
+
+
+@pytest.fixture
+def program(environment: dict[str, str]) -> Command:
+    """Runs the program as a terminal does."""
 
     def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
@@ -47,7 +65,7 @@ def run(environment: dict[str, str]) -> Command:
 
 
 def test_a_pickle_of_a_pipeline(
-    run: Command, connection: psycopg.Connection, tmp_path: Path
+    run: Command, program: Command, connection: psycopg.Connection, tmp_path: Path
 ) -> None:
     frame = models.numbers().assign(city=np.array(["Graz", "Linz", "Wien"])[np.arange(400) % 3])
     columns = make_column_transformer(
@@ -59,15 +77,16 @@ def test_a_pickle_of_a_pipeline(
     joblib.dump(model, tmp_path / "model.joblib", compress=3)
     skops.io.dump(model, tmp_path / "model.skops")
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    for version, file in enumerate(("model.pkl", "model.joblib", "model.skops"), 1):
-        found = run("push", tmp_path / file, "--name", "churn")
+    files = ("model.pkl", "model.joblib", "model.skops")
+    for version, (push, file) in enumerate(zip((program, run, run), files, strict=True), 1):
+        found = push("push", tmp_path / file, "--name", "churn")
         assert (found.returncode, found.stdout) == (0, f"churn@{version}\n"), found.stderr
         assert "which runs what is in it" in found.stderr
     assert pgboost.verify(connection, "churn", model, frame)
     rows = ("--rows", tmp_path / "rows.csv")
     found = run("verify", tmp_path / "model.pkl", "--name", "churn", *rows)
     assert (found.returncode, found.stdout) == (0, "400 rows: all the same\n"), found.stderr
-    listed = run("list").stdout
+    listed = program("list").stdout
     assert "churn@1 XGBClassifier" in listed
     assert "churn@3 deployed XGBClassifier" in listed
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{Error, ErrorKind, Place, parse};
+use crate::malformed::{Error, ErrorKind, Place, parse};
 use gbtrees::{Cancel, Limits};
 
 /// One feature's model of three trees, written by XGBoost 1.6.2.

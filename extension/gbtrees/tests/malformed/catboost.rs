@@ -8,9 +8,9 @@ use gbtrees::internals::{Ensemble, ImportanceKind, importance};
 use gbtrees::{Cancel, ErrorKind};
 use serde_json::json;
 
-use crate::damage::{Random, change_every_byte, survives};
-use crate::value::Document;
-use crate::{JSON, edit, parse, run_as};
+use crate::malformed::damage::{Random, change_every_byte, survives};
+use crate::malformed::value::Document;
+use crate::malformed::{JSON, edit, parse, run_as};
 
 const SYMMETRIC: &str = "catboost/1.2.10/one_hot.cbm";
 const OTHER: &str = "catboost/1.2.10/lossguide_multiclass.cbm";

@@ -5,8 +5,8 @@
 
 use std::sync::LazyLock;
 
-use crate::models::{binary, categorical};
-use crate::{ErrorKind, parse};
+use crate::malformed::models::{binary, categorical};
+use crate::malformed::{ErrorKind, parse};
 use gbtrees::internals::{Ensemble, Node, SplitCondition, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");

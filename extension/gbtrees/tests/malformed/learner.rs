@@ -1,9 +1,9 @@
 //! Models whose parts do not fit each other, and parameters that no model has.
 
-use crate::ErrorKind::{self, Length, NotFinite, WrongType};
-use crate::models::{binary, categorical, linear};
-use crate::value::{Document, value};
-use crate::{parse, run};
+use crate::malformed::ErrorKind::{self, Length, NotFinite, WrongType};
+use crate::malformed::models::{binary, categorical, linear};
+use crate::malformed::value::{Document, value};
+use crate::malformed::{parse, run};
 use serde_json::{Value, json};
 
 const BOOSTER: &str = "learner.gradient_booster";

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::models::{binary, categorical, path};
-use crate::value::Document;
+use crate::malformed::models::{binary, categorical, path};
+use crate::malformed::value::Document;
 use gbtrees::{Cancel, Error, ErrorKind, Limits};
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     ] {
         model.set(&path(key), value);
     }
-    model.remove(crate::models::TREE, "parents");
+    model.remove(crate::malformed::models::TREE, "parents");
     let bytes = model.to_ubjson();
     let error = parse(&bytes, &Limits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::value::Document;
+use crate::malformed::value::Document;
 
 pub(crate) const TREE: &str = "learner.gradient_booster.model.trees.0";
 
@@ -38,7 +38,7 @@ pub(crate) fn binary() -> Document {
 pub(crate) fn linear() -> Document {
     let mut model = binary();
     let edits = r#"B.name = "gblinear"; B.model = {"weights": [0.5, -0.25, 2.0, 0.125]}"#;
-    crate::edit(&mut model, edits);
+    crate::malformed::edit(&mut model, edits);
     model
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn categorical() -> Document {
             ],
             "feature_segments": [0, 2, 2, 2], "sorted_idx": [0, 1]
         }"#;
-    crate::edit(&mut model, edits);
+    crate::malformed::edit(&mut model, edits);
     model
 }
 

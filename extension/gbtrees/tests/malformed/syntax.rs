@@ -1,7 +1,7 @@
 //! Bytes that are no document, with the byte at which that shows.
 
-use crate::models::{binary, categorical};
-use crate::{ErrorKind, parse};
+use crate::malformed::models::{binary, categorical};
+use crate::malformed::{ErrorKind, parse};
 use gbtrees::Place;
 
 fn refused(bytes: &[u8], kind: ErrorKind, byte: usize) {

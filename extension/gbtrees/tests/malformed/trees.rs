@@ -1,7 +1,7 @@
 //! Trees that are none, and nodes that cannot be.
 
-use crate::models::{binary, categorical};
-use crate::{edit, parse, run};
+use crate::malformed::models::{binary, categorical};
+use crate::malformed::{edit, parse, run};
 
 #[test]
 fn links() {

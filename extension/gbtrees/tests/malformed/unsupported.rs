@@ -1,7 +1,7 @@
 //! What is known and not scored is refused by its name, with advice.
 
-use crate::models::binary;
-use crate::{ErrorKind, edit, parse};
+use crate::malformed::models::binary;
+use crate::malformed::{ErrorKind, edit, parse};
 
 /// Every case must name itself in its message.
 fn refused(name: &str, bytes: &[u8]) {

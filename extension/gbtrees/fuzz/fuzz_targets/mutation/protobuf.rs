@@ -1,7 +1,10 @@
 //! Edits of a protobuf message, whatever its schema: a field less, twice or in another's place, another number; a field
 //! of another message.
 //!
-//! What is length-delimited counts as a message where it can be read as one and written again as it was.
+//! Only the messages on the way to the field that changes are looked into, and all other bytes are copied: a file of
+//! 10 kB has thousands of fields. What is length-delimited counts as a message where it can be read as one.
+
+use std::ops::Range;
 
 use fastrand::Rng;
 
@@ -10,155 +13,149 @@ use super::words;
 /// Messages within messages that are looked into.
 const MAX_DEPTH: usize = 8;
 
+const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
+const DELIMITED: u64 = 2;
+const FIXED32: u64 = 5;
+
+/// A field of a message, by its places in the message's bytes.
 #[derive(Clone)]
 struct Field {
     number: u64,
-    value: Value,
-}
-
-#[derive(Clone)]
-enum Value {
-    Varint(u64),
-    Fixed64(Vec<u8>),
-    Fixed32(Vec<u8>),
-    Bytes(Vec<u8>),
-    Message(Vec<Field>),
+    kind: u64,
+    start: usize,
+    value: Range<usize>,
 }
 
 /// One edit of one of the message's fields.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
-    let mut fields = message(bytes, MAX_DEPTH)?;
-    let other = field_at(&mut fields, random).map(|(fields, at)| fields[at].clone())?;
-    let (within, at) = field_at(&mut fields, random)?;
-    match random.u8(..6) {
-        0 => {
-            within.remove(at);
+    let [at, other] = [path(bytes, random, MAX_DEPTH)?, path(bytes, random, MAX_DEPTH)?];
+    let (field, message) = at_end(bytes, &at)?;
+    let whole = &message[field.whole()];
+    let edited = match random.u8(..6) {
+        0 => Vec::new(),
+        1 => [whole, whole].concat(),
+        2 => at_end(bytes, &other).map(|(other, message)| message[other.whole()].to_vec())?,
+        _ => {
+            let mut edited = Vec::new();
+            write(field.number, field.kind, &changed(field, message, random), &mut edited);
+            edited
         }
-        1 => within.insert(at, within[at].clone()),
-        2 => within[at] = other,
-        _ => change(&mut within[at].value, random),
-    }
-    let mut written = Vec::new();
-    write(&fields, &mut written);
-    Some(written)
+    };
+    Some(replaced(bytes, &at, &edited))
 }
 
 /// The first message with a field of the second, in place of one with that number, and that name if there is one.
 pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
-    let [mut fields, others] = [message(first, MAX_DEPTH)?, message(second, MAX_DEPTH)?];
-    take_over(&mut fields, &others, random)?;
-    let mut written = Vec::new();
-    write(&fields, &mut written);
-    Some(written)
-}
-
-fn take_over(fields: &mut Vec<Field>, others: &[Field], random: &mut Rng) -> Option<()> {
-    let other = random.choice(others)?;
-    let places = |fits: &dyn Fn(&Field) -> bool| -> Vec<usize> {
-        (0..)
-            .zip(&*fields)
-            .filter(|(_, field)| field.number == other.number && fits(field))
-            .map(|(at, _)| at)
-            .collect()
+    let [own, others] = [fields(first)?, fields(second)?];
+    let other = random.choice(&others)?;
+    let alike: Vec<&Field> = own.iter().filter(|field| field.number == other.number).collect();
+    let is_named = |field: &&&Field| field.name(first) == other.name(second);
+    let named: Vec<&&Field> = alike.iter().filter(is_named).collect();
+    let Some(field) = random.choice(named).or_else(|| random.choice(&alike)) else {
+        return Some([first, &second[other.whole()]].concat());
     };
-    let named = places(&|field| field.name() == other.name());
-    let at = random.choice(named).or_else(|| random.choice(places(&|_| true)));
-    let Some(field) = at.and_then(|at| fields.get_mut(at)) else {
-        fields.push(other.clone());
-        return Some(());
-    };
-    match (&mut field.value, &other.value) {
-        (Value::Message(own), Value::Message(theirs))
-            if !theirs.is_empty() && random.u8(..6) > 0 =>
-        {
-            take_over(own, theirs, random)
-        }
-        _ => {
-            *field = other.clone();
-            Some(())
-        }
+    let within = (field.kind == DELIMITED && other.kind == DELIMITED && random.u8(..6) > 0)
+        .then(|| cross(&first[field.value.clone()], &second[other.value.clone()], random));
+    let mut edited = Vec::new();
+    match within.flatten() {
+        Some(value) => write(field.number, DELIMITED, &value, &mut edited),
+        None => edited.extend(&second[other.whole()]),
     }
+    Some(replaced(first, std::slice::from_ref(field), &edited))
 }
 
 impl Field {
+    fn whole(&self) -> Range<usize> {
+        self.start..self.value.end
+    }
+
     /// The first bytes of a message, which are its name in those of ONNX that have one.
-    fn name(&self) -> Option<&[u8]> {
-        let Value::Message(fields) = &self.value else { return None };
-        fields.iter().find_map(|field| match &field.value {
-            Value::Bytes(bytes) => Some(&bytes[..]),
-            _ => None,
-        })
+    fn name<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
+        let value = &message[self.value.clone()];
+        let fields = (self.kind == DELIMITED).then(|| fields(value)).flatten()?;
+        let name = fields.into_iter().find(|field| field.kind == DELIMITED)?;
+        Some(&value[name.value])
     }
 }
 
-/// One of all fields, messages' own among them.
-fn field_at<'f>(
-    fields: &'f mut Vec<Field>,
-    random: &mut Rng,
-) -> Option<(&'f mut Vec<Field>, usize)> {
-    if fields.is_empty() {
-        return None;
-    }
-    let at = random.usize(..fields.len());
-    let goes_in = matches!(&fields[at].value, Value::Message(own) if !own.is_empty());
-    if !goes_in || random.u8(..6) == 0 {
-        return Some((fields, at));
-    }
-    match &mut fields[at].value {
-        Value::Message(own) => field_at(own, random),
-        _ => None,
-    }
+/// The fields from the message to one of those within it, each in the value of the one before; none in an empty message.
+fn path(message: &[u8], random: &mut Rng, depth: usize) -> Option<Vec<Field>> {
+    let field = random.choice(fields(message)?)?;
+    let goes_in = field.kind == DELIMITED && depth > 1 && random.u8(..6) > 0;
+    let within = goes_in.then(|| path(&message[field.value.clone()], random, depth - 1)).flatten();
+    Some([vec![field], within.unwrap_or_default()].concat())
 }
 
-fn change(value: &mut Value, random: &mut Rng) {
-    match value {
-        Value::Varint(number) => {
-            *number = match random.u8(..5) {
-                0 => number.wrapping_add(1),
-                1 => number.wrapping_sub(1),
-                2 => 0,
-                3 => 1 << random.u32(..64),
-                _ => random.u64(..16),
-            };
-        }
-        // Arrays of numbers among them.
-        Value::Fixed64(bytes) | Value::Fixed32(bytes) | Value::Bytes(bytes) => {
-            words::edit_word(bytes, random);
-            if bytes.len() > 8 && random.u8(..4) == 0 {
-                bytes.truncate(bytes.len() - 4);
-            }
-        }
-        Value::Message(fields) => fields.reverse(),
-    }
+/// The last field of a path, and the message that has it.
+fn at_end<'p, 'm>(message: &'m [u8], path: &'p [Field]) -> Option<(&'p Field, &'m [u8])> {
+    let (last, way) = path.split_last()?;
+    Some((last, way.iter().fold(message, |message, field| &message[field.value.clone()])))
 }
 
-fn message(mut bytes: &[u8], depth: usize) -> Option<Vec<Field>> {
+/// The message with these bytes in place of the last field of the path, and the lengths on the way to it.
+fn replaced(message: &[u8], path: &[Field], edited: &[u8]) -> Vec<u8> {
+    let Some((field, way)) = path.split_first() else { return edited.to_vec() };
+    let mut out = message[..field.start].to_vec();
+    if way.is_empty() {
+        out.extend(edited);
+    } else {
+        let value = replaced(&message[field.value.clone()], way, edited);
+        write(field.number, DELIMITED, &value, &mut out);
+    }
+    out.extend(&message[field.value.end..]);
+    out
+}
+
+/// Another value of this field.
+fn changed(field: &Field, message: &[u8], random: &mut Rng) -> Vec<u8> {
+    let mut value = &message[field.value.clone()];
+    if field.kind == VARINT {
+        let number = varint(&mut value).unwrap_or_default();
+        let mut changed = Vec::new();
+        let number = match random.u8(..5) {
+            0 => number.wrapping_add(1),
+            1 => number.wrapping_sub(1),
+            2 => 0,
+            3 => 1 << random.u32(..64),
+            _ => random.u64(..16),
+        };
+        write_varint(number, &mut changed);
+        return changed;
+    }
+    let within = (field.kind == DELIMITED).then(|| fields(value)).flatten().unwrap_or_default();
+    if !within.is_empty() {
+        return within.iter().rev().flat_map(|field| &value[field.whole()]).copied().collect();
+    }
+    // Arrays of numbers among them.
+    let mut changed = value.to_vec();
+    words::edit_word(&mut changed, random);
+    if field.kind == DELIMITED && changed.len() > 8 && random.u8(..4) == 0 {
+        changed.truncate(changed.len() - 4);
+    }
+    changed
+}
+
+/// The message's fields; nothing if it cannot be read as one.
+fn fields(message: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes)?;
-        let value = match key & 7 {
-            0 => Value::Varint(varint(&mut bytes)?),
-            1 => Value::Fixed64(taken(&mut bytes, 8)?.to_vec()),
-            2 => {
-                let length = usize::try_from(varint(&mut bytes)?).ok()?;
-                delimited(taken(&mut bytes, length)?, depth)
-            }
-            5 => Value::Fixed32(taken(&mut bytes, 4)?.to_vec()),
+    let mut rest = message;
+    while !rest.is_empty() {
+        let start = message.len() - rest.len();
+        let key = varint(&mut rest)?;
+        let (number, kind) = (key >> 3, key & 7);
+        let length = match kind {
+            VARINT => rest.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1,
+            FIXED64 => size_of::<u64>(),
+            DELIMITED => usize::try_from(varint(&mut rest)?).ok()?,
+            FIXED32 => size_of::<u32>(),
             _ => return None,
         };
-        fields.push(Field { number: key >> 3, value });
+        let at = message.len() - rest.len();
+        rest = rest.get(length..)?;
+        fields.push(Field { number, kind, start, value: at..at + length });
     }
     Some(fields)
-}
-
-fn delimited(bytes: &[u8], depth: usize) -> Value {
-    let fields = depth.checked_sub(1).and_then(|depth| message(bytes, depth));
-    let same = |fields: &Vec<Field>| {
-        let mut written = Vec::new();
-        write(fields, &mut written);
-        !fields.is_empty() && written == bytes
-    };
-    fields.filter(same).map_or_else(|| Value::Bytes(bytes.to_vec()), Value::Message)
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -174,45 +171,12 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn taken<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
-    let (taken, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some(taken)
-}
-
-fn write(fields: &[Field], out: &mut Vec<u8>) {
-    for Field { number, value } in fields {
-        let mut key = |kind: u64| write_varint(number << 3 | kind, out);
-        match value {
-            Value::Varint(number) => {
-                key(0);
-                write_varint(*number, out);
-            }
-            Value::Fixed64(bytes) => {
-                key(1);
-                out.extend(bytes);
-            }
-            Value::Fixed32(bytes) => {
-                key(5);
-                out.extend(bytes);
-            }
-            Value::Bytes(bytes) => {
-                key(2);
-                write_delimited(bytes, out);
-            }
-            Value::Message(fields) => {
-                key(2);
-                let mut own = Vec::new();
-                write(fields, &mut own);
-                write_delimited(&own, out);
-            }
-        }
+fn write(number: u64, kind: u64, value: &[u8], out: &mut Vec<u8>) {
+    write_varint(number << 3 | kind, out);
+    if kind == DELIMITED {
+        write_varint(value.len() as u64, out);
     }
-}
-
-fn write_delimited(bytes: &[u8], out: &mut Vec<u8>) {
-    write_varint(bytes.len() as u64, out);
-    out.extend(bytes);
+    out.extend(value);
 }
 
 fn write_varint(mut number: u64, out: &mut Vec<u8>) {

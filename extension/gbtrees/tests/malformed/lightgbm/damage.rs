@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use super::{FRAME, LINEAR, VALID, edited};
-use crate::damage::{Random, change_every_byte, survives};
-use crate::parse;
+use crate::malformed::damage::{Random, change_every_byte, survives};
+use crate::malformed::parse;
 use gbtrees::{Cancel, ErrorKind, Limits};
 
 /// Up to the end of the trees every truncation is refused. Behind it, where lines that not every file has

@@ -5,7 +5,7 @@ mod wrong;
 
 use std::sync::LazyLock;
 
-use crate::parse;
+use crate::malformed::parse;
 use gbtrees::internals::{CategorySet, Node};
 use gbtrees::{Cancel, ErrorKind, Limits};
 

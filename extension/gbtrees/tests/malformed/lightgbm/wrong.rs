@@ -1,7 +1,7 @@
 //! Text that is wrong in one way: refused for the right reason, at the right line.
 
 use super::{FRAME, LINEAR, edited};
-use crate::{cases, parse};
+use crate::malformed::{cases, parse};
 use gbtrees::ErrorKind;
 
 /// Runs cases: a name, edits of the valid model, the kind of the error, its place, and a word of its
