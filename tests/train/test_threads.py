@@ -11,7 +11,7 @@ from cluster import Cluster, start, stop
 from tests.times import TIMES
 
 SOURCE = "SELECT i AS a, sin(i) AS b, i % 17 AS y FROM generate_series(1, 2000) AS i"
-CONNECTIONS = 200 * TIMES
+CONNECTIONS = 100 * TIMES
 TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3)"
 
 
