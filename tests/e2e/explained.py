@@ -1,7 +1,7 @@
-"""`python -m tests.e2e.explained MODEL ROWS OUT`: what the newest XGBoost explains.
+"""`python -m tests.e2e.explained FOLDER`: what the newest XGBoost explains.
 
 It runs in a separate process: each has one XGBoost, that of the tests is the one that pip installs.
-ROWS is a .npy, OUT an .npz with the arrays `contribs` and `interactions`.
+FOLDER has models, N.ubj, and the rows of each, N.npy. It gets N.npz: arrays `contribs` and `interactions`.
 """
 
 import subprocess
@@ -19,25 +19,31 @@ KINDS = {
 }
 
 
-def explained(model: bytes, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """XGBoost's explanations of the rows, by the kind's name."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, name) for name in ("model.ubj", "rows.npy", "out.npz")]
-        files[0].write_bytes(model)
-        np.save(files[1], rows)
-        subprocess.run([sys.executable, "-m", "tests.e2e.explained", *map(str, files)], check=True)
-        with np.load(files[2]) as found:
-            return {kind: found[kind] for kind in KINDS}
+def explained(cases: list[tuple[bytes, np.ndarray]]) -> list[dict[str, np.ndarray]]:
+    """XGBoost's explanations of each model's rows, by the kind's name."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number, (model, rows) in enumerate(cases):
+            (folder / f"{number}.ubj").write_bytes(model)
+            np.save(folder / f"{number}.npy", rows)
+        subprocess.run([sys.executable, "-m", "tests.e2e.explained", name], check=True)
+        found = []
+        for number in range(len(cases)):
+            with np.load(folder / f"{number}.npz") as arrays:
+                found.append({kind: arrays[kind] for kind in KINDS})
+        return found
 
 
 def main() -> None:
     """Explains, and writes what it found."""
     xgboost = load("pinned")
-    model, rows, out = sys.argv[1:]
-    booster = xgboost.Booster({"nthread": 1}, model_file=model)
-    booster.feature_names = None
-    data = xgboost.DMatrix(np.load(rows), feature_types=booster.feature_types)
-    np.savez(out, **{kind: booster.predict(data, **how) for kind, how in KINDS.items()})
+    for model in Path(sys.argv[1]).glob("*.ubj"):
+        booster = xgboost.Booster({"nthread": 1}, model_file=model)
+        booster.feature_names = None
+        rows = np.load(model.with_suffix(".npy"))
+        data = xgboost.DMatrix(rows, feature_types=booster.feature_types)
+        found = {kind: booster.predict(data, **how) for kind, how in KINDS.items()}
+        np.savez(model.with_suffix(".npz"), **found)
 
 
 if __name__ == "__main__":

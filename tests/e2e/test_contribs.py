@@ -54,16 +54,36 @@ class Explained:
         return floats([row for (row,) in self.connection.execute(query)])
 
 
+@dataclass(frozen=True)
+class Model:
+    """A data set, a model of it, and what XGBoost explains of its rows."""
+
+    dataset: Dataset
+    file: bytes
+    expected: dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Model]:
+    datasets = [load(name) for name, _ in CASES.values()]
+    files = [
+        model_bytes(train(dataset, params))
+        for dataset, (_, params) in zip(datasets, CASES.values(), strict=True)
+    ]
+    rows = [dataset.features.astype(np.float32) for dataset in datasets]
+    expected = explained([*zip(files, rows, strict=True)])
+    return dict(zip(CASES, map(Model, datasets, files, expected), strict=True))
+
+
 @pytest.fixture(scope="module", params=CASES)
-def case(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Explained]:
-    name, params = CASES[request.param]
-    dataset = load(name)
-    model = model_bytes(train(dataset, params))
+def case(
+    cluster: Cluster, dbname: str, models: dict[str, Model], request: pytest.FixtureRequest
+) -> Iterator[Explained]:
+    model = models[request.param]
     with cluster.connect(dbname) as connection:
-        connection.execute("SELECT load_model('m', %s)", (model,))
-        dataset.store(connection)
-        expected = explained(model, dataset.features.astype(np.float32))
-        yield Explained(connection, dataset, expected)
+        connection.execute("SELECT load_model('m', %s)", (model.file,))
+        model.dataset.store(connection)
+        yield Explained(connection, model.dataset, model.expected)
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray) -> None:

@@ -59,7 +59,9 @@ class Pgml:
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        connection.execute("DROP SCHEMA IF EXISTS pgml CASCADE; DROP TABLE IF EXISTS pgml_model")
+        connection.execute(
+            "DROP SCHEMA IF EXISTS pgml CASCADE; DROP TABLE IF EXISTS pgml_model CASCADE"
+        )
         connection.execute((HERE / "pgml.sql").read_text(encoding="utf-8"))
 
     def one(self, query: str, *values: Any) -> Any:
