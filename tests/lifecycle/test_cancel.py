@@ -318,7 +318,7 @@ def largest(cluster, dbname: str) -> None:
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE TABLE largest (content bytea)")
         connection.execute("ALTER TABLE largest ALTER content SET STORAGE EXTERNAL")
-        content = padded(chains(10, 6), min(40 * TIMES, 250) << 20)
+        content = padded(chains(10, 6), min(100 * TIMES, 250) << 20)
         connection.execute("INSERT INTO largest VALUES (%b)", (content,))
         connection.execute("SELECT load_model('largest', content) FROM largest")
 
