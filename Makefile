@@ -57,14 +57,12 @@ test: setup ## run the extensions' tests: lint, engine, table of errors, SQL reg
 test-without-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
-# Of the comparison's tests, which wait most of their time. It runs first.
-LONGEST = tests/bench/test_real_run.py
-
+# In the order of their names, since pytest-xdist would start the longest file, of few tests, last.
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 \
-		$(LONGEST) $(filter-out $(LONGEST),$(wildcard $(HARNESS:%=tests/%/test_*.py)))
+		$(HARNESS:%=tests/%)
 
 # What is built quickly is also linted and tested as it is built: all share what does not change between them.
 CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
