@@ -61,8 +61,7 @@ test-without-server:
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
-	@$(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 \
-		$(HARNESS:%=tests/%)
+	@$(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 $(HARNESS:%=tests/%)
 
 # What is built quickly is also linted and tested as it is built: all share what does not change between them.
 CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
