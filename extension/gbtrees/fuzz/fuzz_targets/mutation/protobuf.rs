@@ -10,9 +10,6 @@ use fastrand::Rng;
 
 use super::words;
 
-/// Messages within messages that are looked into.
-const MAX_DEPTH: usize = 8;
-
 const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const DELIMITED: u64 = 2;
@@ -29,13 +26,17 @@ struct Field {
 
 /// One edit of one of the message's fields.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
-    let [at, other] = [path(bytes, random, MAX_DEPTH)?, path(bytes, random, MAX_DEPTH)?];
+    let at = path(bytes, random)?;
     let (field, message) = at_end(bytes, &at)?;
     let whole = &message[field.whole()];
     let edited = match random.u8(..6) {
         0 => Vec::new(),
         1 => [whole, whole].concat(),
-        2 => at_end(bytes, &other).map(|(other, message)| message[other.whole()].to_vec())?,
+        2 => {
+            let other = path(bytes, random)?;
+            let (other, message) = at_end(bytes, &other)?;
+            message[other.whole()].to_vec()
+        }
         _ => {
             let mut edited = Vec::new();
             write(field.number, field.kind, &changed(field, message, random), &mut edited);
@@ -80,10 +81,10 @@ impl Field {
 }
 
 /// The fields from the message to one of those within it, each in the value of the one before; none in an empty message.
-fn path(message: &[u8], random: &mut Rng, depth: usize) -> Option<Vec<Field>> {
+fn path(message: &[u8], random: &mut Rng) -> Option<Vec<Field>> {
     let field = random.choice(fields(message)?)?;
-    let goes_in = field.kind == DELIMITED && depth > 1 && random.u8(..6) > 0;
-    let within = goes_in.then(|| path(&message[field.value.clone()], random, depth - 1)).flatten();
+    let goes_in = field.kind == DELIMITED && random.u8(..6) > 0;
+    let within = goes_in.then(|| path(&message[field.value.clone()], random)).flatten();
     Some([vec![field], within.unwrap_or_default()].concat())
 }
 
@@ -97,11 +98,11 @@ fn at_end<'p, 'm>(message: &'m [u8], path: &'p [Field]) -> Option<(&'p Field, &'
 fn replaced(message: &[u8], path: &[Field], edited: &[u8]) -> Vec<u8> {
     let Some((field, way)) = path.split_first() else { return edited.to_vec() };
     let mut out = message[..field.start].to_vec();
+    let within = replaced(&message[field.value.clone()], way, edited);
     if way.is_empty() {
-        out.extend(edited);
+        out.extend(within);
     } else {
-        let value = replaced(&message[field.value.clone()], way, edited);
-        write(field.number, DELIMITED, &value, &mut out);
+        write(field.number, DELIMITED, &within, &mut out);
     }
     out.extend(&message[field.value.end..]);
     out
