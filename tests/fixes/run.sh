@@ -4,9 +4,10 @@
 #     tests/fixes/run.sh [NAME...]
 #
 # A patch undoes one fix. What precedes it says what was wrong and names the test: of a crate, which cargo runs,
-# or of a server, which pytest runs, with libraries that are built quickly and not optimised.
+# or of a server, which pytest runs, with libraries that are built quickly and not optimised. The server is a
+# PostgreSQL 18, the same with Citus (built from CITUS_SOURCE), or a PostgreSQL 15 with assertions.
 # Before any patch the tests pass: what fails then, fails for want of the fix.
-# The copy and its PostgreSQL 18 are in .build/fixes, so that no other server gets such a library.
+# The copy and its servers are in .build/fixes, so that no other server gets such a library.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . toolchain/ground.sh
@@ -15,9 +16,16 @@ names=("$@")
 [ $# -gt 0 ] || names=($(basename -s .patch tests/fixes/*.patch))
 copy=$root/.build/fixes/sources
 output=$root/.build/fixes/output.txt
-export CARGO_TARGET_DIR=$root/.build/fixes/target
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_INCREMENTAL=1
 unset MAKEFLAGS MFLAGS
+
+# use PG_CONFIG: builds for that server, each version in a separate directory.
+use() {
+    pg_config=$1
+    export PG_CONFIG=$1 PGRX_PG_CONFIG_PATH=$1
+    CARGO_TARGET_DIR=$root/.build/fixes/target-$(postgres_major)
+    export CARGO_TARGET_DIR
+}
 
 # Files get the time of now: cargo takes a file that is older than what it built for unchanged.
 copy_sources() {
@@ -44,8 +52,10 @@ verdict() {
         if grep -q '^test result: ok. 1 passed' "$output"; then echo passed; return; fi
         ! grep -q '^test result: FAILED. 0 passed; 1 failed' "$output" || { echo failed; return; }
         ;;
-    pytest)
-        toolchain/install.sh >"$output" 2>&1 || die "the extensions are not built" "see $output"
+    pytest | citus | assertions)
+        [ "$kind" != assertions ] || use "$(toolchain/postgres_assertions.sh)"
+        { { [ "$kind" != citus ] || toolchain/citus.sh; } && toolchain/install.sh; } >"$output" 2>&1 ||
+            die "the extensions are not built" "see $output"
         "$root/.venv/bin/pytest" -q "$where" >"$output" 2>&1 || true
         if tail -n 1 "$output" | grep -qE '^[0-9]+ passed in'; then echo passed; return; fi
         ! tail -n 1 "$output" | grep -qE '^[0-9]+ failed' || { echo failed; return; }
@@ -65,8 +75,7 @@ ensure() {
 }
 
 copy_sources
-PG_CONFIG=$("$copy/toolchain/postgres.sh" 18)
-export PG_CONFIG PGRX_PG_CONFIG_PATH=$PG_CONFIG
+use "$("$copy/toolchain/postgres.sh" 18)"
 
 for name in "${names[@]}"; do ensure passed "$name"; done
 for name in "${names[@]}"; do

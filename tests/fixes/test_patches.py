@@ -15,9 +15,11 @@ def test_it_applies_and_its_test_exists(patch: Path) -> None:
     text = patch.read_text()
     subprocess.run(["git", "apply", "--check", "-p0", patch], cwd=ROOT, check=True)
     kind, where, name = re.search(
-        r"^Test: (cargo|pytest) ([\w/.]+)(?: |::)([\w:]+)(?:\[\w+\])?$", text, re.MULTILINE
+        r"^Test: (cargo|pytest|citus|assertions) ([\w/.]+)(?: |::)([\w:]+)(?:\[\w+\])?$",
+        text,
+        re.MULTILINE,
     ).groups()
-    if kind == "pytest":
+    if kind != "cargo":
         assert f"def {name}(" in (ROOT / where).read_text()
     else:
         *modules, function = name.split("::")
