@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs the engine's tests on an emulated ARM processor (aarch64), which has the kernel "neon".
 #
-#     tests/arm64/run.sh [ARGUMENT...]     arguments go to cargo test
+#     tests/arm64/run.sh [ARGUMENT...]     arguments go to the tests
 #
 # Needs root, Debian's debootstrap and the network; takes five minutes the first time, and 3 GB. The compiler, the
 # linker and QEMU's user emulation are those of Debian sid, in a root in .build/arm64 that is made once; stable
 # releases have no Rust as new as the engine needs. DEBIAN_MIRROR names another archive than debootstrap's own. The
-# sources are seen there read-only. Emulation tells whether results are right, and nothing about speed.
+# sources are seen there read-only. Emulation tells whether results are right, and nothing about speed; without
+# optimization the tests take hours. The examples would be started as programs, which needs more than an emulator.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 . "$root/toolchain/debian.sh"
@@ -26,4 +27,5 @@ say "engine tests on an emulated aarch64: $(inside "$debian" rustc --version), $
 inside "$debian" env --chdir=/extension CARGO_HOME=/var/cache/cargo CARGO_TARGET_DIR=/var/cache/target \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
-    cargo test --locked -p gbtrees --target aarch64-unknown-linux-gnu "$@"
+    cargo test --locked --release -p gbtrees --lib --tests --target aarch64-unknown-linux-gnu \
+    -- --skip library::examples_run "$@"

@@ -65,8 +65,10 @@ fn rows(value: &Value) -> Vec<Vec<f64>> {
     value.as_array().unwrap().iter().map(row).collect()
 }
 
+/// The bits of numbers. Infinity minus infinity is a NaN of one sign on x86-64 and of the other on aarch64.
 fn bits(values: &[f64]) -> Vec<u64> {
-    values.iter().map(|value| value.to_bits()).collect()
+    let of = |value: &f64| if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
+    values.iter().map(of).collect()
 }
 
 /// The names of a release's models, without the ending.
