@@ -7,7 +7,7 @@
 # linker and QEMU's user emulation are those of Debian sid, in a root in .build/arm64 that is made once; stable
 # releases have no Rust as new as the engine needs. DEBIAN_MIRROR names another archive than debootstrap's own. The
 # sources are seen there read-only. Emulation tells whether results are right, and nothing about speed; without
-# optimization the tests take hours. The examples would be started as programs, which needs more than an emulator.
+# optimization the tests take much longer. The examples would be started as programs, which needs more than an emulator.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 . "$root/toolchain/debian.sh"
