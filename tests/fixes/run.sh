@@ -19,8 +19,10 @@ output=$root/.build/fixes/output.txt
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_INCREMENTAL=1
 unset MAKEFLAGS MFLAGS
 
-# use PG_CONFIG: builds for that server, each version in a separate directory.
+# use PG_CONFIG: builds for that server, each version in a separate directory. Without a server it ends the script,
+# which would install into the machine's otherwise.
 use() {
+    [ -n "$1" ] || exit 1
     pg_config=$1
     export PG_CONFIG=$1 PGRX_PG_CONFIG_PATH=$1
     CARGO_TARGET_DIR=$root/.build/fixes/target-$(postgres_major)
