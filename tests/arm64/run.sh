@@ -27,5 +27,5 @@ say "engine tests on an emulated aarch64: $(inside "$debian" rustc --version), $
 inside "$debian" env --chdir=/extension CARGO_HOME=/var/cache/cargo CARGO_TARGET_DIR=/var/cache/target \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
-    cargo test --locked --release -p gbtrees --lib --tests --target aarch64-unknown-linux-gnu \
+    cargo test --locked --release -p gbtrees --target aarch64-unknown-linux-gnu \
     -- --skip library::examples_run "$@"
