@@ -3,9 +3,10 @@
 #
 #     tests/fixes/run.sh [NAME...]
 #
-# A patch undoes one fix. What precedes it says what was wrong and names the test: of a crate, which cargo runs,
-# or of a server, which pytest runs, with libraries that are built quickly and not optimised. The server is a
-# PostgreSQL 18, the same with Citus (built from CITUS_SOURCE), or a PostgreSQL 15 with assertions.
+# A patch undoes one fix. What precedes it says what was wrong and names the test: of a crate, which cargo runs (cargo:
+# a unit test, engine: one in the engine's tests/), or of a server, which pytest runs, with libraries that are built
+# quickly and not optimised. The server is a PostgreSQL 18, the same with Citus (built from CITUS_SOURCE), or a
+# PostgreSQL 15 with assertions.
 # Before any patch the tests pass: what fails then, fails for want of the fix.
 # The copy and its servers are in .build/fixes, so that no other server gets such a library.
 set -euo pipefail
@@ -47,10 +48,11 @@ verdict() {
     read -r kind where name <<<"$1"
     cd "$copy"
     case $kind in
-    cargo)
-        local features=()
-        [ "$where" != pg_interface ] || features=(--no-default-features --features pg_interface/pg18)
-        (cd extension && cargo test --quiet --locked -p "$where" "${features[@]}" --lib "$name" -- --exact) >"$output" 2>&1 || true
+    cargo | engine)
+        local options=(--lib)
+        [ "$kind" != engine ] || options=(--test engine)
+        [ "$where" != pg_interface ] || options+=(--no-default-features --features pg_interface/pg18)
+        (cd extension && cargo test --quiet --locked -p "$where" "${options[@]}" "$name" -- --exact) >"$output" 2>&1 || true
         if grep -q '^test result: ok. 1 passed' "$output"; then echo passed; return; fi
         ! grep -q '^test result: FAILED. 0 passed; 1 failed' "$output" || { echo failed; return; }
         ;;
