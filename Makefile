@@ -47,6 +47,9 @@ setup: ## install the Debian packages that the build, the demo and the tests nee
 # The tests of what measures and compares; all others are the extensions'.
 HARNESS = bench report baseline speed demo workbench cluster data compose aws
 
+# Files in the order of their names, since pytest-xdist would start the longest, of few tests, last.
+BY_FILE = --dist loadfile --no-loadscope-reorder --durations=20
+
 # Tests of servers wait at times, when what compiles goes on. make's job server is for make alone.
 .PHONY: test
 test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
@@ -57,11 +60,10 @@ test: setup ## run the extensions' tests: lint, engine, table of errors, SQL reg
 test-without-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
-# In the order of their names, since pytest-xdist would start the longest file, of few tests, last.
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
-	@$(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 $(HARNESS:%=tests/%)
+	@$(VENV)/pytest -n 3 $(BY_FILE) $(HARNESS:%=tests/%)
 
 # What is built quickly is also linted and tested as it is built: all share what does not change between them.
 CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
@@ -97,7 +99,7 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@MAKEFLAGS= $(VENV)/pytest -n 2 --dist loadfile --durations=20 $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
