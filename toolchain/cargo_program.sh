@@ -14,6 +14,8 @@ for name in "$@"; do
     fi
     say "building $name $release, which takes some minutes"
     # Only the load generator must be fast, where anything is measured.
-    [ "$name" = oha ] && [ -z "${PGBOOST_QUICK:-}" ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=0
-    cargo install --quiet --locked --root "$root/.build/cargo" --version "=$release" "$name"
+    level=0
+    [ "$name" != oha ] || [ -n "${PGBOOST_QUICK:-}" ] || level=3
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=$level \
+        cargo install --quiet --locked --root "$root/.build/cargo" --version "=$release" "$name"
 done
