@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pushes the image pgboost:N as ghcr.io/OWNER/REPOSITORY:VERSION-pgN: push.sh N, in a workflow of a tag vVERSION.
-# The name and the digest go to the step's outputs.
+# Pushes the image pgboost:N as ghcr.io/OWNER/REPOSITORY:VERSION-pgN: push.sh N, in a workflow of a tag
+# vVERSION. The name and the digest go to the step's outputs.
 set -euo pipefail
 
 major=$1

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The network namespaces of bench/split.py: a host each, and one with the bridges, so that nothing is seen outside.
+# The network namespaces of bench/split.py: a host each, and one with the bridges, so that nothing is seen
+# outside.
 #
 #     make HOST=ADDRESS...      the hosts, joined by a bridge at their devices eth0
 #     connect BRIDGE DEVICE     a device for each host, at a new bridge that joins them
@@ -24,8 +25,8 @@ make() {
     for host in "$@"; do
         name=$prefix${host%%=*}
         ip netns add "$name"
-        # No packet but the servers' and the load generators' own is on a link, and a connection learns nothing
-        # from one that met another delay.
+        # No packet but the servers' and the load generators' own is on a link, and a connection learns
+        # nothing from one that met another delay.
         ip netns exec "$name" sysctl --quiet --write net.ipv6.conf.all.disable_ipv6=1 \
             net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 net.ipv4.tcp_no_metrics_save=1
         ip -n "$name" link set lo up

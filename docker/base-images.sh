@@ -4,9 +4,10 @@
 #     docker/base-images.sh [IMAGE...]     default: debian:bookworm-slim rust:1.96-bookworm
 #
 # debian:SUITE-slim comes from the Debian archive by debootstrap; DEBIAN_MIRROR names another
-# than debootstrap's own. rust:VERSION-SUITE holds the toolchain of this machine, which must be of that version, where
-# the official image has it: the build copies it from there and takes nothing else of that image.
-# An image that the engine has already is left alone. They are stand-ins: what is pulled later replaces them.
+# than debootstrap's own. rust:VERSION-SUITE holds the toolchain of this machine, which must be of that
+# version, where the official image has it: the build copies it from there and takes nothing else of that
+# image. An image that the engine has already is left alone. They are stand-ins: what is pulled later replaces
+# them.
 set -euo pipefail
 
 say() { printf '==> %s\n' "$*"; }

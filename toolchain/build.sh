@@ -6,8 +6,8 @@
 # the SQL scripts are files of the repository. Cargo skips what is up to date. It would take a library of
 # another major version for up to date, since a cdylib has the same file name for every feature.
 #
-# With PGBOOST_FAULTS=1 it builds what only tests load, into .build/faults, quickly: libraries whose statements
-# fail where a session says (extension/pg_interface/src/fault.rs).
+# With PGBOOST_FAULTS=1 it builds what only tests load, into .build/faults, quickly: libraries whose
+# statements fail where a session says (extension/pg_interface/src/fault.rs).
 set -euo pipefail
 [ "${PGBOOST_FAULTS:-}" != 1 ] || PGBOOST_QUICK=1
 . "$(dirname "$0")/ground.sh"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds Citus from its source, CITUS_SOURCE (an archive, or a directory), and installs it into the PostgreSQL of PG_CONFIG.
+# Builds Citus from its source, CITUS_SOURCE (an archive, or a directory), and installs it into the PostgreSQL
+# of PG_CONFIG.
 #
-# Only the tests of pgboost_citus need it. Compression and SSL are left out: wheels of PostgreSQL have neither.
+# Only the tests of pgboost_citus need it. Compression and SSL are left out: wheels of PostgreSQL have
+# neither.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
 

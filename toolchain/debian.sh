@@ -5,7 +5,8 @@
 
 authorities=usr/local/share/ca-certificates
 
-# inside ROOT COMMAND...: runs it there, with what it takes to reach the network and nothing else of this environment.
+# inside ROOT COMMAND...: runs it there, with what it takes to reach the network and nothing else of this
+# environment.
 inside() {
     local debian=$1 name kept=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LC_ALL=C.UTF-8)
     shift
@@ -56,8 +57,8 @@ make_debian() {
     mv "$debian" "$made"
 }
 
-# fresh_debian SUITE: sets debian to a root that has nothing but Debian's minimum; what changes in it goes when the
-# script ends. It is an overlay over .build/debian/SUITE.
+# fresh_debian SUITE: sets debian to a root that has nothing but Debian's minimum; what changes in it goes
+# when the script ends. It is an overlay over .build/debian/SUITE.
 fresh_debian() {
     local changes base=$root/.build/debian/$1
     make_debian "$1" "$base"
@@ -78,15 +79,16 @@ start_nothing() {
     echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.d/none.conf"
 }
 
-# Runs the calling script again with mounts that only it and its children see, and that go with the last of them.
+# Runs the calling script again with mounts that only it and its children see, and that go with the last of
+# them.
 with_private_mounts() {
     [ "$(id -u)" = 0 ] || die "a separate root directory needs root"
     [ "${PRIVATE_MOUNTS:-}" != "$$" ] || return 0
     PRIVATE_MOUNTS=$$ exec unshare --mount --propagation private "$0" "$@"
 }
 
-# in_source ROOT [NAME=VALUE...] COMMAND...: runs it in this repository, which the root has under /source, with this
-# machine's Rust, and the root's own Python environment, test cluster and target directory.
+# in_source ROOT [NAME=VALUE...] COMMAND...: runs it in this repository, which the root has under /source,
+# with this machine's Rust, and the root's own Python environment, test cluster and target directory.
 in_source() {
     local debian=$1 place
     shift

@@ -12,7 +12,8 @@ esac
 # Where cargo puts what it builds, for another processor below the name of that target.
 built=${CARGO_TARGET_DIR:-$root/extension/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}release
 
-# With PGBOOST_QUICK=1 what cargo builds is built in less time, is slower, and checks itself: for what nobody measures.
+# With PGBOOST_QUICK=1 what cargo builds is built in less time, is slower, and checks itself: for what nobody
+# measures.
 if [ "${PGBOOST_QUICK:-}" ]; then
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
     export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
@@ -40,8 +41,8 @@ put_into() {
     done
 }
 
-# put_as TARGET MODE FILE. The file is whole before it gets its name: backends may have mapped the one that is there,
-# which also stays as it is where the disk is full.
+# put_as TARGET MODE FILE. The file is whole before it gets its name: backends may have mapped the one that is
+# there, which also stays as it is where the disk is full.
 put_as() {
     ! cmp -s "$3" "$1" || return 0
     need_writable "${1%/*}"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command in this repository on another Debian, with the PostgreSQL that it has, and this machine's Rust:
+# Runs a command in this repository on another Debian, with the PostgreSQL that it has, and this machine's
+# Rust:
 #
 #     toolchain/in-debian.sh SUITE MAJOR [NAME=VALUE...] COMMAND...
 #     toolchain/in-debian.sh trixie 17 make deb

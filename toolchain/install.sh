@@ -15,8 +15,8 @@ need_server_headers
 libraries=${DESTDIR:-}$("$pg_config" --pkglibdir)
 scripts=${DESTDIR:-}$("$pg_config" --sharedir)/extension
 
-# put_scripts EXTENSION: the control file, the present script under its version's name, and those that update from
-# earlier versions, whose names have two.
+# put_scripts EXTENSION: the control file, the present script under its version's name, and those that update
+# from earlier versions, whose names have two.
 put_scripts() {
     local from=$root/extension/$1 version
     version=$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$from/$1.control")

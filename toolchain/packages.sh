@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build misses, and the Rust of rust-toolchain.toml; does nothing if none is missing.
+# Installs the Debian packages that the build misses, and the Rust of rust-toolchain.toml; does nothing if
+# none is missing.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
 # PgBouncer, wrk and Chromium, and with "long" what the long tests run: PgBouncer,

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints the pg_config that is meant where PG_CONFIG names none: that of Debian 12's PostgreSQL 15, of the newest
-# next to it, or the one on the path, if it has a server's headers. Where there is none, the first of these.
+# Prints the pg_config that is meant where PG_CONFIG names none: that of Debian 12's PostgreSQL 15, of the
+# newest next to it, or the one on the path, if it has a server's headers. Where there is none, the first of
+# these.
 set -euo pipefail
 
 wanted=/usr/lib/postgresql/15/bin/pg_config

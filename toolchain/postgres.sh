@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Fetches the PostgreSQL of a major version that postgres.txt names into .build/postgres, and prints its pg_config:
+# Fetches the PostgreSQL of a major version that postgres.txt names into .build/postgres, and prints its
+# pg_config:
 #
 #     PG_CONFIG=$(toolchain/postgres.sh 18) make install
 #
-# Its files can be anywhere, since pg_config answers from its own place. Who runs the server must be able to read
-# them: as root, a clone below /root will not do.
+# Its files can be anywhere, since pg_config answers from its own place. Who runs the server must be able to
+# read them: as root, a clone below /root will not do.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
 

@@ -3,8 +3,8 @@
 #
 #     PG_CONFIG=$(toolchain/postgres_assertions.sh) make install
 #
-# The source is that of Debian's package, which apt checks by its signature. It is built without what the tests
-# do not need. apt's lists of sources are kept in the same place, so that the system's stay as they are.
+# The source is that of Debian's package, which apt checks by its signature. It is built without what the
+# tests do not need. apt's lists of sources are kept in the same place, so that the system's stay as they are.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
 

@@ -62,7 +62,8 @@ die_with_names() {
 # Whether the first version is at least the second.
 at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
-# cargo in the version that the crates ask for, rustfmt, which pgrx formats its bindings with, and a C compiler.
+# cargo in the version that the crates ask for, rustfmt, which pgrx formats its bindings with, and a C
+# compiler.
 need_compilers() {
     local wanted found home
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/extension/Cargo.toml")

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds the image pgboost:N: the official image of PostgreSQL N, its entry point and variables, with both extensions.
+# Builds the image pgboost:N: the official image of PostgreSQL N, its entry point and variables, with both
+# extensions.
 #
 #     docker/image/build.sh N
 #     docker run -e POSTGRES_PASSWORD=secret -p 5432:5432 pgboost:N
 #
-# POSTGRES_BASE names another image to put them into, and docker/README.md what a special network needs. It is built by
-# docker compose, which has BuildKit in it.
+# POSTGRES_BASE names another image to put them into, and docker/README.md what a special network needs. It is
+# built by docker compose, which has BuildKit in it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The container's first process: writes PgBouncer's configuration from the environment, then becomes PgBouncer.
-# The role flights is let in with the password in PGBOOST_PASSWORD, and PgBouncer logs in to PostgreSQL with the same.
+# The container's first process: writes PgBouncer's configuration from the environment, then becomes
+# PgBouncer. The role flights is let in with the password in PGBOOST_PASSWORD, and PgBouncer logs in to
+# PostgreSQL with the same.
 set -eu
 
 [ -n "${PGBOOST_PASSWORD:-}" ] || { echo "error: set PGBOOST_PASSWORD, the password of the role flights" >&2; exit 1; }

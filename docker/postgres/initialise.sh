@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Makes the cluster: a database flights with both extensions, and its owner, the role flights, with the password
-# in PGBOOST_PASSWORD, as has the role standby, which may replicate. The superuser postgres has no password and is reached inside the container only.
+# Makes the cluster: a database flights with both extensions, and its owner, the role flights, with the
+# password in PGBOOST_PASSWORD, as has the role standby, which may replicate. The superuser postgres has no
+# password and is reached inside the container only.
 #
-# All is made next to PGDATA and renamed at the end, so that a start that is interrupted leaves nothing half made.
+# All is made next to PGDATA and renamed at the end, so that a start that is interrupted leaves nothing half
+# made.
 set -euo pipefail
 
 [ -n "${PGBOOST_PASSWORD:-}" ] || { echo "error: set PGBOOST_PASSWORD, the password of the role flights" >&2; exit 1; }

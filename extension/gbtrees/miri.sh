@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the engine's unit tests under miri, which finds undefined behaviour: readers, the builder, the image and
-# its sections, the walk by the portable kernel. Needs a nightly Rust with miri and rust-src.
+# Runs the engine's unit tests under miri, which finds undefined behaviour: readers, the builder, the image
+# and its sections, the walk by the portable kernel. Needs a nightly Rust with miri and rust-src.
 #
 # Left out is what would take hours: random models of all sizes, contributions of features, every flipped bit,
 # trees of a hundred thousand nodes, golden models, which come out of an archive, and images tampered with
-# everywhere: the fuzz target `image` has those, with AddressSanitizer. Instructions of AVX2 and AVX-512 are not
-# covered.
+# everywhere: the fuzz target `image` has those, with AddressSanitizer. Instructions of AVX2 and AVX-512 are
+# not covered.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the Debian packages postgresql-N-pgboost and postgresql-N-pgboost-train for the PostgreSQL N of PG_CONFIG, on the
-# Debian that this runs on, in .build/deb/N. The same sources make the same bytes. With cargo's CARGO_BUILD_TARGET they
-# are for that processor, in .build/deb/N-arm64.
+# Makes the Debian packages postgresql-N-pgboost and postgresql-N-pgboost-train for the PostgreSQL N of
+# PG_CONFIG, on the Debian that this runs on, in .build/deb/N. The same sources make the same bytes. With
+# cargo's CARGO_BUILD_TARGET they are for that processor, in .build/deb/N-arm64.
 #
 # They are built by debian/rules from a copy of the sources. Debian's own Rust is too old, so that the one on
 # the path does, and dpkg is not asked whether the package cargo is there.

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Makes the source package of pgboost as apt.postgresql.org wants it, in .build/deb/source: packaging/deb/source.sh [MAJOR...]
+# Makes the source package of pgboost as apt.postgresql.org wants it, in .build/deb/source:
+# packaging/deb/source.sh [MAJOR...]
 #
-# It has two tarballs, the committed sources and all crates (cargo vendor), so that it builds without a network; cargo
-# 1.96 itself it needs from elsewhere. It makes postgresql-N-pgboost for each version named, by default that of
-# PG_CONFIG; `pg_buildext updatecontrol` renews that from debian/control.in and debian/pgversions. pgboost_train is not
-# in it, since libxgboost comes out of a wheel. The same commit makes the same bytes.
+# It has two tarballs, the committed sources and all crates (cargo vendor), so that it builds without a
+# network; cargo 1.96 itself it needs from elsewhere. It makes postgresql-N-pgboost for each version named, by
+# default that of PG_CONFIG; `pg_buildext updatecontrol` renews that from debian/control.in and
+# debian/pgversions. pgboost_train is not in it, since libxgboost comes out of a wheel. The same commit makes
+# the same bytes.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 . "$root/toolchain/systems.sh"

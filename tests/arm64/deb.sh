@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the Debian packages for ARM (aarch64) and PostgreSQL 15, in .build/deb/15-arm64, and installs, uses, upgrades
-# and purges them in a fresh Debian whose PostgreSQL is emulated.
+# Makes the Debian packages for ARM (aarch64) and PostgreSQL 15, in .build/deb/15-arm64, and installs, uses,
+# upgrades and purges them in a fresh Debian whose PostgreSQL is emulated.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 . "$root/toolchain/debian.sh"

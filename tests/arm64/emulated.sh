@@ -1,9 +1,11 @@
-# Sourced, after toolchain/ground.sh and debian.sh, by what builds the extensions for ARM (aarch64) and runs them there.
+# Sourced, after toolchain/ground.sh and debian.sh, by what builds the extensions for ARM (aarch64) and runs
+# them there.
 #
-# Needs root, Debian's debootstrap, the network, rustup's library for that processor, and a kernel with binfmt_misc,
-# which runs ARM's programs by QEMU as if they were this machine's. What builds and what asks are this machine's own
-# programs; the server, what it loads and what it starts are ARM's. All are in a Debian 12 in .build/arm64, made once.
-# The kernel knows of QEMU until the script ends. Emulation tells whether results are right, and nothing about speed.
+# Needs root, Debian's debootstrap, the network, rustup's library for that processor, and a kernel with
+# binfmt_misc, which runs ARM's programs by QEMU as if they were this machine's. What builds and what asks are
+# this machine's own programs; the server, what it loads and what it starts are ARM's. All are in a Debian 12
+# in .build/arm64, made once. The kernel knows of QEMU until the script ends. Emulation tells whether results
+# are right, and nothing about speed.
 
 target=aarch64-unknown-linux-gnu
 debian=$root/.build/arm64/bookworm

@@ -3,11 +3,12 @@
 #
 #     tests/arm64/run.sh [ARGUMENT...]     arguments go to the tests
 #
-# Needs root, Debian's debootstrap and the network; takes five minutes the first time, and 3 GB. The compiler, the
-# linker and QEMU's user emulation are those of Debian sid, in a root in .build/arm64 that is made once; stable
-# releases have no Rust as new as the engine needs. DEBIAN_MIRROR names another archive than debootstrap's own. The
-# sources are seen there read-only. Emulation tells whether results are right, and nothing about speed; without
-# optimization the tests take much longer. The examples would be started as programs, which needs more than an emulator.
+# Needs root, Debian's debootstrap and the network; takes five minutes the first time, and 3 GB. The compiler,
+# the linker and QEMU's user emulation are those of Debian sid, in a root in .build/arm64 that is made once;
+# stable releases have no Rust as new as the engine needs. DEBIAN_MIRROR names another archive than
+# debootstrap's own. The sources are seen there read-only. Emulation tells whether results are right, and
+# nothing about speed; without optimization the tests take much longer. The examples would be started as
+# programs, which needs more than an emulator.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 . "$root/toolchain/debian.sh"

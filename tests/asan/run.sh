@@ -4,9 +4,9 @@
 #     tests/asan/run.sh [ARGUMENT...]     arguments go to pytest
 #
 # The libraries are instrumented by a nightly Rust, and so is pgboost_trainer, which has the sanitizer's own
-# allocator, also for libxgboost. The server is as it was compiled, with the sanitizer from Debian's gcc loaded
-# before it: what the extensions read or write beyond a block of malloc, a variable or a constant ends the
-# process with a report. A palloc within a block of PostgreSQL's is not told apart from its neighbours.
+# allocator, also for libxgboost. The server is as it was compiled, with the sanitizer from Debian's gcc
+# loaded before it: what the extensions read or write beyond a block of malloc, a variable or a constant ends
+# the process with a report. A palloc within a block of PostgreSQL's is not told apart from its neighbours.
 # Tests run as with any other server; where there is a report, this fails.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs a command with a Docker engine and its plugin compose, and with the base images where those cannot be pulled.
+# Runs a command with a Docker engine and its plugin compose, and with the base images where those cannot be
+# pulled.
 #
 #     tests/compose/with-engine.sh .venv/bin/pytest tests/compose
 #
 # An engine that runs is used as it is. Where none does, root starts Debian's with separate files in
-# ENGINE_DIR (default: .build/docker), and stops it by its process id when the command has ended; its images stay
-# there for the next time. It leaves the machine's firewall and routing alone, so images are built with
+# ENGINE_DIR (default: .build/docker), and stops it by its process id when the command has ended; its images
+# stay there for the next time. It leaves the machine's firewall and routing alone, so images are built with
 # the machine's own network, which BUILD_NETWORK=host says to docker-compose.yml.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

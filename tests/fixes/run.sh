@@ -3,12 +3,12 @@
 #
 #     tests/fixes/run.sh [NAME...]
 #
-# A patch undoes one fix. What precedes it says what was wrong and names the test: of a crate, which cargo runs (cargo:
-# a unit test, engine: one in the engine's tests/), or of a server, which pytest runs, with libraries that are built
-# quickly and not optimised. The server is a PostgreSQL 18, the same with Citus (built from CITUS_SOURCE), or a
-# PostgreSQL 15 with assertions.
-# Before any patch the tests pass: what fails then, fails for want of the fix.
-# The copy and its servers are in .build/fixes, so that no other server gets such a library.
+# A patch undoes one fix. What precedes it says what was wrong and names the test: of a crate, which cargo
+# runs (cargo: a unit test, engine: one in the engine's tests/), or of a server, which pytest runs, with
+# libraries that are built quickly and not optimised. The server is a PostgreSQL 18, the same with Citus
+# (built from CITUS_SOURCE), or a PostgreSQL 15 with assertions. Before any patch the tests pass: what fails
+# then, fails for want of the fix. The copy and its servers are in .build/fixes, so that no other server gets
+# such a library.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . toolchain/ground.sh
@@ -20,8 +20,8 @@ output=$root/.build/fixes/output.txt
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_INCREMENTAL=1
 unset MAKEFLAGS MFLAGS
 
-# use PG_CONFIG: builds for that server, each version in a separate directory. Without a server it ends the script,
-# which would install into the machine's otherwise.
+# use PG_CONFIG: builds for that server, each version in a separate directory. Without a server it ends the
+# script, which would install into the machine's otherwise.
 use() {
     [ -n "$1" ] || exit 1
     pg_config=$1

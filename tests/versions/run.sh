@@ -6,14 +6,16 @@
 #
 # 16 and 18 are fetched by toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate, of Debian's
 # experimental, each in a separate root. Each version has a separate target directory, so that none evicts
-# another's libraries. Models also move (tests/versions) from 16 to each later one. With 15, whose tests are make
-# test's, they move from the 15.18 of toolchain/postgres_assertions.sh to 17 and 18, and with 17 from that to 18.
+# another's libraries. Models also move (tests/versions) from 16 to each later one. With 15, whose tests are
+# make test's, they move from the 15.18 of toolchain/postgres_assertions.sh to 17 and 18, and with 17 from
+# that to 18.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 
 read -ra tests <<<"${PGBOOST_TESTS:-tests/test_sql_regression.py tests/test_quickstart.py tests/batch tests/e2e tests/lifecycle tests/pages tests/train tests/packaging tests/versions}"
 
-# older MAJOR REPOSITORY: the pg_config of a server that was fetched or built, where the repository has that name.
+# older MAJOR REPOSITORY: the pg_config of a server that was fetched or built, where the repository has that
+# name.
 older() {
     local place=$root/.build/postgres
     { compgen -G "$place/$1/*/pginstall/bin/pg_config" || compgen -G "$place/$1-*/installed/bin/pg_config" || true; } |
@@ -42,7 +44,8 @@ on_assertions() {
     "$root/toolchain/install.sh"
 }
 
-# move FROM TO OLD_PG_CONFIG [NAME=VALUE], the paths as Debian 13's root has them, which has 17 and reaches the others.
+# move FROM TO OLD_PG_CONFIG [NAME=VALUE], the paths as Debian 13's root has them, which has 17 and reaches
+# the others.
 move() {
     say "models move from PostgreSQL $1 to $2"
     "$root/toolchain/in-debian.sh" trixie 17 PGBOOST_OLD_PG_CONFIG="$3" "${@:4}" .venv/bin/pytest tests/versions

@@ -6,9 +6,9 @@
 # libFuzzer with AddressSanitizer, debug assertions and overflow checks. It needs a nightly toolchain,
 # whose compiler instruments; cargo-fuzz is not needed, but finds the same targets.
 # Comparisons are not traced, nor inputs weighed by what is rare: each took a third of the time (perf).
-# Most inputs of files are made by mutations that keep their structure (fuzz_targets/mutation); with PLAIN_MUTATIONS=1
-# none is. The last line of a run has the edges that it covered.
-# What it learns stays in corpus/. An input that fails is left in found/ and belongs into a test.
+# Most inputs of files are made by mutations that keep their structure (fuzz_targets/mutation); with
+# PLAIN_MUTATIONS=1 none is. The last line of a run has the edges that it covered. What it learns stays in
+# corpus/. An input that fails is left in found/ and belongs into a test.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
@@ -19,8 +19,8 @@ targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address"
-# Of each format and each kind of tree some golden models are as short, and one with target statistics; longer inputs
-# take longer and show no more.
+# Of each format and each kind of tree some golden models are as short, and one with target statistics; longer
+# inputs take longer and show no more.
 LONGEST=10000
 LONGEST_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the source package and builds it without a network in a separate Debian: source.sh [SUITE MAJOR]
 #
-# Needs root, debootstrap and, for the source package and the first root, the network. Without arguments it takes this
-# Debian and the PostgreSQL of PG_CONFIG.
+# Needs root, debootstrap and, for the source package and the first root, the network. Without arguments it
+# takes this Debian and the PostgreSQL of PG_CONFIG.
 set -euo pipefail
 . "$(dirname "$0")/../../../toolchain/ground.sh"
 

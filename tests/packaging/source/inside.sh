@@ -46,7 +46,8 @@ step "Rust" quietly install_rust
 step "make setup" make setup
 step "make install" make install
 step "a prediction" predict
-# In another clone, where nothing is built: with the steps before `make install` this is the demo's way from nothing.
+# In another clone, where nothing is built: with the steps before `make install` this is the demo's way from
+# nothing.
 git clone --quiet /root/pgboost /root/demo
 cd /root/demo
 step "make demo" make demo

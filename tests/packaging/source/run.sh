@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Goes the README's way from sources in a fresh Debian 12 where nothing is installed: packages, rustup, make setup,
-# make install, a prediction, make demo. Says what each step took, and fails if one leaves the system changed.
+# Goes the README's way from sources in a fresh Debian 12 where nothing is installed: packages, rustup, make
+# setup, make install, a prediction, make demo. Says what each step took, and fails if one leaves the system
+# changed.
 #
 # The sources are the last commit's, and rustup is this machine's. Needs root, debootstrap and the network;
 # what is downloaded is counted on the machine's network cards, so it is true where nothing else downloads.

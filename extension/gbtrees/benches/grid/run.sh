@@ -6,9 +6,9 @@
 #
 # MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results that the raw
 # results go to. LIBXGBOOST and LIBLIGHTGBM are the libraries in Python packages. PYTHON has numpy, xgboost,
-# lightgbm, catboost, scikit-learn, skl2onnx and onnxruntime; with ydf, treelite, tl2cgen, lleaves and shap those are
-# measured, too. OTHER_GRID_BENCH is the benchmark of another build, which is measured in turns with this one.
-# Training takes forty minutes once, measuring twenty. Nothing else should run.
+# lightgbm, catboost, scikit-learn, skl2onnx and onnxruntime; with ydf, treelite, tl2cgen, lleaves and shap
+# those are measured, too. OTHER_GRID_BENCH is the benchmark of another build, which is measured in turns with
+# this one. Training takes forty minutes once, measuring twenty. Nothing else should run.
 #
 #     scores.jsonl        margins: XGBoost's and LightGBM's models in one process with the C libraries, the others
 #                         by libraries.py
