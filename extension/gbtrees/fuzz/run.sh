@@ -3,8 +3,9 @@
 #
 # Those of the engine are here; those of what the extensions read of calls are in extension/fuzz, whose build
 # needs PostgreSQL's headers (PGRX_PG_CONFIG_PATH, and PG_FEATURE unless it is pg15), and nothing of a server.
-# libFuzzer with AddressSanitizer, debug assertions and overflow checks. It needs a nightly toolchain,
-# whose compiler instruments; cargo-fuzz is not needed, but finds the same targets.
+# libFuzzer with debug assertions, overflow checks and AddressSanitizer, which takes more than half of the time;
+# with SANITIZER=none without it. It needs a nightly toolchain, whose compiler instruments; cargo-fuzz is not
+# needed, but finds the same targets.
 # Comparisons are not traced, nor inputs weighed by what is rare: each took a third of the time (perf).
 # Most inputs of files are made by mutations that keep their structure (fuzz_targets/mutation); with
 # PLAIN_MUTATIONS=1 none is. The last line of a run has the edges that it covered. What it learns stays in
@@ -18,7 +19,10 @@ calls=(messages names numeric parameters)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
- -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Zsanitizer=address"
+ -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+sanitizer=${SANITIZER:-address}
+[ "$sanitizer" = none ] || RUSTFLAGS+=" -Zsanitizer=$sanitizer"
+built=target/$sanitizer
 # Of each format and each kind of tree some golden models are as short, and one with target statistics; longer
 # inputs take longer and show no more.
 LONGEST=10000
@@ -43,7 +47,8 @@ seed() {
 }
 
 build() {
-    cargo +nightly build --quiet --locked --release --target x86_64-unknown-linux-gnu "$@"
+    cargo +nightly build --quiet --locked --release --target x86_64-unknown-linux-gnu \
+        --target-dir "$built" "$@"
 }
 
 run() {
@@ -51,9 +56,10 @@ run() {
     mkdir -p found "corpus/$target"
     seed "$target"
     echo "==> $target"
-    "target/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=2 \
-        -rss_limit_mb=512 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 \
-        -print_final_stats=1 "corpus/$target" 2>&1 | grep -vE '^INFO|^"|^#####|^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|READ)'
+    "$built/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" \
+        -timeout=2 -rss_limit_mb=512 -reload=0 -entropic=0 -print_funcs=0 -print_final_stats=1 \
+        -artifact_prefix="found/$target-" "corpus/$target" 2>&1 |
+        grep -vE '^INFO|^"|^#####|^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|READ)'
 }
 
 for target in "${targets[@]}"; do
