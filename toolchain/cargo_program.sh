@@ -15,7 +15,7 @@ for name in "$@"; do
     say "building $name $release, which takes some minutes"
     # Only the load generator must be fast, where anything is measured.
     level=0
-    [ "$name" != oha ] || [ -n "${PGBOOST_QUICK:-}" ] || level=3
+    [ "$name" = oha ] && [ -z "${PGBOOST_QUICK:-}" ] && level=3
     CARGO_PROFILE_RELEASE_OPT_LEVEL=$level \
         cargo install --quiet --locked --root "$root/.build/cargo" --version "=$release" "$name"
 done

@@ -1,16 +1,15 @@
 """A scan in batches of millions of rows takes no more memory than a short one, and can be ended."""
 
-import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.test_memory import private_kb
 
 Connect = Callable[..., psycopg.Connection]
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
@@ -45,12 +44,6 @@ def serial(connect: Connect) -> psycopg.Connection:
     # The JIT compiler takes memory too.
     connection.execute("SET jit = off")
     return connection
-
-
-def private_kb(connection: psycopg.Connection) -> int:
-    """The backend's private memory: neither shared buffers nor mapped files."""
-    status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
-    return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
 
 
 def in_batches(connection: psycopg.Connection, query: str) -> str:

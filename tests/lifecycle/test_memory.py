@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -29,6 +30,16 @@ def private_kb(connection: psycopg.Connection) -> int:
     """The backend's private memory: neither shared buffers nor mapped files."""
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
+
+
+def descriptors(connection: psycopg.Connection) -> int:
+    """Open files but those of relations, of which PostgreSQL keeps some open."""
+    count = 0
+    for link in Path(f"/proc/{connection.info.backend_pid}/fd").iterdir():
+        # One may be closed meanwhile.
+        with suppress(FileNotFoundError):
+            count += not re.search(r"/(base/\d+|global)/\d", str(link.readlink()))
+    return count
 
 
 def peak_kb(connection: psycopg.Connection) -> int:

@@ -9,6 +9,7 @@ import pytest
 
 from cluster import Cluster
 from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.test_memory import descriptors, private_kb
 from tests.long.faulty import server
 from tests.long.unfinished import unfinished
 from tests.times import TIMES
@@ -120,13 +121,6 @@ class Held:
         )
 
 
-def descriptors(connection: psycopg.Connection) -> int:
-    """Open files but those of relations, of which PostgreSQL keeps some open."""
-    links = Path(f"/proc/{connection.info.backend_pid}/fd").iterdir()
-    targets = [str(link.readlink()) for link in links]
-    return sum(not re.search(r"/(base/\d+|global)/\d", target) for target in targets)
-
-
 def fail(connection: psycopg.Connection, place: str, kind: str, statement: str) -> None:
     """Has the statement fail there, and checks how."""
     connection.execute(f"SET fault.kind = '{kind}'")
@@ -139,11 +133,6 @@ def fail(connection: psycopg.Connection, place: str, kind: str, statement: str) 
     said = error.diag.message_primary
     assert said == ('schema "fault" does not exist' if kind == "postgres" else f"fault at {place}")
     assert error.diag.message_detail is None
-
-
-def private_kb(connection: psycopg.Connection) -> int:
-    status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
-    return int(status.partition("RssAnon:")[2].split()[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,8 +5,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from cluster import Cluster
 from tests.lifecycle.models import constant, grown, load, one
 from tests.lifecycle.test_crash import ROW
-from tests.lifecycle.test_memory import private_kb
+from tests.lifecycle.test_memory import descriptors, private_kb
 from tests.times import TIMES
 
 SECONDS = int(os.environ.get("PGBOOST_SOAK_SECONDS", 60 * TIMES))
@@ -86,17 +84,6 @@ def most_descriptors(connection: psycopg.Connection) -> int:
         most = max(most, descriptors(connection))
         time.sleep(0.02)
     return most
-
-
-def descriptors(connection: psycopg.Connection) -> int:
-    """Open files, but tables' own: PostgreSQL keeps those open, and tables get further ones."""
-    count = 0
-    for file in Path(f"/proc/{connection.info.backend_pid}/fd").iterdir():
-        # One may be closed meanwhile.
-        with suppress(FileNotFoundError):
-            folder = file.readlink().parent
-            count += folder.name != "global" and folder.parent.name != "base"
-    return count
 
 
 @pytest.mark.usefixtures("internal_errors")
