@@ -66,6 +66,7 @@ mod explain;
 mod format;
 mod limits;
 mod lower;
+mod memory;
 mod quadrature;
 #[cfg(test)]
 mod random;

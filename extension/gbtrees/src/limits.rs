@@ -1,4 +1,4 @@
-//! How large a model may be, room for what is made of it, and whether long work goes on.
+//! How large a model may be, and whether long work goes on.
 //!
 //! A model is untrusted until it has been checked, so every size that it declares is compared with
 //! these limits before memory is taken for it. The defaults are far above what XGBoost users train
@@ -96,23 +96,6 @@ impl Limits {
     pub(crate) fn set_words(&self) -> usize {
         self.bytes / size_of::<u32>()
     }
-}
-
-/// Makes room for more values, or says that there is none.
-pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values.try_reserve(more).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
-    })
-}
-
-/// Makes them so many, all of that value, or an error where there is no memory.
-pub(crate) fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
-    values.clear();
-    values.try_reserve_exact(count).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for {count} contributions"))
-    })?;
-    values.resize(count, value);
-    Ok(())
 }
 
 /// A count or index as it stands in a compiled model.

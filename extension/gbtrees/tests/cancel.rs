@@ -6,14 +6,14 @@ use gbtrees::internals::{CompiledModel, ContributionScratch, compile, parse};
 use gbtrees::{Cancel, ErrorKind, Limits, Result};
 
 /// What a model of each library goes through, and how it ends.
-fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
+pub(crate) fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
     let model = parse(file, &Limits::default(), cancel)?;
     let compiled = CompiledModel::open_checking(compile(&model, &[], cancel)?, cancel)?;
-    let row = vec![0.5; compiled.num_features()];
+    let row = vec![0.5; compiled.row_length()];
     if !compiled.has_covers() {
         return Ok(None);
     }
-    let mut out = vec![0.0; compiled.num_outputs() * (row.len() + 1)];
+    let mut out = vec![0.0; compiled.num_outputs() * (compiled.num_features() + 1)];
     compiled.contributions(&mut ContributionScratch::default(), &row, &mut out, cancel)?;
     Ok(Some(out))
 }

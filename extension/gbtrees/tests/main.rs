@@ -12,3 +12,4 @@ mod golden_many_rows;
 mod golden_onnx;
 mod library;
 mod malformed;
+mod out_of_memory;

@@ -10,6 +10,7 @@ use super::{Compiled, Model};
 use crate::ensemble::{Precision, Task};
 use crate::eval::{BatchScratch, Margin, Scratch, wrong_length};
 use crate::explain::ContributionScratch;
+use crate::memory::filled;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// What a prediction gives.
@@ -242,11 +243,5 @@ fn features<'f, T: Number>(
 }
 
 fn zeros<M: Margin>(rows: usize, width: usize) -> Result<Vec<M>> {
-    let mut out = Vec::new();
-    let count = rows.saturating_mul(width);
-    out.try_reserve_exact(count).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for {rows} rows of results"))
-    })?;
-    out.resize(count, M::of(0.0));
-    Ok(out)
+    filled(rows.saturating_mul(width), M::of(0.0))
 }

@@ -44,12 +44,7 @@ impl AlignedBytes {
     pub(crate) fn zeroed(len: usize, cancel: Cancel<'_>) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();
-        lines.try_reserve_exact(count).map_err(|_| {
-            Error::new(
-                ErrorKind::OutOfMemory,
-                format!("out of memory for a compiled model of {len} bytes"),
-            )
-        })?;
+        lines.try_reserve_exact(count)?;
         while lines.len() < count {
             lines.resize(count.min(lines.len() + PIECE / ALIGNMENT), Line::zeroed());
             cancel.check()?;

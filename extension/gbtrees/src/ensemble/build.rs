@@ -12,6 +12,7 @@ use crate::ensemble::{
     Node, Objective, Precision, Scaling, Split, SplitCondition, Tree, TreeOutput,
     check_class_labels, check_feature_names,
 };
+use crate::memory::{filled, grow, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// Nodes after which a loop over nodes looks for a cancel.
@@ -153,10 +154,10 @@ impl<'a> Builder<'a> {
             class_labels: parts.class_labels,
             attributes: parts.attributes,
         };
-        model.feature_types.resize(model.num_features, FeatureType::Numerical);
-        model.categories.resize(model.num_features, None);
+        grow(&mut model.feature_types, model.num_features, FeatureType::Numerical)?;
+        grow(&mut model.categories, model.num_features, None)?;
         check_class_labels(&model.class_labels, model.num_classes())?;
-        let uses = vec![None; model.num_features];
+        let uses = filled(model.num_features, None)?;
         Ok(Builder { model, limits, nodes: 0, set_words: 0, uses })
     }
 
@@ -174,7 +175,7 @@ impl<'a> Builder<'a> {
         self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
         check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
         let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
-        self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
+        self.model.trees.try_reserve(1)?;
         self.model.trees.push(tree);
         Ok(())
     }
@@ -212,7 +213,7 @@ impl<'a> Builder<'a> {
         ctrs.check(self.model.num_features)?;
         let count = self.model.num_features.saturating_add(ctrs.count());
         check_limit(count, self.limits.features, "features and target statistics")?;
-        self.uses.resize(count, None);
+        grow(&mut self.uses, count, None)?;
         self.model.ctrs = ctrs;
         Ok(())
     }
@@ -454,10 +455,6 @@ pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
     }
 }
 
-pub(crate) fn out_of_memory() -> Error {
-    Error::new(ErrorKind::OutOfMemory, "out of memory while the model was checked")
-}
-
 fn not_finite(what: &str) -> Error {
     Error::new(ErrorKind::NotFinite, format!("{what} is not a finite number"))
 }
@@ -472,7 +469,7 @@ mod tests;
 /// are those that it does not reach.
 pub(super) fn depth(nodes: &[Node], limit: usize, cancel: Cancel<'_>) -> Result<u32> {
     let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
-    let mut reached = vec![false; nodes.len()];
+    let mut reached = filled(nodes.len(), false)?;
     let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
         (Some(true), _) => Err("more than one split leads to a node".to_owned()),
         (_, Some(Node::Deleted)) => Err("a split leads to a deleted node".to_owned()),
@@ -505,7 +502,7 @@ pub(super) fn depth(nodes: &[Node], limit: usize, cancel: Cancel<'_>) -> Result<
                     let place = Some(child as usize).filter(|child| *child < nodes.len());
                     return fault(ErrorKind::TreeShape, place.unwrap_or(node), message);
                 }
-                below.push(child);
+                push(&mut below, child)?;
             }
         }
         if below.is_empty() {

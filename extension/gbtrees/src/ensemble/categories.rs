@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
+use crate::memory::filled;
 use crate::{Error, ErrorKind, Result};
 
 /// The values of one categorical feature, in the order of their codes.
@@ -91,7 +92,8 @@ impl Categories {
 }
 
 fn check_unique<T: Hash + Eq>(values: impl ExactSizeIterator<Item = T>) -> Result<()> {
-    let mut seen = HashSet::with_capacity(values.len());
+    let mut seen = HashSet::new();
+    seen.try_reserve(values.len())?;
     for value in values {
         if !seen.insert(value) {
             return Err(Error::new(ErrorKind::Names, "a feature has the same category twice"));
@@ -121,7 +123,7 @@ impl CategorySet {
         *words_left = words_left.checked_sub(count).ok_or_else(|| {
             Error::new(ErrorKind::Limit, "the category sets of the model are too large")
         })?;
-        let mut words = vec![0u32; count];
+        let mut words = filled(count, 0u32)?;
         for code in codes {
             if let Some(word) = words.get_mut((*code / 32) as usize) {
                 *word |= 1 << (*code % 32);

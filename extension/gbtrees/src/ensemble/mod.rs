@@ -15,7 +15,6 @@ mod tree;
 
 pub(crate) use crate::ensemble::build::{
     Builder, EnsembleParts, NODES_PER_CHECK, TreeParts, check_limit, in_tree, node_of,
-    out_of_memory,
 };
 pub use crate::ensemble::categories::Categories;
 pub use crate::ensemble::categories::CategorySet;
@@ -350,7 +349,8 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
         let message = format!("model expects {num_features} feature names, not {}", names.len());
         return Err(Error::new(ErrorKind::Names, message));
     }
-    let mut seen = std::collections::HashSet::with_capacity(names.len());
+    let mut seen = std::collections::HashSet::new();
+    seen.try_reserve(names.len())?;
     for name in names {
         if name.is_empty() {
             return Err(Error::new(ErrorKind::Names, "feature name is empty"));

@@ -18,7 +18,7 @@ use crate::explain::block::PreparedTree;
 use crate::explain::contributions::Part;
 use crate::explain::row::Keys;
 use crate::explain::walk::{Block, CancelChecks, pair};
-use crate::limits::refill;
+use crate::memory::refill;
 use crate::quadrature::{MAX_POINTS, exact_points};
 use crate::{Cancel, Result, verified};
 

@@ -10,7 +10,7 @@ use crate::explain::walk::{Avx2, Avx512};
 use crate::explain::walk::{
     Block, CancelChecks, Frame, Instructions, OnPath, Portable, Registers, Walk,
 };
-use crate::limits::refill;
+use crate::memory::refill;
 use crate::quadrature::Points;
 use crate::{Result, verified};
 

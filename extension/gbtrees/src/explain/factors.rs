@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::compiled::records::SplitRecord;
 use crate::explain::lanes::Level;
-use crate::limits::refill;
+use crate::memory::refill;
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Cancel, Result};
 

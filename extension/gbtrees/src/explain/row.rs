@@ -11,7 +11,7 @@ use crate::eval::interleaved::NodeSections;
 use crate::explain::factors::factors;
 use crate::explain::lanes::Level;
 use crate::explain::walk::outcomes_of_set;
-use crate::limits::refill;
+use crate::memory::refill;
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Result, verified};
 

@@ -6,6 +6,7 @@
 use crate::ensemble::Categories;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, object};
+use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// Reads `{"feature": ["first value", "second value"]}`.
@@ -41,7 +42,7 @@ fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
     }
     let values =
         array(reader, Categories::MAX_CODES, "categories", |reader| match reader.kind()? {
-            ValueKind::String => Ok(Value::Text(reader.string()?.into_owned())),
+            ValueKind::String => Ok(Value::Text(owned(reader.string()?)?)),
             ValueKind::Number => Ok(Value::Number(reader.wide_number()?)),
             _ => Err(fault("strings or numbers")),
         })?;
@@ -55,7 +56,7 @@ fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
 pub(super) fn of_file<'a, R: Reader<'a>>(reader: &mut R) -> Result<Categories> {
     let values = array(reader, Categories::MAX_CODES, "categories", |reader| {
         Ok(match reader.kind()? {
-            ValueKind::String => Value::Text(reader.string()?.into_owned()),
+            ValueKind::String => Value::Text(owned(reader.string()?)?),
             _ => Value::Number(reader.number()?),
         })
     })?;

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::str::FromStr;
 
 use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind};
+use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) struct Json<'a, 'b> {
@@ -342,7 +343,7 @@ impl<'a> Json<'a, '_> {
             self.position += 1;
             return Ok(Cow::Borrowed(first));
         }
-        let mut text = first.to_owned();
+        let mut text = owned(Cow::Borrowed(first))?;
         loop {
             match self.bytes.get(self.position) {
                 Some(b'"') => {
@@ -353,7 +354,11 @@ impl<'a> Json<'a, '_> {
                     self.position += 1;
                     text.push(self.escape()?);
                 }
-                _ => text.push_str(self.plain()?),
+                _ => {
+                    let plain = self.plain()?;
+                    text.try_reserve(plain.len())?;
+                    text.push_str(plain);
+                }
             }
         }
     }

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 /// How deep objects and arrays may nest. A model needs 8.
@@ -194,7 +195,7 @@ pub(super) fn object<'a, R: Reader<'a>>(
             return Err(reader.error(ErrorKind::DuplicateKey, "a key occurs twice in one object"));
         }
         member(reader, &key)?;
-        seen.add(key);
+        seen.add(key)?;
     }
     Ok(())
 }
@@ -213,12 +214,13 @@ impl<'a> Keys<'a> {
         self.few.iter().any(|seen| seen == key) || self.many.contains(key)
     }
 
-    fn add(&mut self, key: Cow<'a, str>) {
+    fn add(&mut self, key: Cow<'a, str>) -> Result<()> {
         if self.few.len() < Keys::FEW {
-            self.few.push(key);
-        } else {
-            self.many.insert(key);
+            return push(&mut self.few, key);
         }
+        self.many.try_reserve(1)?;
+        self.many.insert(key);
+        Ok(())
     }
 }
 
@@ -233,17 +235,13 @@ pub(super) fn array<'a, R: Reader<'a>, T>(
     let mut container = reader.open_array()?;
     let mut values = Vec::new();
     if let Some(declared) = reader.declared_elements(&container) {
-        reserve(reader, &mut values, declared.min(max))?;
+        values.try_reserve(declared.min(max))?;
     }
     while reader.next_element(&mut container)? {
         if values.len() >= max {
             return Err(reader.error(ErrorKind::Limit, format!("model has more than {max} {what}")));
         }
-        if values.len() == values.capacity() {
-            let more = values.len().max(16);
-            reserve(reader, &mut values, more)?;
-        }
-        values.push(element(reader)?);
+        push(&mut values, element(reader)?)?;
     }
     Ok(values)
 }
@@ -284,11 +282,4 @@ pub(super) fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
         1 => Ok(true),
         _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
     }
-}
-
-/// Takes memory without aborting the process when there is none.
-fn reserve<'a, R: Reader<'a>, T>(reader: &R, values: &mut Vec<T>, more: usize) -> Result<()> {
-    values
-        .try_reserve(more)
-        .map_err(|_| reader.error(ErrorKind::OutOfMemory, "out of memory while the model was read"))
 }

@@ -20,8 +20,8 @@
 use crate::ensemble::{
     CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision, TreeOutput,
 };
-use crate::limits::reserve;
 use crate::lower::cuts::Cuts;
+use crate::memory::{collect, push};
 use crate::{Cancel, Result, ensemble, verified};
 
 /// The trees, in the order of summation.
@@ -96,21 +96,21 @@ impl Node {
 impl<'m> Forest<'m> {
     pub(crate) fn of(model: &'m Ensemble, cuts: &Cuts, cancel: Cancel<'_>) -> Result<Self> {
         let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
-        reserve(&mut trees, model.trees().len())?;
+        trees.try_reserve(model.trees().len())?;
         for (source, tree) in (0..).zip(model.trees()) {
             let outputs = match tree.output() {
                 TreeOutput::One(output) => output..output + 1,
                 TreeOutput::All => 0..model.num_outputs() as u32,
             };
             for output in outputs {
-                trees.push(Tree::of(model, cuts, tree, output, source, cancel)?);
+                push(&mut trees, Tree::of(model, cuts, tree, output, source, cancel)?)?;
                 mark_zero_missing(tree, cuts, model.num_split_features(), &mut zero_missing);
                 cancel.check()?;
             }
         }
         let (num_features, sum_precision) = (model.num_split_features(), model.sum_precision());
         let linear_leaves = match model.has_linear_leaves() {
-            true => model.trees().iter().map(|tree| tree.linear_leaves.as_slice()).collect(),
+            true => collect(model.trees().iter().map(|tree| tree.linear_leaves.as_slice()))?,
             false => Vec::new(),
         };
         Ok(Forest { num_features, sum_precision, zero_missing, linear_leaves, trees })
@@ -154,7 +154,7 @@ impl<'m> Tree<'m> {
     ) -> Result<Self> {
         let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
         let mut nodes = Vec::new();
-        reserve(&mut nodes, tree.nodes().len())?;
+        nodes.try_reserve(tree.nodes().len())?;
         for (id, node) in tree.nodes().iter().enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;

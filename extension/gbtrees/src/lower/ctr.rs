@@ -4,7 +4,7 @@ use crate::compiled::aligned::PIECE;
 use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::ensemble::NODES_PER_CHECK;
 use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::{Cancel, Result};
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl CtrSections {
         self.projections.push(record);
         self.parts.extend(parts.iter().copied().map(part));
         let (first, words) = (self.tables.len(), record.words() as usize);
-        reserve(&mut self.tables, words)?;
+        self.tables.try_reserve(words)?;
         while self.tables.len() < first + words {
             let rest = first + words - self.tables.len();
             self.tables.resize(self.tables.len() + rest.min(PIECE), u32::MAX);

@@ -16,7 +16,8 @@ use crate::compiled::records::{CutKind, CutSpan, not_below, rank};
 use crate::ensemble::{
     Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, SplitCondition,
 };
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
+use crate::memory::{extend, filled};
 use crate::{Cancel, Result};
 
 /// The cuts of a model's features; none if it rounds values to f32 before it compares them.
@@ -32,9 +33,9 @@ impl Cuts {
         if model.value_precision() == Precision::Single {
             return Ok(cuts);
         }
-        let mut features = vec![Feature::default(); model.num_features()];
+        let mut features = filled(model.num_features(), Feature::default())?;
         for (index, feature) in (0..).zip(&mut features) {
-            feature.cuts.extend(model.ranks_of(index));
+            extend(&mut feature.cuts, model.ranks_of(index).iter().copied())?;
             feature.ranked = !feature.cuts.is_empty();
         }
         for tree in model.trees() {
@@ -66,7 +67,7 @@ impl Cuts {
             (false, false) if feature.zero_missing => CutKind::RanksWithoutZero,
             (false, false) => CutKind::Ranks,
         };
-        reserve(&mut self.numbers, feature.cuts.len())?;
+        self.numbers.try_reserve(feature.cuts.len())?;
         self.numbers.extend(&feature.cuts);
         self.spans.push(CutSpan { kind, start, count });
         Ok(())
@@ -120,7 +121,7 @@ impl Feature {
             let zero = f64::from(MissingRule::ZERO);
             self.cuts.extend([-zero, zero.next_up()]);
         }
-        reserve(&mut self.cuts, 1)?;
+        self.cuts.try_reserve(1)?;
         self.cuts.extend(cut(comparison, threshold));
         if self.cuts.len() >= self.dense.max(1024) {
             self.sort(cancel)?;

@@ -34,6 +34,7 @@ use crate::lower::outcomes::Outcomes;
 use crate::lower::splits::Splits;
 use crate::lower::tiles::Tiles;
 use crate::lower::trees::Trees;
+use crate::memory::collect;
 use crate::{Cancel, Result};
 
 /// Compiles a model to a compiled model. `labels` are the names of its classes, or nothing.
@@ -64,14 +65,11 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
         true => Tiles::default(),
         false => Tiles::collect(&forest, &trees, cancel)?,
     };
-    let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
-    let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
+    let outputs = collect(forest.trees().iter().map(|tree| tree.output))?;
+    let sources = collect(forest.trees().iter().map(|tree| tree.source))?;
     let dictionaries = Dictionaries::collect(model)?;
-    let categorical: Vec<u8> = model
-        .feature_types()
-        .iter()
-        .map(|kind| u8::from(*kind == FeatureType::Categorical))
-        .collect();
+    let is_categorical = |kind: &FeatureType| u8::from(*kind == FeatureType::Categorical);
+    let categorical = collect(model.feature_types().iter().map(is_categorical))?;
     let zero_missing = forest.zero_missing();
     let names = text_section(model.feature_names().iter().map(String::as_str))?;
     let label_text = text_section(labels.iter().map(String::as_str))?;

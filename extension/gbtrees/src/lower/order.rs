@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use crate::ensemble::NODES_PER_CHECK;
 use crate::lower::canonical::Tree;
+use crate::memory::{filled, grow, push};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -62,13 +63,13 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
 /// What lies at each position. The root is at the first, children are behind their parents, and the
 /// number of positions is a multiple of [`LINE`].
 pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Position>> {
-    let at = vec![0; tree.nodes().len()];
+    let at = filled(tree.nodes().len(), 0)?;
     let mut order = Order { tree, positions: Vec::new(), at, cancel };
-    order.put(0);
+    order.put(0)?;
     let mut open: Vec<u32> = children(tree, 0).map(|_| 0).into_iter().collect();
     let first = block(tree, &mut open, PAIRS - 1);
     order.put_pairs(&first)?;
-    order.fill_line();
+    order.fill_line()?;
     let mut queue = VecDeque::from(open);
     // Whole subtrees that do not fill a line, by their number of pairs less one.
     let mut small: [Vec<Vec<u32>>; PAIRS - 1] = Default::default();
@@ -81,13 +82,14 @@ pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Posit
         let mut open = vec![parent];
         let parents = block(tree, &mut open, PAIRS);
         match small.get_mut(parents.len() - 1) {
-            Some(same_size) => same_size.push(parents),
+            Some(same_size) => push(same_size, parents)?,
             None => order.put_pairs(&parents)?,
         }
+        queue.try_reserve(open.len())?;
         queue.extend(open);
     }
     order.put_small(small)?;
-    order.fill_line();
+    order.fill_line()?;
     Ok(order.positions)
 }
 
@@ -100,9 +102,9 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    fn put(&mut self, id: u32) {
+    fn put(&mut self, id: u32) -> Result<()> {
         self.at[id as usize] = self.positions.len() as u32;
-        self.positions.push(Position::Node { id, right: 0 });
+        push(&mut self.positions, Position::Node { id, right: 0 })
     }
 
     /// Places the pairs below these splits, which have been placed before or are among them.
@@ -115,13 +117,14 @@ impl Order<'_> {
             let at = self.at[*parent as usize] as usize;
             self.positions[at] = Position::Node { id: *parent, right: next as u32 };
             let pair = sure(children(self.tree, *parent), "only splits have pairs below");
-            pair.into_iter().for_each(|child| self.put(child));
+            pair.into_iter().try_for_each(|child| self.put(child))?;
         }
         Ok(())
     }
 
-    fn fill_line(&mut self) {
-        self.positions.resize(self.positions.len().next_multiple_of(LINE), Position::Filler);
+    fn fill_line(&mut self) -> Result<()> {
+        let count = self.positions.len().next_multiple_of(LINE);
+        grow(&mut self.positions, count, Position::Filler)
     }
 
     /// Places subtrees of one, two and three pairs so that they cross no line, if that can be.
@@ -132,7 +135,7 @@ impl Order<'_> {
             self.put_pairs(&three)?;
             match ones.next() {
                 Some(one) => self.put_pairs(&one)?,
-                None => self.fill_line(),
+                None => self.fill_line()?,
             }
         }
         twos.into_iter().chain(ones).try_for_each(|parents| self.put_pairs(&parents))

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{CATEGORICAL, OutcomeNode, OutcomeTable, WideNode};
 use crate::ensemble::{CODES, NODES_PER_CHECK, end_of_set};
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::tiles::conditions::used_words;
 use crate::lower::trees::Trees;
 use crate::verified::sure;
@@ -58,7 +58,7 @@ impl Outcomes {
         num_features: usize,
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        reserve(&mut self.words, conditions.words())?;
+        self.words.try_reserve(conditions.words())?;
         let mut slot = leaf_slot(num_features) + 1;
         for (feature, of_feature) in &conditions.by_feature {
             self.tables.push(OutcomeTable {
@@ -80,7 +80,7 @@ impl Outcomes {
         nodes: &[WideNode],
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        reserve(&mut self.nodes, nodes.len())?;
+        self.nodes.try_reserve(nodes.len())?;
         let mut bits = conditions.of_nodes.iter();
         for part in nodes.chunks(NODES_PER_CHECK) {
             cancel.check()?;
@@ -138,7 +138,7 @@ impl<'a> CategoricalConditions<'a> {
         // The slot of a feature in which missing is above all thresholds is the odd one.
         let missing_right = !node.slot.is_multiple_of(2);
         let of_feature = self.by_feature.entry(node.slot / 2).or_default();
-        reserve(&mut self.of_nodes, 1)?;
+        self.of_nodes.try_reserve(1)?;
         self.of_nodes.push(of_feature.index_of((words, missing_right))?);
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<'a> OfFeature<'a> {
                 entry.insert(next);
                 let (words, _) = condition;
                 self.codes = self.codes.max(end_of_set(words)).min(CODES);
-                reserve(&mut self.conditions, 1)?;
+                self.conditions.try_reserve(1)?;
                 self.conditions.push(condition);
                 Ok(next)
             }

@@ -11,6 +11,7 @@
 use crate::compiled::records::TreeSummary;
 use crate::ensemble::NODES_PER_CHECK;
 use crate::lower::canonical::{Forest, Node, Split, Tree};
+use crate::memory::filled;
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
 
@@ -66,8 +67,8 @@ enum Event {
 }
 
 impl<'p> Summaries<'p> {
-    pub(crate) fn new(players: &'p [u32]) -> Self {
-        Summaries { players, on_path: vec![None; players.len()], open: Vec::new() }
+    pub(crate) fn new(players: &'p [u32]) -> Result<Self> {
+        Ok(Summaries { players, on_path: filled(players.len(), None)?, open: Vec::new() })
     }
 
     pub(crate) fn of(&mut self, tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
@@ -269,7 +270,7 @@ mod tests {
         let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
         let tree = Tree { nodes, sets, depth, output, source, first_leaf };
         let players: Vec<u32> = (0..num_features).collect();
-        Summaries::new(&players).of(&tree, Cancel::never()).unwrap()
+        Summaries::new(&players).unwrap().of(&tree, Cancel::never()).unwrap()
     }
 
     /// Points of a chain: each split is on another feature and sends such a share to its left, a leaf.

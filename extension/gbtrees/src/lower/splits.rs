@@ -10,11 +10,12 @@ use crate::compiled::records::{
     WideNode,
 };
 use crate::ensemble::NODES_PER_CHECK;
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::Forest;
 use crate::lower::outcomes::Outcomes;
 use crate::lower::points::{Summaries, has_covers};
 use crate::lower::trees::Trees;
+use crate::memory::filled;
 use crate::{Cancel, Result};
 
 /// The least product of shares.
@@ -40,9 +41,9 @@ impl Splits {
         if !has_covers(forest, cancel)? {
             return Ok(all);
         }
-        let mut summaries = Summaries::new(players);
-        let mut paths = Paths::new(players);
-        reserve(&mut all.summaries, forest.trees().len())?;
+        let mut summaries = Summaries::new(players)?;
+        let mut paths = Paths::new(players)?;
+        all.summaries.try_reserve(forest.trees().len())?;
         for (index, tree) in forest.trees().iter().enumerate() {
             let summary = TreeSummary {
                 first_split: to_u32(all.splits.len())?,
@@ -50,7 +51,7 @@ impl Splits {
                 ..summaries.of(tree, cancel)?
             };
             let nodes = Nodes { trees, outcomes, kind: trees.kind_of(index), mean: summary.mean };
-            reserve(&mut all.splits, summary.splits as usize)?;
+            all.splits.try_reserve(summary.splits as usize)?;
             paths.add(&nodes, trees.roots[index], &mut all.splits, cancel)?;
             all.summaries.push(TreeSummary { features: to_u32(paths.features.len())?, ..summary });
             paths.end(&mut all.features)?;
@@ -143,9 +144,10 @@ enum Step {
 }
 
 impl<'p> Paths<'p> {
-    fn new(players: &'p [u32]) -> Self {
+    fn new(players: &'p [u32]) -> Result<Self> {
         let (features, on_path, open) = (Vec::new(), Vec::new(), Vec::new());
-        Paths { players, places: vec![None; players.len()], features, on_path, open }
+        let places = filled(players.len(), None)?;
+        Ok(Paths { players, places, features, on_path, open })
     }
 
     /// Adds the splits of a tree, by their index in it.
@@ -224,7 +226,7 @@ impl<'p> Paths<'p> {
 
     /// Adds the tree's features to those of all trees.
     fn end(&mut self, features: &mut Vec<u32>) -> Result<()> {
-        reserve(features, self.features.len())?;
+        features.try_reserve(self.features.len())?;
         features.extend_from_slice(&self.features);
         for feature in self.features.drain(..) {
             self.places[feature as usize] = None;

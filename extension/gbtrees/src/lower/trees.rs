@@ -9,7 +9,7 @@ use crate::compiled::records::{
 };
 use crate::compiled::records::{default_slot, leaf_slot, monotone_key};
 use crate::ensemble::{NODES_PER_CHECK, Precision};
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
@@ -71,9 +71,9 @@ impl Trees {
             if categorical { GroupKind::Categorical } else { numerical_kind(&nodes, cancel)? };
         if kind == GroupKind::Compact {
             self.roots.push(to_u32(self.compact_nodes.len())?);
-            reserve(&mut self.compact_nodes, nodes.len())?;
-            reserve(&mut self.compact_ids, nodes.len())?;
-            reserve(&mut self.compact_shares, nodes.len())?;
+            self.compact_nodes.try_reserve(nodes.len())?;
+            self.compact_ids.try_reserve(nodes.len())?;
+            self.compact_shares.try_reserve(nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 cancel.check()?;
                 self.compact_nodes.extend(part.iter().map(|Compiled { node, .. }| CompactNode {
@@ -86,9 +86,9 @@ impl Trees {
             }
         } else {
             self.roots.push(to_u32(self.wide_nodes.len())?);
-            reserve(&mut self.wide_nodes, nodes.len())?;
-            reserve(&mut self.wide_ids, nodes.len())?;
-            reserve(&mut self.wide_shares, nodes.len())?;
+            self.wide_nodes.try_reserve(nodes.len())?;
+            self.wide_ids.try_reserve(nodes.len())?;
+            self.wide_shares.try_reserve(nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 cancel.check()?;
                 self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
@@ -116,7 +116,7 @@ impl Trees {
         if sums == Precision::Single {
             return Ok((value as f32).to_bits());
         }
-        reserve(&mut self.leaf_values, 1)?;
+        self.leaf_values.try_reserve(1)?;
         self.leaf_values.push(value);
         to_u32(self.leaf_values.len() - 1)
     }
@@ -125,14 +125,14 @@ impl Trees {
     fn add_linear_leaf(&mut self, value: f64, leaf: Option<&ensemble::LinearLeaf>) -> Result<()> {
         let first = to_u32(self.linear_terms.len())?;
         let terms = leaf.map_or(&[][..], |leaf| &leaf.terms);
-        reserve(&mut self.linear_terms, terms.len())?;
+        self.linear_terms.try_reserve(terms.len())?;
         self.linear_terms.extend(terms.iter().map(|(feature, coefficient)| LinearTerm {
             coefficient: *coefficient,
             feature: *feature,
             reserved: 0,
         }));
         let constant = leaf.map_or(value, |leaf| leaf.constant);
-        reserve(&mut self.linear_leaves, 1)?;
+        self.linear_leaves.try_reserve(1)?;
         self.linear_leaves.push(LinearLeaf { constant, first, terms: to_u32(terms.len())? });
         Ok(())
     }
@@ -145,19 +145,19 @@ impl Trees {
         cancel: Cancel<'_>,
     ) -> Result<Vec<Compiled>> {
         let first_set = to_u32(self.sets.len())?;
-        reserve(&mut self.sets, tree.sets.len())?;
+        self.sets.try_reserve(tree.sets.len())?;
         for (index, words) in tree.sets.iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) || words.len() >= NODES_PER_CHECK {
                 cancel.check()?;
             }
             let start = to_u32(self.set_words.len())?;
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
-            reserve(&mut self.set_words, words.len())?;
+            self.set_words.try_reserve(words.len())?;
             self.set_words.extend_from_slice(words);
         }
         let positions = order::positions(tree, cancel)?;
         let mut compiled: Vec<Compiled> = Vec::new();
-        reserve(&mut compiled, positions.len())?;
+        compiled.try_reserve(positions.len())?;
         let slot = to_u32(leaf_slot(forest.num_features()))?;
         let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
         for (at, position) in positions.into_iter().enumerate() {

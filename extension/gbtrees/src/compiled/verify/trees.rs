@@ -13,7 +13,6 @@ use crate::compiled::sections::*;
 use crate::compiled::tiles::TileGroup;
 use crate::compiled::verify::ensure;
 use crate::ensemble::{NODES_PER_CHECK, Precision};
-use crate::limits::reserve;
 use crate::{Cancel, Result, verified};
 
 /// Marks the height of a node that is a child.
@@ -103,7 +102,7 @@ impl Tree {
         ensure(self.root < end && end - self.root < CHILD as usize, "has trees out of order")?;
         let own = &nodes[self.root..end];
         heights.clear();
-        reserve(heights, own.len())?;
+        heights.try_reserve(own.len())?;
         heights.resize(own.len(), 0);
         // Children lie behind their parents.
         for (part, nodes) in own.chunks(NODES_PER_CHECK).enumerate().rev() {

@@ -104,7 +104,7 @@ mod tests {
             thresholds.sort_unstable_by(f32::total_cmp);
             thresholds.dedup();
             let tree = |part: &[f32]| -> LargestTree {
-                search_tree(part, MAX_TREE.ilog2()).try_into().unwrap()
+                search_tree(part, MAX_TREE.ilog2()).unwrap().try_into().unwrap()
             };
             let trees: Vec<_> = thresholds.chunks(MAX_RANKS).map(tree).collect();
             let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, f32::MAX, f32::MIN];

@@ -18,6 +18,7 @@ use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::catboost::{File, KNOWN_RELEASE};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 const SIGNATURE: &[u8] = b"CBM1";
@@ -188,7 +189,7 @@ fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Res
         }
         let size = usize::try_from(i32::from_le_bytes(*size)).unwrap_or(usize::MAX);
         let tree = if symmetric { vectors.symmetric(size) } else { vectors.any(size, &mut checks) };
-        trees.push(tree.map_err(|error| in_tree(error, index))?);
+        push(&mut trees, tree.map_err(|error| in_tree(error, index))?)?;
         start = start.saturating_add(size);
         checks.check()?;
     }
@@ -211,8 +212,8 @@ fn take<'a, T>(from: &mut &'a [T], count: usize, what: &str) -> Result<&'a [T]> 
     Ok(taken)
 }
 
-fn doubles(bytes: &[[u8; 8]]) -> Vec<f64> {
-    bytes.iter().map(|double| f64::from_le_bytes(*double)).collect()
+fn doubles(bytes: &[[u8; 8]]) -> Result<Vec<f64>> {
+    collect(bytes.iter().map(|double| f64::from_le_bytes(*double)))
 }
 
 fn bin(bytes: &[u8; 4]) -> RawSplit {
@@ -271,8 +272,9 @@ impl Vectors<'_> {
         for ((node, step), split) in steps.iter().enumerate().zip(splits) {
             checks.count()?;
             if is_split(&step) {
+                children.try_reserve(1)?;
                 children.push([side(node, step[0])?, side(node, step[1])?]);
-                own.push(bin(split));
+                push(&mut own, bin(split))?;
             }
         }
         let lone = if children.is_empty() { vec![leaf_at(0)?] } else { Vec::new() };
@@ -288,9 +290,9 @@ impl Vectors<'_> {
     /// Takes the values and, where the file has them, the weights of so many leaves.
     fn leaves(&mut self, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
         let values = count.saturating_mul(self.dimensions);
-        let leaves = doubles(take(&mut self.leaves, values, "values of leaves")?);
+        let leaves = doubles(take(&mut self.leaves, values, "values of leaves")?)?;
         self.first_leaf += values;
         let weights = if self.weighted { count } else { 0 };
-        Ok((leaves, doubles(take(&mut self.weights, weights, "weights of leaves")?)))
+        Ok((leaves, doubles(take(&mut self.weights, weights, "weights of leaves")?)?))
     }
 }

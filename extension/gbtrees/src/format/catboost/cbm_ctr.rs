@@ -11,6 +11,7 @@ use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table
 use crate::format::catboost::flatbuffer::{self, Buffer};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// What CatBoost calls the part of a file that has tables.
@@ -33,14 +34,15 @@ pub(super) fn read_ctrs(
         check_limit(ctrs.len(), limits.features - 1, "target statistics")?;
         let ctr = feature.table(0)?.ok_or_else(|| missing("Ctr"))?;
         let base = ctr.table(0)?.ok_or_else(|| missing("Base"))?;
-        ctrs.push(Ctr {
+        let ctr = Ctr {
             table: read_key(&base)?,
             target_border: ctr.integer(1, 0)?,
             prior: [ctr.float(2, 0.0)?, ctr.float(3, 1.0)?],
             shift: ctr.float(4, 0.0)?,
             scale: ctr.float(5, 1.0)?,
-            borders: feature.vector(1)?.iter().map(|border| f32::from_le_bytes(*border)).collect(),
-        });
+            borders: collect(feature.vector(1)?.iter().map(|border| f32::from_le_bytes(*border)))?,
+        };
+        push(&mut ctrs, ctr)?;
     }
     Ok(ctrs)
 }
@@ -67,7 +69,7 @@ pub(super) fn read_tables<'a>(
     for _ in 0..count {
         let length = take_length(&mut rest, end)?;
         let (table, others) = rest.split_at_checked(length).ok_or_else(|| truncated(end))?;
-        tables.push(read_table(&Buffer::new(table, end - rest.len()), &mut checks)?);
+        push(&mut tables, read_table(&Buffer::new(table, end - rest.len()), &mut checks)?)?;
         rest = others;
         checks.check()?;
     }
@@ -128,7 +130,7 @@ fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Tabl
         checks.count()?;
         let key = u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]);
         if key != NO_KEY {
-            entries.push((key, u32::from_le_bytes(*index)));
+            push(&mut entries, (key, u32::from_le_bytes(*index)))?;
         }
     }
     let words = root.vector::<1>(2)?.as_flattened().as_chunks::<4>().0;
@@ -136,16 +138,16 @@ fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Tabl
     let counts = match key.kind {
         Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue => {
             let pairs = words.as_chunks::<2>().0.iter();
-            Counts::Means(
-                pairs.map(|[sum, count]| (f32::from_le_bytes(*sum), integer(count))).collect(),
-            )
+            Counts::Means(collect(
+                pairs.map(|[sum, count]| (f32::from_le_bytes(*sum), integer(count))),
+            )?)
         }
         Kind::Counter | Kind::FeatureFreq => {
-            Counts::Rows { per_entry: 1, rows: words.iter().map(integer).collect() }
+            Counts::Rows { per_entry: 1, rows: collect(words.iter().map(integer))? }
         }
         Kind::Borders | Kind::Buckets => {
             let per_entry = usize::try_from(root.integer(4, 0)?).unwrap_or(0);
-            Counts::Rows { per_entry, rows: words.iter().map(integer).collect() }
+            Counts::Rows { per_entry, rows: collect(words.iter().map(integer))? }
         }
     };
     // A field of i32.

@@ -8,9 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::ensemble::check_limit;
 use crate::ensemble::ctr::{KeyPart, Projection};
-use crate::ensemble::{check_limit, out_of_memory};
 use crate::format::reader::CancelChecks;
+use crate::memory::push;
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// What is counted.
@@ -247,12 +248,8 @@ impl RawCtrs {
                 }
                 of_members.push((ctr, table));
             }
-            projections.push(projection(
-                key_parts(combination)?,
-                &of_members,
-                &mut numbers_left,
-                checks,
-            )?);
+            let parts = key_parts(combination)?;
+            push(&mut projections, projection(parts, &of_members, &mut numbers_left, checks)?)?;
         }
         Ok(projections)
     }
@@ -285,7 +282,7 @@ fn projection(
     let mut seen = HashSet::new();
     for (ctr, table) in members {
         if seen.insert(&ctr.table) {
-            keys.try_reserve(table.entries.len()).map_err(|_| out_of_memory())?;
+            keys.try_reserve(table.entries.len())?;
             keys.extend(table.entries.iter().map(|entry| entry.0));
         }
     }
@@ -297,7 +294,7 @@ fn projection(
     check_limit(count, *numbers_left, "numbers of target statistics")?;
     *numbers_left -= count;
     let mut lines = Vec::new();
-    lines.try_reserve_exact(count).map_err(|_| out_of_memory())?;
+    lines.try_reserve_exact(count)?;
     lines.resize(count, 0.0f32);
     for (member, (ctr, table)) in members.iter().enumerate() {
         let mut entries = table.entries.iter().peekable();

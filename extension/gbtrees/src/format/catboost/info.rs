@@ -7,6 +7,7 @@ use crate::ensemble::Task;
 use crate::format::catboost::json_ctr::read_targets;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, double, object};
+use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 #[derive(Default)]
@@ -108,7 +109,7 @@ impl Info {
             }),
             "loss_function" => object(reader, |reader, key| match key {
                 "type" => {
-                    self.objective = Some(reader.string()?.into_owned());
+                    self.objective = Some(owned(reader.string()?)?);
                     Ok(())
                 }
                 _ => reader.skip(),
@@ -215,7 +216,7 @@ impl Classes {
 /// A name: text, a number or a boolean, as the labels of the training data were.
 fn name<'a, R: Reader<'a>>(reader: &mut R) -> Result<String> {
     match reader.kind()? {
-        ValueKind::String => Ok(reader.string()?.into_owned()),
+        ValueKind::String => owned(reader.string()?),
         ValueKind::Bool => Ok(reader.boolean()?.to_string()),
         _ => Ok(match reader.number()? {
             Number::Integer(number) => number.to_string(),

@@ -16,6 +16,7 @@ use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::catboost::{File, KNOWN_RELEASE};
 use crate::format::reader::{Reader, ValueKind, array, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::owned;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
@@ -208,7 +209,7 @@ fn read_split<'a, R: Reader<'a>>(reader: &mut R) -> Result<RawSplit> {
     let (mut border, mut value) = (None, None);
     object(reader, |reader, key| {
         match key {
-            "split_type" => kind = Some(reader.string()?.into_owned()),
+            "split_type" => kind = Some(owned(reader.string()?)?),
             "float_feature_index" => float = Some(reader.integer()?),
             "cat_feature_index" => categorical = Some(reader.integer()?),
             "split_index" => bin = Some(reader.integer()?),

@@ -12,6 +12,7 @@ use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table
 use crate::format::json::Json;
 use crate::format::reader::{Reader, ValueKind, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::{collect, owned, push};
 use crate::{ErrorKind, Limits, Result};
 
 const COUNT_TOO_LARGE: &str = "a count is too large for i32";
@@ -62,7 +63,7 @@ fn read_combination<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Resul
         let (mut category, mut number, mut border, mut value) = (None, None, None, None);
         object(reader, |reader, key| {
             match key {
-                "combination_element" => kind = Some(reader.string()?.into_owned()),
+                "combination_element" => kind = Some(owned(reader.string()?)?),
                 "cat_feature_index" => category = Some(reader.integer()?),
                 "float_feature_index" => number = Some(reader.integer()?),
                 "border" => border = Some(reader.float()?),
@@ -104,8 +105,7 @@ pub(super) fn read_tables<'a, R: Reader<'a>>(
     }
     object(reader, |reader, key| {
         let key = read_key(key, reader, limits)?;
-        tables.push(read_table(reader, key, limits)?);
-        Ok(())
+        push(&mut tables, read_table(reader, key, limits)?)
     })?;
     Ok(tables)
 }
@@ -163,15 +163,16 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     }
     let counts = if is_mean {
         let pairs = numbers.counts.as_chunks::<2>().0.iter();
-        Counts::Means(pairs.map(|[sum, count]| (*sum as f32, *count as i32)).collect())
+        Counts::Means(collect(pairs.map(|[sum, count]| (*sum as f32, *count as i32)))?)
     } else {
         // Whole numbers that an i32 holds, of which `Numbers::read` made sure.
-        Counts::Rows { per_entry, rows: numbers.counts.iter().map(|count| *count as i32).collect() }
+        let rows = numbers.counts.iter().map(|count| *count as i32);
+        Counts::Rows { per_entry, rows: collect(rows)? }
     };
     let entries = (0..).zip(numbers.keys).filter(|(_, key)| *key != NO_KEY);
     Ok(Table {
         key,
-        entries: entries.map(|(index, key)| (key, index)).collect(),
+        entries: collect(entries.map(|(index, key)| (key, index)))?,
         counts,
         denominator,
     })
@@ -193,14 +194,14 @@ impl Numbers {
                 let key = reader.string()?.parse().map_err(|_| {
                     reader.error(ErrorKind::Number, "a key of a target statistic is no u64")
                 })?;
-                self.keys.push(key);
-                self.places.push(self.counts.len());
+                push(&mut self.keys, key)?;
+                push(&mut self.places, self.counts.len())?;
             } else {
                 let count = double(reader)?;
                 if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&count) {
                     return Err(reader.error(ErrorKind::Number, COUNT_TOO_LARGE));
                 }
-                self.counts.push(count);
+                push(&mut self.counts, count)?;
             }
             Ok(())
         })?;
@@ -225,7 +226,7 @@ pub(super) fn read_targets<'a, R: Reader<'a>>(
         let (mut kind, mut borders) = (None, None);
         object(reader, |reader, key| match (key, reader.kind()?) {
             ("ctr_type", ValueKind::String) => {
-                kind = Some(reader.string()?.into_owned());
+                kind = Some(owned(reader.string()?)?);
                 Ok(())
             }
             ("target_binarization", ValueKind::Object) => {

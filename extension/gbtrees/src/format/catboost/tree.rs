@@ -5,9 +5,10 @@
 //! that the leaves come last, in the order of their indices. In other trees the splits come first and
 //! the leaves after them, in the order of CatBoost's indices too.
 
-use crate::ensemble::{Node, TreeOutput, TreeParts, out_of_memory};
+use crate::ensemble::{Node, TreeOutput, TreeParts};
 use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
 use crate::format::reader::CancelChecks;
+use crate::memory::filled;
 use crate::{Error, ErrorKind, Result};
 
 pub(super) struct RawTree {
@@ -68,7 +69,7 @@ impl RawTree {
         match &self.shape {
             Shape::Symmetric => {
                 let depth = self.splits.len();
-                inner.try_reserve_exact((1 << depth) - 1).map_err(|_| out_of_memory())?;
+                inner.try_reserve_exact((1 << depth) - 1)?;
                 for level in 0..depth {
                     for id in (1u32 << level) - 1..(2 << level) - 1 {
                         checks.count()?;
@@ -83,7 +84,7 @@ impl RawTree {
                     Child::Split(split) => split,
                     Child::Leaf(index) => leaf.saturating_add(index),
                 };
-                inner.try_reserve_exact(children.len()).map_err(|_| out_of_memory())?;
+                inner.try_reserve_exact(children.len())?;
                 let all = children.iter().enumerate();
                 inner.extend(all.map(|(split, both)| {
                     checks.note();
@@ -107,15 +108,16 @@ impl RawTree {
         let inner = self.inner_nodes(checks)?;
         let first_leaf = inner.len();
         let leaves = self.leaves.len() / dimensions;
-        let covers = self.covers(&inner, leaves, checks);
+        let covers = self.covers(&inner, leaves, checks)?;
         let mut category_sets = Vec::new();
-        let mut sets = Vec::with_capacity(splits.len());
+        let mut sets = Vec::new();
+        sets.try_reserve_exact(splits.len())?;
         for split in splits {
             checks.count()?;
             sets.push(dictionaries.set_of(split, &mut category_sets, words_left)?);
         }
         let mut nodes = Vec::new();
-        nodes.try_reserve_exact(first_leaf + leaves).map_err(|_| out_of_memory())?;
+        nodes.try_reserve_exact(first_leaf + leaves)?;
         for (node, cover) in inner.iter().zip(&covers) {
             checks.count()?;
             let (Some(split), Some(set)) = (splits.get(node.split), sets.get(node.split)) else {
@@ -123,7 +125,7 @@ impl RawTree {
             };
             nodes.push(split.node(*set, node.below, *cover as f32));
         }
-        let mut reached = vec![first_leaf == 0; leaves];
+        let mut reached = filled(leaves, first_leaf == 0)?;
         for id in inner.iter().flat_map(|node| node.below) {
             checks.count()?;
             let leaf = (id as usize).checked_sub(first_leaf);
@@ -151,8 +153,13 @@ impl RawTree {
     }
 
     /// The weight of the rows that reached each node: that of the leaves below it.
-    fn covers(&self, inner: &[Inner], leaves: usize, checks: &mut CancelChecks<'_>) -> Vec<f64> {
-        let mut covers = vec![0.0; inner.len() + leaves];
+    fn covers(
+        &self,
+        inner: &[Inner],
+        leaves: usize,
+        checks: &mut CancelChecks<'_>,
+    ) -> Result<Vec<f64>> {
+        let mut covers = filled(inner.len() + leaves, 0.0)?;
         let own = covers.iter_mut().skip(inner.len()).zip(&self.weights);
         own.for_each(|(cover, weight)| *cover = *weight);
         for (id, node) in inner.iter().enumerate().rev() {
@@ -163,6 +170,6 @@ impl RawTree {
                 *cover = sum;
             }
         }
-        covers
+        Ok(covers)
     }
 }

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use crate::format::reader::CancelChecks;
+use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 /// Lines of a block. LightGBM's longest has 22.
@@ -121,7 +122,7 @@ impl<'a, 'b> Lines<'a, 'b> {
                 let message = format!("more than {MAX_KEYS} lines belong together");
                 return Err(Error::new(ErrorKind::Syntax, message).at(at));
             }
-            fields.push(field);
+            push(&mut fields, field)?;
         }
     }
 

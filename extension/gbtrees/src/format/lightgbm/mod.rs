@@ -16,7 +16,6 @@ mod tree;
 
 use crate::ensemble::{
     Builder, Ensemble, EnsembleParts, FeatureType, Precision, Scaling, TreeParts, check_limit,
-    out_of_memory,
 };
 use crate::format::lightgbm::header::{FeatureInfo, Header};
 use crate::format::lightgbm::lines::{Line, Lines};
@@ -53,7 +52,7 @@ fn read_trees(
         let block = lines.block(Some(index))?;
         let output = (index % header.outputs) as u32;
         let tree = tree::read(&block, index, output, &mut nodes_left, lines.checks())?;
-        trees.try_reserve(1).map_err(|_| out_of_memory())?;
+        trees.try_reserve(1)?;
         trees.push(tree);
         lines.skip_empty();
         let size = lines.size() - start;

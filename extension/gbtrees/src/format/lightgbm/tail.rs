@@ -10,6 +10,7 @@ use crate::format::lightgbm::header::FeatureInfo;
 use crate::format::lightgbm::lines::{Line, Lines};
 use crate::format::reader::{CancelChecks, Number, Reader, ValueKind, array};
 use crate::format::sniff::unsupported;
+use crate::memory::owned;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 #[derive(Default)]
@@ -113,7 +114,7 @@ impl List {
             return Err(Error::new(ErrorKind::WrongType, message));
         }
         match kind {
-            ValueKind::String => self.texts.push(reader.string()?.into_owned()),
+            ValueKind::String => self.texts.push(owned(reader.string()?)?),
             ValueKind::Bool => self.integers.push(i64::from(reader.boolean()?)),
             _ => match reader.number()? {
                 Number::Integer(number) if self.floats.is_empty() => self.integers.push(number),

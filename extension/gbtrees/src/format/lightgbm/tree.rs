@@ -7,10 +7,11 @@
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, LinearLeaf, MissingRule, Node, Split, SplitCondition,
-    TreeOutput, TreeParts, check_limit, in_tree, node_of, out_of_memory,
+    TreeOutput, TreeParts, check_limit, in_tree, node_of,
 };
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
+use crate::memory::filled;
 use crate::{Error, ErrorKind, Result};
 
 /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
@@ -42,7 +43,7 @@ pub(super) fn read(
     let category_sets = read_sets(block, checks)?;
     let linear_leaves = read_linear_leaves(block, leaves, checks)?;
     let mut nodes = Vec::new();
-    nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
+    nodes.try_reserve_exact(leaves + splits)?;
     if splits > 0 {
         let arrays = Splits::read(block, splits, checks)?;
         for split in 0..splits {
@@ -67,7 +68,7 @@ fn optional<T: std::str::FromStr + Clone + Default>(
 ) -> Result<Vec<T>> {
     match block.get(key) {
         Some(field) if !field.value.is_empty() => field.numbers(count, checks),
-        _ => Ok(vec![T::default(); count]),
+        _ => filled(count, T::default()),
     }
 }
 

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::ensemble::{
-    ClassBy, Node, Objective, Precision, Task, Transform, TreeOutput, check_limit, in_tree,
-    node_of, out_of_memory,
+    ClassBy, Node, Objective, Precision, Task, Transform, TreeOutput, check_limit, in_tree, node_of,
 };
 use crate::format::onnx::columns::Table;
 use crate::format::onnx::proto::Attributes;
 use crate::format::onnx::trees::{Grown, Mode, Split, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::{push, try_collect};
 use crate::{Error, ErrorKind, Result};
 
 /// An ensemble, before the nodes that follow it.
@@ -191,7 +191,7 @@ impl Weights {
             ["treeids", "nodeids", "ids"].map(|n| format!("{prefix}_{n}"));
         let weights = format!("{prefix}_weights");
         let values = attributes.numbers(&weights, precision == Precision::Double)?;
-        let mut integers = |name: &str| {
+        let mut integers = |name: &str| -> Result<_> {
             let list = attributes.integers(name)?;
             attributes.check_length(name, &list, values.len())?;
             Ok(list)
@@ -241,7 +241,7 @@ impl Weights {
     /// The weights of each tree, in the file's order: `ranks` has a number per tree.
     fn by_tree(&self, ranks: &HashMap<i64, usize>) -> Result<Vec<(usize, usize)>> {
         let mut order = Vec::new();
-        order.try_reserve_exact(self.trees.len()).map_err(|_| out_of_memory())?;
+        order.try_reserve_exact(self.trees.len())?;
         for (index, tree) in self.trees.iter().enumerate() {
             let rank = ranks.get(tree).ok_or_else(|| {
                 Error::new(ErrorKind::Parameter, format!("a weight belongs to no tree: {tree}"))
@@ -269,7 +269,7 @@ impl Nodes {
     fn read(attributes: &mut Attributes<'_, '_, '_, '_>, precision: Precision) -> Result<Nodes> {
         let trees = attributes.integers("nodes_treeids")?;
         let count = trees.len();
-        let mut integers = |name: &str| {
+        let mut integers = |name: &str| -> Result<_> {
             let list = attributes.integers(name)?;
             attributes.check_length(name, &list, count)?;
             Ok(list)
@@ -286,9 +286,7 @@ impl Nodes {
         let modes = attributes.texts("nodes_modes")?;
         attributes.check_length("nodes_modes", &modes, count)?;
         let modes = modes.iter().map(|name| Mode::of_name(name));
-        let modes = modes
-            .collect::<Result<Vec<Mode>>>()
-            .map_err(|e| e.at(attributes.node.place.place()))?;
+        let modes = try_collect(modes).map_err(|e| e.at(attributes.node.place.place()))?;
         Ok(Nodes { trees, ids, features, modes, values, holds, fails, missing })
     }
 
@@ -300,12 +298,14 @@ impl Nodes {
     ) -> Result<(Vec<Node>, HashMap<i64, u32>)> {
         let mut places = HashMap::new();
         for (place, id) in (0..).zip(self.ids.get(range.clone()).unwrap_or_default()) {
+            places.try_reserve(1)?;
             if places.insert(*id, place).is_some() {
                 let message = format!("node {id} occurs twice");
                 return Err(Error::new(ErrorKind::TreeShape, message));
             }
         }
-        let mut nodes = Vec::with_capacity(range.len());
+        let mut nodes = Vec::new();
+        nodes.try_reserve_exact(range.len())?;
         for (place, index) in range.enumerate() {
             let node = self.node(index, &places, members);
             nodes.push(node.map_err(|error| error.at(node_of(place)))?);
@@ -363,17 +363,19 @@ fn read_trees(
     let mut start = 0;
     for chunk in nodes.trees.chunk_by(|a, b| a == b) {
         let id = chunk.first().copied().unwrap_or(0);
+        ranks.try_reserve(1)?;
         if ranks.insert(id, ranges.len()).is_some() {
             let message = format!("the nodes of tree {id} do not stand together");
             return Err(attributes.error(ErrorKind::TreeShape, message));
         }
         check_limit(ranges.len() + 1, attributes.limits.trees, "trees")?;
-        ranges.push(start..start + chunk.len());
+        push(&mut ranges, start..start + chunk.len())?;
         start += chunk.len();
     }
     let order = weights.by_tree(&ranks)?;
     let mut of_trees = order.chunk_by(|a, b| a.0 == b.0).peekable();
-    let mut trees = Vec::with_capacity(ranges.len());
+    let mut trees = Vec::new();
+    trees.try_reserve_exact(ranges.len())?;
     for (rank, range) in ranges.into_iter().enumerate() {
         let of_tree = of_trees.next_if(|chunk| chunk.first().is_some_and(|pair| pair.0 == rank));
         let mut members = Vec::new();
@@ -382,7 +384,7 @@ fn read_trees(
                 .unwrap_or_default()
                 .iter()
                 .map(|pair| weight(weights, pair.1, &places, scored.len()));
-            let own = own.collect::<Result<Vec<Weight>>>()?;
+            let own = try_collect(own)?;
             tree(nodes, &own, scored, attributes.limits)
         });
         let parts = made.map_err(|error| in_tree(error, rank))?;

@@ -13,6 +13,7 @@ use crate::format::onnx::ensemble::{RawEnsemble, averages, objective};
 use crate::format::onnx::proto::{Attributes, element};
 use crate::format::onnx::trees::{Grown, LEAF, Mode, Split, Weight, tree};
 use crate::format::sniff::unsupported;
+use crate::memory::{extend, filled, push, try_collect};
 use crate::{Error, ErrorKind, Result};
 
 const POST_TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
@@ -45,7 +46,7 @@ pub(super) fn read(
     }
     let lists = Lists::read(attributes, precision, outputs)?;
     let mut scored = vec![false; outputs];
-    let mut reached = vec![false; lists.modes.len()];
+    let mut reached = filled(lists.modes.len(), false)?;
     let mut trees = Vec::new();
     for root in &lists.roots {
         let index = trees.len();
@@ -103,7 +104,7 @@ impl Lists {
         let features = attributes.integers("nodes_featureids")?;
         let count = features.len();
         let modes = attributes.tensor("nodes_modes", &[element::UINT8])?;
-        let modes = modes.into_iter().map(Mode::of_number).collect::<Result<Vec<Mode>>>()?;
+        let modes = try_collect(modes.into_iter().map(Mode::of_number))?;
         let thresholds = attributes.tensor("nodes_splits", &[own])?;
         let mut missing = attributes.integers("nodes_missing_value_tracks_true")?;
         if missing.is_empty() {
@@ -164,7 +165,7 @@ impl Lists {
                 None => return shape("a split or root leads to no split"),
             }
             let first = nodes.len() as u32;
-            nodes.extend([LEAF, LEAF]);
+            extend(&mut nodes, [LEAF, LEAF])?;
             if let Some(node) = nodes.get_mut(place as usize) {
                 *node = self.split(index, first, members)?;
             }
@@ -172,7 +173,7 @@ impl Lists {
             for (way, child) in self.ways.iter().zip([first, first + 1]).rev() {
                 match (way.0.get(index), way.1.get(index)) {
                     (Some(&to), Some(0)) => ahead.push((to, child)),
-                    (Some(&to), Some(_)) => weights.push(self.weight(to, child)?),
+                    (Some(&to), Some(_)) => push(&mut weights, self.weight(to, child)?)?,
                     _ => return shape("a split is incomplete"),
                 }
             }
@@ -215,7 +216,8 @@ impl Lists {
 /// Where each split's numbers stand among those that BRANCH_MEMBER asks for; a NaN ends a split's.
 fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
     let mut lists = asked.split(|number| number.is_nan());
-    let (mut ranges, mut start) = (Vec::with_capacity(modes.len()), 0);
+    let (mut ranges, mut start) = (Vec::new(), 0);
+    ranges.try_reserve_exact(modes.len())?;
     for mode in modes {
         if *mode != Mode::Member {
             ranges.push(0..0);

@@ -17,6 +17,7 @@ use crate::format::onnx::proto::{File, Node, Port, element, tensor};
 use crate::format::onnx::{ensemble, ensemble5, leaves};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::push;
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// A model, as far as it is ONNX's own.
@@ -78,6 +79,7 @@ pub(super) fn read<'a>(
         let meanings = reader.node(node)?;
         for (name, meaning) in node.outputs.iter().zip(meanings) {
             let message = "two nodes have an output of one name";
+            reader.values.try_reserve(1)?;
             if !name.is_empty() && reader.values.insert(name, meaning).is_some() {
                 return Err(node.place.error(ErrorKind::DuplicateKey, message));
             }
@@ -242,7 +244,7 @@ impl<'a> Reader<'_, 'a, '_> {
                 return Err(unsupported(what, NODES).at(node.place.place()));
             };
             check_limit(self.single.len() + 1, self.limits.trees, "trees")?;
-            self.single.push(found);
+            push(&mut self.single, found)?;
             return Ok(vec![GraphValue::Leaves(leaves)]);
         }
         self.found = Some(found);

@@ -7,6 +7,7 @@ use crate::ensemble::check_limit;
 use crate::format::onnx::wire::{Bytes, List};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
+use crate::memory::push;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 /// The largest graph. Converters write about ten nodes around one ensemble, and thirty for each tree of an
@@ -132,16 +133,16 @@ fn read_graph<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<G
         match field.number {
             1 => {
                 check_limit(graph.nodes.len() + 1, MAX_NODES, "nodes of its graph")?;
-                graph.nodes.push(node(field.bytes()?, checks)?);
+                push(&mut graph.nodes, node(field.bytes()?, checks)?)?;
             }
             5 => bounded(&mut graph.constants, field.bytes()?, MAX_NODES, "constants")?,
             11 => {
                 check_limit(graph.inputs.len() + 1, MAX_ENTRIES, "inputs")?;
-                graph.inputs.push(port(field.bytes()?, checks)?);
+                push(&mut graph.inputs, port(field.bytes()?, checks)?)?;
             }
             12 => {
                 check_limit(graph.outputs.len() + 1, MAX_ENTRIES, "outputs")?;
-                graph.outputs.push(port(field.bytes()?, checks)?);
+                push(&mut graph.outputs, port(field.bytes()?, checks)?)?;
             }
             _ => {}
         }

@@ -18,6 +18,7 @@ use crate::format::onnx::columns::{Encoder, Step, Table, after};
 use crate::format::onnx::inputs::Codes;
 use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
+use crate::memory::{collect, push};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// Trees whose splits test features.
@@ -57,11 +58,12 @@ pub(super) fn lowered(
             tree.table.is_input(features) && tree.table.steps(is_number).all(|steps| steps == alike)
         });
     if as_they_are {
-        let trees = grown.into_iter().map(|tree| tree.parts).collect();
+        let trees = collect(grown.into_iter().map(|tree| tree.parts))?;
         return Ok(Lowered { trees, value_precision, ranks: Vec::new() });
     }
     let (mut several, mut numbers, mut words_left) = (Vec::new(), 0usize, limits.set_words());
-    let mut trees = Vec::with_capacity(grown.len());
+    let mut trees = Vec::new();
+    trees.try_reserve_exact(grown.len())?;
     for (index, Grown { mut parts, members, table }) in grown.into_iter().enumerate() {
         for (id, node) in parts.nodes.iter_mut().enumerate() {
             checks.count()?;
@@ -80,7 +82,7 @@ pub(super) fn lowered(
             if let Some((first, starts)) = cells {
                 numbers = numbers.saturating_add(starts.len());
                 check_limit(numbers, limits.nodes, "numbers that its splits test")?;
-                several.push(Ranked { tree: index, node: id, first, starts });
+                push(&mut several, Ranked { tree: index, node: id, first, starts })?;
             }
         }
         trees.push(parts);

@@ -6,7 +6,6 @@
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
-use crate::ensemble::out_of_memory;
 use crate::format::reader::CancelChecks;
 use crate::{Error, ErrorKind, Place, Result};
 
@@ -143,7 +142,7 @@ impl<T> List<'_, '_, T> {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.checks.count()?;
-        self.values.try_reserve(1).map_err(|_| out_of_memory())?;
+        self.values.try_reserve(1)?;
         self.values.push(value);
         Ok(())
     }

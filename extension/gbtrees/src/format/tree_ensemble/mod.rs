@@ -16,6 +16,7 @@ use crate::ensemble::{
 };
 use crate::format::reader::{Reader, ValueKind, array, double, list, object};
 use crate::format::sniff::shown;
+use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 use tree::{Allowance, Arrays, threshold};
 
@@ -117,7 +118,7 @@ impl File {
         match key {
             "tree_ensemble" => self.version = Some(version(reader)?),
             "library_version" => self.library_version = library_version(&reader.string()?),
-            "objective" => self.objective = reader.string()?.into_owned(),
+            "objective" => self.objective = owned(reader.string()?)?,
             "task" => self.task = word(reader, key, TASKS)?,
             "link" => self.transform = word(reader, key, LINKS)?,
             "slope" => self.slope = real(reader)?,
@@ -157,7 +158,7 @@ impl File {
             }
             "attributes" => object(reader, |reader, key| {
                 check_limit(self.attributes.len() + 1, limits.features, "attributes")?;
-                self.attributes.push((key.to_owned(), reader.string()?.into_owned()));
+                self.attributes.push((key.to_owned(), owned(reader.string()?)?));
                 Ok(())
             })?,
             _ => return Err(unknown(reader, key)),
@@ -350,7 +351,7 @@ fn size<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<usi
 }
 
 fn strings<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<Vec<String>> {
-    array(reader, max, what, |reader| Ok(reader.string()?.into_owned()))
+    array(reader, max, what, |reader| owned(reader.string()?))
 }
 
 /// The numbers that cut the values of a feature into intervals, or null.

@@ -3,7 +3,7 @@
 use super::{Comparing, index, real, unknown};
 use crate::ensemble::{
     CategorySet, Comparison, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts,
-    node_of, out_of_memory,
+    node_of,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
@@ -96,7 +96,7 @@ impl Arrays {
         // Of several outputs a tree without one adds to each.
         let vectors = self.output.is_none() && outputs > 1;
         let mut nodes = Vec::new();
-        nodes.try_reserve_exact(self.left.len()).map_err(|_| out_of_memory())?;
+        nodes.try_reserve_exact(self.left.len())?;
         let mut leaves = 0;
         for (id, (left, right)) in self.left.iter().zip(&self.right).enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {

@@ -8,7 +8,7 @@
 //!
 //! What a tree says becomes the arrays that a JSON file has, so `tree_nodes` and `build` check both alike.
 
-use crate::ensemble::{Task, check_limit, in_tree, out_of_memory};
+use crate::ensemble::{Task, check_limit, in_tree};
 use crate::format::sniff::{SNAPSHOT, without_classes};
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
@@ -164,7 +164,7 @@ fn column<T, const N: usize>(
 ) -> Result<Vec<T>> {
     cancel.check()?;
     let mut column = Vec::new();
-    column.try_reserve_exact(records.len()).map_err(|_| out_of_memory())?;
+    column.try_reserve_exact(records.len())?;
     let word = |record: &[u8; N]| {
         record.as_chunks().0.get(place).map_or(0, |word| u32::from_le_bytes(*word))
     };
@@ -232,7 +232,7 @@ impl<'a> Bytes<'a> {
     fn list<T>(&mut self, count: usize, of: impl Fn(u32) -> T) -> Result<Vec<T>> {
         let (words, _) = self.take(count.saturating_mul(4))?.as_chunks::<4>();
         let mut list = Vec::new();
-        list.try_reserve_exact(count).map_err(|_| out_of_memory())?;
+        list.try_reserve_exact(count)?;
         list.extend(words.iter().map(|word| of(u32::from_le_bytes(*word))));
         Ok(list)
     }

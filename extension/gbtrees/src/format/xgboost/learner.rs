@@ -9,6 +9,7 @@ use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::parameters;
 use crate::format::xgboost::{booster, objective, shown};
+use crate::memory::owned;
 use crate::{ErrorKind, Limits, Result};
 
 /// What the file says of everything but its version; typed, and not checked in any other way.
@@ -64,7 +65,7 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
 fn read_attributes<'a, R: Reader<'a>>(reader: &mut R) -> Result<Vec<(String, String)>> {
     let mut attributes = Vec::new();
     object(reader, |reader, key| {
-        attributes.push((key.to_owned(), reader.string()?.into_owned()));
+        attributes.push((key.to_owned(), owned(reader.string()?)?));
         Ok(())
     })?;
     Ok(attributes)

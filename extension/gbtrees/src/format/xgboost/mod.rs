@@ -32,6 +32,7 @@ use crate::format::xgboost::booster::derive_rounds;
 use crate::format::xgboost::learner::Learner;
 use crate::format::xgboost::objective::{Link, base_margins, base_scores};
 use crate::format::xgboost::tree_nodes::RawTree;
+use crate::memory::filled;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 pub(super) struct File {
@@ -103,7 +104,10 @@ pub(in crate::format) fn build(
     let num_trees = booster.trees.len();
     same_number("trees", usize::try_from(booster.num_trees).unwrap_or(usize::MAX), num_trees)?;
     same_number("outputs of trees", booster.tree_info.len(), num_trees)?;
-    let weights = booster.weights.unwrap_or_else(|| vec![1.0; num_trees]);
+    let weights = match booster.weights {
+        Some(weights) => weights,
+        None => filled(num_trees, 1.0)?,
+    };
     same_number("weights of trees", weights.len(), num_trees)?;
     let rounds = match booster.iteration_indptr {
         // What is no index is not in order either.

@@ -7,10 +7,11 @@
 
 use crate::ensemble::{
     CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
-    TreeParts, node_of, out_of_memory,
+    TreeParts, node_of,
 };
 use crate::format::reader::required;
 use crate::format::xgboost::tree::{Allowance, Arrays};
+use crate::memory::collect;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// In `parents` that of the root, in `split_indices` the mark of a deleted node.
@@ -72,7 +73,7 @@ pub(super) fn build(
     }
     let columns = Columns::of(arrays, num_nodes)?;
     let mut nodes = Vec::new();
-    nodes.try_reserve_exact(columns.left.len()).map_err(|_| out_of_memory())?;
+    nodes.try_reserve_exact(columns.left.len())?;
     left.nodes = left.nodes.saturating_sub(columns.left.len());
     let mut sets = Sets::of(arrays, columns.categorical, cancel)?;
     let mut deleted = 0;
@@ -102,7 +103,7 @@ pub(super) fn build(
     }
     let output = if leaf_size > 1 { TreeOutput::All } else { TreeOutput::One(0) };
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
-    let leaf_vectors = leaf_vectors.unwrap_or_default().into_iter().map(f64::from).collect();
+    let leaf_vectors = collect(leaf_vectors.unwrap_or_default().into_iter().map(f64::from))?;
     let category_sets = sets.done;
     let parts = TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) };
     Ok(RawTree { parts, leaf_size })
@@ -255,7 +256,8 @@ impl<'a> Sets<'a> {
         if !nodes.is_sorted_by(|a, b| a < b) {
             return fault("the nodes in \"categories_nodes\" do not ascend".to_owned());
         }
-        let mut listed = Vec::with_capacity(nodes.len());
+        let mut listed = Vec::new();
+        listed.try_reserve_exact(nodes.len())?;
         for ((node, start), size) in nodes.iter().zip(starts).zip(sizes).rev() {
             if listed.len().is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;

@@ -6,7 +6,7 @@ use crate::compiled::tiles::{
     CHUNK_COLUMNS, CHUNK_TREES, Chunk, NodeBlock, TILE_LEVELS, TOP_LEVELS, TileGroup, TopNode,
     node_index,
 };
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::tiles::columns::Columns;
 use crate::lower::tiles::conditions::Sets;
@@ -66,7 +66,7 @@ impl Chunks {
             chunks.place(index)?;
             let chunk = chunks.records[index];
             for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
-                chunks.put(&chunk, lane, tree, columns, sets);
+                chunks.put(&chunk, lane, tree, columns, sets)?;
                 cancel.check()?;
             }
         }
@@ -80,8 +80,8 @@ impl Chunks {
         let top = 1 << Chunk::top_levels(chunk.levels);
         // As if the chunk were full: whoever reads four trees at a time stays among blocks.
         let blocks = CHUNK_TREES * Chunk::tree_blocks(chunk.levels);
-        reserve(&mut self.top_nodes, top)?;
-        reserve(&mut self.node_blocks, blocks)?;
+        self.top_nodes.try_reserve(top)?;
+        self.node_blocks.try_reserve(blocks)?;
         self.top_nodes.resize(self.top_nodes.len() + top, NO_TOP_NODE);
         self.node_blocks.resize(self.node_blocks.len() + blocks, NO_BLOCK);
         Ok(())
@@ -94,13 +94,13 @@ impl Chunks {
         tree: &Tree<'_>,
         columns: &Columns,
         sets: &Sets<'_>,
-    ) {
+    ) -> Result<()> {
         let mut compared = vec![(0u8, 0u8)];
         let tile = fill(tree, chunk.levels, sets, |condition| {
             let (column, rank) = columns.find(condition);
             compared.push((column as u8, rank));
             (compared.len() - 1) as u16
-        });
+        })?;
         let compared = |level, path| {
             let node = tile.nodes[node_index(chunk.levels, level, path)];
             compared[usize::from(node)]
@@ -122,6 +122,7 @@ impl Chunks {
                 (block.columns[node], block.ranks[node]) = compared(level, path);
             }
         }
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use crate::compiled::tiles::{MAX_LEAVES, TILE_LEVELS};
 use crate::lower::canonical::Tree;
 use crate::lower::order::children;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
+use crate::memory::{grow, refill};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -291,11 +292,10 @@ impl Coder {
         }
     }
 
-    fn count_ops(&mut self, boundaries: &Boundaries) {
+    fn count_ops(&mut self, boundaries: &Boundaries) -> Result<()> {
         let size = self.width * self.width;
         for table in [&mut self.left_ops, &mut self.right_ops] {
-            table.clear();
-            table.resize(size, 0);
+            refill(table, size, 0)?;
         }
         let range = [self.first, self.first + self.leaves];
         for boundary in range[0] + 1..range[1] {
@@ -315,6 +315,7 @@ impl Coder {
         for end in 0..self.leaves {
             add_row(&mut self.right_ops, self.width, end, end + 1);
         }
+        Ok(())
     }
 
     /// Fills the tables of all levels but the last, for a range of leaves.
@@ -327,7 +328,7 @@ impl Coder {
     ) -> Result<()> {
         (self.first, self.leaves, self.levels) = (first, end - first, levels);
         self.width = self.leaves + 1;
-        self.count_ops(boundaries);
+        self.count_ops(boundaries)?;
         let (size, count) = (self.width * self.width, levels as usize);
         if self.lower.len() < count {
             self.lower.resize_with(count, Vec::new);
@@ -335,9 +336,7 @@ impl Coder {
         }
         for level in 0..count {
             for table in [&mut self.lower[level], &mut self.upper[level]] {
-                if table.len() < size {
-                    table.resize(size, 0);
-                }
+                grow(table, size, 0)?;
             }
             let [least, most] = self.sizes(level as u32);
             for size in least..=most.min(self.leaves) {

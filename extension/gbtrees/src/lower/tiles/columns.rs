@@ -5,12 +5,13 @@ use crate::compiled::tiles::{
     ColumnKind, ConditionColumn, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
     TILE_LEVELS,
 };
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::tiles::codes::Boundaries;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::lower::tiles::fill::symmetric_conditions;
 use crate::lower::tiles::forms::Form;
+use crate::memory::{collect, extend, filled};
 use crate::verified::{known, sure};
 use crate::{Cancel, Result};
 
@@ -21,7 +22,7 @@ pub(crate) fn conditions_of(
     sets: &Sets<'_>,
     into: &mut Vec<Condition>,
 ) -> Result<()> {
-    reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
+    into.try_reserve(tree.nodes().len().min(1 << TILE_LEVELS))?;
     match form {
         Form::Plain => {}
         Form::Symmetric => {
@@ -29,7 +30,7 @@ pub(crate) fn conditions_of(
             return Ok(());
         }
         Form::Coded(code) => {
-            reserve(into, tree.nodes().len() + code.ops as usize)?;
+            into.try_reserve(tree.nodes().len() + code.ops as usize)?;
             let boundaries = known(Boundaries::of(tree), "a recoded tree has boundaries")?;
             code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.conditions()));
             return Ok(());
@@ -75,7 +76,7 @@ impl Columns {
                 // Chunks compare at all nodes, of which chains may leave some out.
                 Form::Coded(_) => {
                     let ids = 0..tree.nodes().len() as u32;
-                    reserve(&mut conditions, ids.len())?;
+                    conditions.try_reserve(ids.len())?;
                     conditions.extend(ids.filter_map(|id| condition_of(tree, id, sets)));
                 }
                 _ => conditions_of(tree, form, sets, &mut conditions)?,
@@ -137,12 +138,13 @@ impl Columns {
         let levels = if ranked { search_levels(conditions.len()).max(min_levels) } else { 0 };
         if ranked {
             let thresholds = conditions.iter().map(|condition| condition.threshold());
-            self.search_trees.extend(search_tree(&thresholds.collect::<Vec<_>>(), levels));
+            extend(&mut self.search_trees, search_tree(&collect(thresholds)?, levels)?)?;
         }
         self.records.push(ConditionColumn { feature: first.feature, kind, tree, levels });
         self.starts.push(start);
         // More are conditions of codes, which have no ranks.
-        self.ranks.extend((1..=conditions.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX)));
+        let ranks = (1..=conditions.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX));
+        extend(&mut self.ranks, ranks)?;
         Ok(())
     }
 
@@ -152,8 +154,8 @@ impl Columns {
         let (feature, thresholds) = (left[0].feature, thresholds_of(left, right));
         let tree = to_u32(self.search_trees.len())?;
         let levels = search_levels(thresholds.len()).max(MIN_SEARCH_LEVELS);
-        let numbers: Vec<f32> = thresholds.iter().map(|key| number_of_key(*key)).collect();
-        self.search_trees.extend(search_tree(&numbers, levels));
+        let numbers = collect(thresholds.iter().map(|key| number_of_key(*key)))?;
+        extend(&mut self.search_trees, search_tree(&numbers, levels)?)?;
         let kinds = [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight];
         for ((conditions, kind), start) in
             [left, right].into_iter().zip(kinds).zip([start, start + left.len()])
@@ -163,7 +165,7 @@ impl Columns {
             let rank = |condition: &Condition| {
                 thresholds.partition_point(|key| *key <= condition.threshold_key_or_set) as u8
             };
-            self.ranks.extend(conditions.iter().map(rank));
+            extend(&mut self.ranks, conditions.iter().map(rank))?;
         }
         Ok(())
     }
@@ -205,8 +207,8 @@ fn search_levels(thresholds: usize) -> u32 {
 
 /// The thresholds as a perfect search tree in the Eytzinger layout (level by level, the root at 1), filled
 /// with infinity.
-pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
-    let mut tree = vec![f32::INFINITY; 1 << levels];
+pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Result<Vec<f32>> {
+    let mut tree = filled(1 << levels, f32::INFINITY)?;
     for level in 0..levels {
         let step = 1usize << (levels - level);
         for path in 0..1usize << level {
@@ -215,5 +217,5 @@ pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
             }
         }
     }
-    tree
+    Ok(tree)
 }

@@ -5,6 +5,7 @@ use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::lower::order::children;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
+use crate::memory::{collect, extend, filled};
 use crate::{Result, verified};
 
 /// What is written of a tree into a tile of a given number of levels.
@@ -21,8 +22,9 @@ pub(crate) fn fill(
     levels: u32,
     sets: &Sets<'_>,
     mut index_of: impl FnMut(Condition) -> u16,
-) -> Filled {
-    let mut tile = Filled { nodes: vec![0; tile_nodes(levels)], ends: vec![0; 1 << levels] };
+) -> Result<Filled> {
+    let (nodes, ends) = (filled(tile_nodes(levels), 0)?, filled(1 << levels, 0)?);
+    let mut tile = Filled { nodes, ends };
     let mut open = vec![(0u32, 0u32, 0usize)];
     while let Some((id, level, path)) = open.pop() {
         let condition = if level < levels { condition_of(tree, id, sets) } else { None };
@@ -36,7 +38,7 @@ pub(crate) fn fill(
         open.push((left, level + 1, 2 * path));
         open.push((right, level + 1, 2 * path + 1));
     }
-    tile
+    Ok(tile)
 }
 
 /// The leaves of a tile that holds all of its tree.
@@ -50,7 +52,7 @@ pub(crate) fn leaf_values(
     ids: impl Iterator<Item = u32>,
     length: usize,
 ) -> Result<Vec<f64>> {
-    let mut leaves = vec![0.0; length];
+    let mut leaves = filled(length, 0.0)?;
     for (leaf, id) in leaves.iter_mut().zip(ids) {
         let value = match tree.nodes()[id as usize] {
             Node::Leaf { value, .. } => Some(value),
@@ -68,31 +70,36 @@ pub(crate) fn all_symmetric(
     cancel: Cancel<'_>,
 ) -> Result<bool> {
     let trees = forest.trees();
-    let any = trees.iter().any(|tree| tree.depth() > 1);
-    Ok(any && cancel.all(trees.iter(), |tree| is_symmetric(tree, sets))?)
+    for tree in trees {
+        cancel.check()?;
+        if !is_symmetric(tree, sets)? {
+            return Ok(false);
+        }
+    }
+    Ok(trees.iter().any(|tree| tree.depth() > 1))
 }
 
 /// Whether a tree has all leaves at its last level, and one condition per other level.
-fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
+fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> Result<bool> {
     if tree.depth() > MAX_LEVELS {
-        return false;
+        return Ok(false);
     }
     let mut level = vec![0u32];
     for _ in 0..tree.depth() {
         let mut conditions = level.iter().map(|id| condition_of(tree, *id, sets));
         let first = conditions.next().flatten();
         if first.is_none() || conditions.any(|condition| condition != first) {
-            return false;
+            return Ok(false);
         }
-        level = below(tree, &level);
+        level = below(tree, &level)?;
     }
-    true
+    Ok(true)
 }
 
 /// The nodes below those of a level, from left to right.
-fn below(tree: &Tree<'_>, level: &[u32]) -> Vec<u32> {
+fn below(tree: &Tree<'_>, level: &[u32]) -> Result<Vec<u32>> {
     let children = level.iter().filter_map(|id| children(tree, *id));
-    children.flat_map(|[right, left]| [left, right]).collect()
+    collect(children.flat_map(|[right, left]| [left, right]))
 }
 
 /// The conditions of the levels of a symmetric tree.
@@ -112,17 +119,17 @@ pub(crate) fn fill_symmetric(
     nodes: usize,
     sets: &Sets<'_>,
     index_of: impl Fn(Condition) -> u16,
-) -> Filled {
-    let mut tile = Filled { nodes: vec![0; nodes], ends: Vec::new() };
+) -> Result<Filled> {
+    let mut tile = Filled { nodes: filled(nodes, 0)?, ends: Vec::new() };
     for (node, condition) in tile.nodes.iter_mut().zip(symmetric_conditions(tree, sets)) {
         *node = index_of(condition);
     }
     let mut leaves = vec![0u32];
     for _ in 0..tree.depth() {
-        leaves = below(tree, &leaves);
+        leaves = below(tree, &leaves)?;
     }
     // Levels that the tree does not have are the last, whatever they ask.
     let same = 1usize << levels.saturating_sub(tree.depth());
-    tile.ends.extend(leaves.into_iter().flat_map(|leaf| std::iter::repeat_n(leaf, same)));
-    tile
+    extend(&mut tile.ends, leaves.into_iter().flat_map(|leaf| std::iter::repeat_n(leaf, same)))?;
+    Ok(tile)
 }

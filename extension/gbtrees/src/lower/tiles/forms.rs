@@ -7,15 +7,16 @@
 use std::collections::HashSet;
 
 use crate::compiled::tiles::{
-    Coding, CompoundRun, MAX_CONDITIONS, TILE_LEVELS, TileGroup, node_index, tile_leaves,
-    tile_nodes,
+    Coding, CompoundRun, GROUP_COMPOUNDS, MAX_CONDITIONS, TILE_LEVELS, TileGroup, node_index,
+    tile_leaves, tile_nodes,
 };
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::tiles::Writer;
 use crate::lower::tiles::codes::{Boundaries, Chain, Code, Coder, Op, levels_of};
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::lower::tiles::fill::{all_symmetric, leaf_values};
+use crate::memory::{collect, extend, filled, push};
 use crate::verified::known;
 use crate::{Cancel, Result};
 
@@ -49,17 +50,19 @@ impl Form {
 pub(crate) fn forms(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) -> Result<Vec<Form>> {
     let trees = forest.trees();
     if all_symmetric(forest, sets, cancel)? {
-        return Ok(trees.iter().map(|_| Form::Symmetric).collect());
+        return collect(trees.iter().map(|_| Form::Symmetric));
     }
     let deep = trees.iter().any(|tree| tree.depth() > TILE_LEVELS);
     let conditions = if deep { conditions_per_tree(forest, sets, cancel)? } else { 0 };
     let mut coder = Coder::default();
-    let form = |tree| {
+    let mut forms = Vec::new();
+    forms.try_reserve_exact(trees.len())?;
+    for tree in trees {
         let code = code(tree, conditions, &mut coder, cancel)?;
         cancel.check()?;
-        Ok(code.map_or(Form::Plain, Form::Coded))
-    };
-    trees.iter().map(form).collect()
+        forms.push(code.map_or(Form::Plain, Form::Coded));
+    }
+    Ok(forms)
 }
 
 /// How many conditions a block would evaluate for each tree if all were recoded: what trees share in a
@@ -72,6 +75,7 @@ fn conditions_per_tree(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>)
         }
         for id in 0..tree.nodes().len() as u32 {
             if let Some(condition) = condition_of(tree, id, sets) {
+                segment.try_reserve(1)?;
                 evaluated += u64::from(segment.insert(condition));
             }
         }
@@ -120,8 +124,9 @@ impl Writer<'_> {
     ) -> Result<()> {
         let first_run = to_u32(self.tiles.compound_runs.len())?;
         let (count, levels) = (group.count as usize, group.levels);
-        let mut nodes = vec![0u16; count * tile_nodes(levels)];
+        let mut nodes = filled(count * tile_nodes(levels), 0u16)?;
         let mut named = Vec::new();
+        named.try_reserve_exact(GROUP_COMPOUNDS)?;
         for tree in 0..count {
             let index = group.first as usize + tree;
             let (of, form) = (&self.forest.trees()[index], &self.forms[index]);
@@ -142,10 +147,9 @@ impl Writer<'_> {
         }
         let (runs, words) = (&mut self.tiles.compound_runs, &mut self.tiles.compound_words);
         collect_compounds(named, index_of, runs, words, |place, mask| nodes[place] = mask)?;
-        self.tiles.nodes.extend(nodes);
+        extend(&mut self.tiles.nodes, nodes)?;
         let runs = to_u32(self.tiles.compound_runs.len() - first_run as usize)?;
-        self.tiles.codings.push(Coding { first_run, runs });
-        Ok(())
+        push(&mut self.tiles.codings, Coding { first_run, runs })
     }
 }
 
@@ -167,19 +171,20 @@ fn collect_compounds(
     // What compounds of a run have in common.
     let kind = |named: &NamedChain| {
         let links = &named.chain.links;
-        let ops = links.iter().map(|(op, _)| *op);
-        let alike = ops.take(if links.len() > CompoundRun::ALIKE { 0 } else { links.len() });
-        (links.len(), alike.collect::<Vec<Op>>())
+        let alike = links.len() <= CompoundRun::ALIKE;
+        let op = |at: usize| links.get(at).filter(|_| alike).map(|(op, _)| *op);
+        (links.len(), std::array::from_fn::<_, { CompoundRun::ALIKE }, _>(op))
     };
-    compounds.sort_by_cached_key(kind);
+    compounds.sort_unstable_by(|a, b| kind(a).cmp(&kind(b)).then(a.by.cmp(&b.by)));
     // At most as many words of operators as there are operators.
-    reserve(words, compounds.iter().map(|named| 2 * named.chain.links.len() + 1).sum())?;
+    words.try_reserve(compounds.iter().map(|named| 2 * named.chain.links.len() + 1).sum())?;
     let mut mask = MAX_CONDITIONS as u16;
     for run in compounds.chunk_by(|a, b| kind(a) == kind(b)) {
         let ((length, ops), first_word) = (kind(&run[0]), words.len());
         let alike = length <= CompoundRun::ALIKE;
         if alike {
-            words.push(ops.iter().rev().fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or)));
+            let ops = ops.iter().flatten().rev();
+            words.push(ops.fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or)));
         }
         for NamedChain { chain, by } in run {
             words.push(index_of(chain.first));
@@ -190,12 +195,13 @@ fn collect_compounds(
             put_mask(*by, mask);
             mask += 1;
         }
-        runs.push(CompoundRun {
+        let run = CompoundRun {
             length: to_u32(length)?,
             count: to_u32(run.len())?,
             words: to_u32(first_word)?,
             reserved: 0,
-        });
+        };
+        push(runs, run)?;
     }
     Ok(())
 }

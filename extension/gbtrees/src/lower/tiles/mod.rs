@@ -20,7 +20,7 @@ use crate::compiled::tiles::{
     MAX_CONDITIONS, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::ensemble::{NODES_PER_CHECK, Precision};
-use crate::limits::{reserve, to_u32};
+use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
@@ -30,6 +30,7 @@ use crate::lower::tiles::conditions::{Condition, Sets};
 use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
 use crate::lower::tiles::forms::{Form, forms};
 use crate::lower::trees::Trees;
+use crate::memory::{collect, filled, push};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -107,6 +108,7 @@ impl Writer<'_> {
                 conditions.clear();
                 first = index;
             }
+            conditions.try_reserve(more.len())?;
             conditions.extend(more);
         }
         self.segment(&groups[first..], &conditions)?;
@@ -138,7 +140,7 @@ impl Writer<'_> {
                 conditions_of(tree, &self.forms[index], &self.sets, &mut wide)?;
                 self.cancel.check()?;
             }
-            let wide: HashSet<Condition> = wide.into_iter().collect();
+            let wide = set_of(wide)?;
             let fits = wide.union(&in_group).count() <= MAX_CONDITIONS;
             let joins = |group: &TileGroup| {
                 group.count < LANES as u32
@@ -161,11 +163,12 @@ impl Writer<'_> {
                     group.below = group.below.max(below);
                     group.levels = group.levels.max(levels);
                     group.kind = kind;
+                    in_group.try_reserve(wide.len())?;
                     in_group.extend(wide);
                 }
                 _ => {
                     in_group = wide;
-                    groups.push(TileGroup {
+                    let group = TileGroup {
                         first: to_u32(index)?,
                         count: 1,
                         levels,
@@ -174,7 +177,8 @@ impl Writer<'_> {
                         nodes: 0,
                         leaves: 0,
                         form,
-                    });
+                    };
+                    push(&mut groups, group)?;
                     compounds = 0;
                 }
             }
@@ -189,11 +193,11 @@ impl Writer<'_> {
         for (tree, form) in members.skip(group.first as usize).take(group.count as usize) {
             conditions_of(tree, form, &self.sets, &mut conditions)?;
         }
-        Ok(conditions.into_iter().collect())
+        set_of(conditions)
     }
 
     fn segment(&mut self, groups: &[TileGroup], conditions: &HashSet<Condition>) -> Result<()> {
-        let mut conditions: Vec<Condition> = conditions.iter().copied().collect();
+        let mut conditions = collect(conditions.iter().copied())?;
         conditions.sort_unstable();
         let first_run = self.tiles.runs.len();
         self.runs(&conditions)?;
@@ -218,13 +222,13 @@ impl Writer<'_> {
             let (column, rank) = self.columns.find(*condition);
             let operand = match self.columns.records[column].kind {
                 ColumnKind::Codes => {
-                    push(&mut self.tiles.code_tables, self.sets.table(*condition))?
+                    append(&mut self.tiles.code_tables, self.sets.table(*condition))?
                 }
                 ColumnKind::LargeCodes => {
-                    push(&mut self.tiles.large_sets, self.sets.large(*condition))?
+                    append(&mut self.tiles.large_sets, self.sets.large(*condition))?
                 }
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
-                    push(&mut self.tiles.ranks, rank)?
+                    append(&mut self.tiles.ranks, rank)?
                 }
             };
             match self.tiles.runs.last_mut() {
@@ -250,7 +254,7 @@ impl Writer<'_> {
         let placed =
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
-        reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
+        self.tiles.nodes.try_reserve(count * group.tile_nodes())?;
         let index_of = |condition| {
             let index = conditions.binary_search(&condition).ok();
             sure(index, "a segment has the conditions of its tiles") as u16
@@ -267,9 +271,11 @@ impl Writer<'_> {
             let tile = match group.form {
                 TileForm::Symmetric => {
                     let nodes = group.tile_nodes();
-                    fill_symmetric(tree, group.levels, nodes, &self.sets, index_of)
+                    fill_symmetric(tree, group.levels, nodes, &self.sets, index_of)?
                 }
-                TileForm::Plain | TileForm::Coded => fill(tree, group.levels, &self.sets, index_of),
+                TileForm::Plain | TileForm::Coded => {
+                    fill(tree, group.levels, &self.sets, index_of)?
+                }
             };
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
@@ -295,7 +301,7 @@ impl Writer<'_> {
                 Precision::Double => self.tiles.leaves_double.len(),
             };
             for tree in trees {
-                let tile = fill(tree, levels, &self.sets, |_| 0);
+                let tile = fill(tree, levels, &self.sets, |_| 0)?;
                 self.leaves(&leaves(tree, levels, &tile)?)?;
                 self.cancel.check()?;
             }
@@ -309,11 +315,11 @@ impl Writer<'_> {
         let tiles = &mut self.tiles;
         match self.forest.sum_precision() {
             Precision::Single => {
-                reserve(&mut tiles.leaves, leaves.len())?;
+                tiles.leaves.try_reserve(leaves.len())?;
                 tiles.leaves.extend(leaves.iter().map(|leaf| *leaf as f32));
             }
             Precision::Double => {
-                reserve(&mut tiles.leaves_double, leaves.len())?;
+                tiles.leaves_double.try_reserve(leaves.len())?;
                 tiles.leaves_double.extend(leaves);
             }
         }
@@ -322,7 +328,7 @@ impl Writer<'_> {
 
     /// Where a tree goes on below its tile: indices among the nodes of its kind.
     fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
-        let mut index_of = vec![0usize; tree.nodes().len()];
+        let mut index_of = filled(tree.nodes().len(), 0usize)?;
         for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
                 self.cancel.check()?;
@@ -332,7 +338,7 @@ impl Writer<'_> {
             }
         }
         let root = self.trees.roots[index] as usize;
-        reserve(&mut self.tiles.exits, tile.ends.len())?;
+        self.tiles.exits.try_reserve(tile.ends.len())?;
         for id in &tile.ends {
             self.tiles.exits.push(to_u32(root + index_of[*id as usize])?);
         }
@@ -346,8 +352,14 @@ fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
 }
 
 /// Appends a value and returns its index, or says that there is no memory for it.
-fn push<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
-    reserve(values, 1)?;
-    values.push(value);
+fn append<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
+    push(values, value)?;
     Ok(values.len() - 1)
+}
+
+fn set_of(conditions: Vec<Condition>) -> Result<HashSet<Condition>> {
+    let mut set = HashSet::new();
+    set.try_reserve(conditions.len())?;
+    set.extend(conditions);
+    Ok(set)
 }

@@ -1,0 +1,83 @@
+//! Vectors and texts that ask for their memory: where there is none, a load ends with an error.
+//!
+//! Rust's own ways to grow a vector abort the process where there is no memory. What grows with the nodes or
+//! the bytes of a model is made by these functions, or asks by `try_reserve`; `tests/out_of_memory.rs` refuses
+//! each larger piece once. Smaller pieces, such as names, are not asked for: the extensions' allocator has a
+//! reserve for them.
+
+use std::borrow::Cow;
+use std::collections::TryReserveError;
+
+use crate::{Error, ErrorKind, Result};
+
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Error {
+        Error::new(ErrorKind::OutOfMemory, "out of memory")
+    }
+}
+
+/// Appends a value.
+pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
+    values.try_reserve(1)?;
+    values.push(value);
+    Ok(())
+}
+
+/// Appends all values.
+pub(crate) fn extend<T>(values: &mut Vec<T>, more: impl IntoIterator<Item = T>) -> Result<()> {
+    let more = more.into_iter();
+    values.try_reserve(more.size_hint().0)?;
+    for value in more {
+        push(values, value)?;
+    }
+    Ok(())
+}
+
+/// A vector of all values.
+pub(crate) fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    extend(&mut all, values)?;
+    Ok(all)
+}
+
+/// A vector of all values, or the first error among them.
+pub(crate) fn try_collect<T>(values: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    for value in values {
+        push(&mut all, value?)?;
+    }
+    Ok(all)
+}
+
+/// A vector of so many copies of a value.
+pub(crate) fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    refill(&mut all, count, value)?;
+    Ok(all)
+}
+
+/// A text that is owned: itself, or a copy.
+pub(crate) fn owned(text: Cow<'_, str>) -> Result<String> {
+    match text {
+        Cow::Owned(text) => Ok(text),
+        Cow::Borrowed(text) => {
+            let mut copy = String::new();
+            copy.try_reserve_exact(text.len())?;
+            copy.push_str(text);
+            Ok(copy)
+        }
+    }
+}
+
+/// Appends copies of a value until there are so many.
+pub(crate) fn grow<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
+    extend(values, std::iter::repeat_n(value, count.saturating_sub(values.len())))
+}
+
+/// Makes them so many, all of that value.
+pub(crate) fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
+    values.clear();
+    values.try_reserve_exact(count)?;
+    values.resize(count, value);
+    Ok(())
+}
