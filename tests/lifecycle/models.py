@@ -36,6 +36,11 @@ def _tree(index: int, features: int, left: list[int], right: list[int], split: d
     }  # fmt: skip
 
 
+def _leaf(value: float, features: int) -> dict:
+    split = {"default_left": [1], "conditions": [float(value)], "indices": [0]}
+    return _tree(0, features, [-1], [-1], split)
+
+
 def _model(trees: list[dict], features: int) -> bytes:
     booster = {
         "model": {
@@ -60,8 +65,14 @@ def _model(trees: list[dict], features: int) -> bytes:
 
 def constant(value: float) -> bytes:
     """A model of one feature that answers the value, which must be a whole number."""
-    split = {"default_left": [1], "conditions": [float(value)], "indices": [0]}
-    return _model([_tree(0, 1, [-1], [-1], split)], 1)
+    return _model([_leaf(value, 1)], 1)
+
+
+def named(features: int) -> bytes:
+    """A constant model of so many features, whose names are long."""
+    model = json.loads(_model([_leaf(1, features)], features))
+    model["learner"]["feature_names"] = [f"feature_{index:052}" for index in range(features)]
+    return json.dumps(model).encode()
 
 
 def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import bin_directory
-from tests.lifecycle.models import constant, grown, load, one, value
+from tests.lifecycle.models import constant, grown, load, named, one, value
 from tests.times import TIMES
 
 
@@ -24,29 +24,45 @@ def address_space_kb(connection: psycopg.Connection) -> int:
     return int(re.search(r"VmPeak:\s+(\d+) kB", status)[1])
 
 
+LOAD = "SELECT load_model('large', content) FROM file WHERE kind = %s"
+
+
 @pytest.fixture(scope="module")
-def sizes(spare: Cluster) -> Iterator[tuple[int, int]]:
-    """The address space of a backend that predicts, and of one that has loaded the large model."""
+def files(spare: Cluster) -> Iterator[None]:
+    """A model with which backends predict, and files: one of many nodes, one of many names."""
     with spare.connect() as connection:
         load(connection, "m", constant(1))
-        connection.execute("CREATE TABLE file (content bytea)")
-        connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9),))
+        connection.execute("CREATE TABLE file (kind text, content bytea)")
+        contents = {"nodes": grown(620, 9), "names": named(65_536)}
+        for content in contents.items():
+            connection.execute("INSERT INTO file VALUES (%s, %s)", content)
+    yield
+    restart(spare, "unlimited")
+
+
+def sizes(spare: Cluster, kind: str) -> tuple[int, int]:
+    """The address space of a backend that predicts, and of one that has loaded the file."""
+    restart(spare, "unlimited")
     with spare.connect() as predicting:
         value(predicting)
         least = address_space_kb(predicting)
-        predicting.execute("SELECT load_model('large', content) FROM file")
+        predicting.execute(LOAD, (kind,))
         most = address_space_kb(predicting)
         predicting.execute("SELECT drop_model('large')")
-    yield least, most
-    restart(spare, "unlimited")
+    return least, most
+
+
+@pytest.fixture(scope="module")
+def of_nodes(spare: Cluster, files: None) -> tuple[int, int]:
+    return sizes(spare, "nodes")
 
 
 # The peak is not the least that will do: at 0.88 of it a load came through once.
 @pytest.mark.parametrize("part", [0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8])
 def test_a_load_fails_and_the_connection_goes_on(
-    spare: Cluster, sizes: tuple[int, int], part: float
+    spare: Cluster, of_nodes: tuple[int, int], part: float
 ) -> None:
-    least, most = sizes
+    least, most = of_nodes
     assert most - least > 50 * 1024
     restart(spare, least + int(part * (most - least)))
     with spare.connect() as connection:
@@ -54,15 +70,33 @@ def test_a_load_fails_and_the_connection_goes_on(
         for _ in range(TIMES):
             assert value(connection) == 1
             with pytest.raises(psycopg.Error) as raised:
-                connection.execute("SELECT load_model('large', content) FROM file")
+                connection.execute(LOAD, ("nodes",))
             assert raised.value.sqlstate == "53200", raised.value
         assert value(connection) == 1
         assert connection.info.backend_pid == pid
         assert one(connection, "SELECT count(*) FROM pgboost_catalog.version") == 1
 
 
-def test_with_enough_it_loads(spare: Cluster, sizes: tuple[int, int]) -> None:
-    least, most = sizes
+def test_a_load_of_many_names_fails_and_the_connection_goes_on(spare: Cluster, files: None) -> None:
+    """Names are small pieces of memory, which Rust takes without asking: a reserve is behind them.
+
+    The limits are those at which memory ends while the names are read and compiled.
+    """
+    least, most = sizes(spare, "names")
+    part = (most - least) * 2 // 5
+    for limit in range(least, least + part, part // 25):
+        restart(spare, limit)
+        with spare.connect() as connection:
+            pid = connection.info.backend_pid
+            with pytest.raises(psycopg.Error) as raised:
+                connection.execute(LOAD, ("names",))
+            assert raised.value.sqlstate == "53200", (limit - least, raised.value)
+            assert value(connection) == 1
+            assert connection.info.backend_pid == pid
+
+
+def test_with_enough_it_loads(spare: Cluster, of_nodes: tuple[int, int]) -> None:
+    least, most = of_nodes
     restart(spare, most + (most - least))
     with spare.connect() as connection:
-        assert one(connection, "SELECT load_model('large', content) FROM file") == 1
+        assert one(connection, LOAD, ("nodes",)) == 1

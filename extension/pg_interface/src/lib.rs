@@ -8,7 +8,7 @@
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
 //! - the session: [`session`], [`transaction`], [`temporary_file`]
-//! - errors: [`report`], [`fault`]
+//! - errors: [`report`], [`fault`], and memory that ends: `reserve`
 //!
 //! It declares no SQL, defines no setting, and knows nothing of models. A [`Value`] is made only by `unsafe`
 //! code, which vouches for its type; everything that reads one is safe. pgrx's bindings turn an error of
@@ -28,6 +28,7 @@ pub mod nodes;
 mod numeric;
 pub mod query;
 pub mod report;
+mod reserve;
 pub mod scan;
 pub mod session;
 pub mod signature;

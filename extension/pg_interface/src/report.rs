@@ -50,8 +50,10 @@ pub fn without_backtraces() {
     }
 }
 
-/// Checks whether the statement was cancelled or the backend is to end; raises the error if so.
+/// Checks whether the statement was cancelled, the backend is to end or memory has ended; raises the error if
+/// so.
 pub fn check_for_interrupts() {
+    crate::reserve::check();
     pgrx::check_for_interrupts!();
 }
 
