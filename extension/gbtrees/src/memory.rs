@@ -6,7 +6,8 @@
 //! reserve for them.
 
 use std::borrow::Cow;
-use std::collections::TryReserveError;
+use std::collections::{HashSet, TryReserveError};
+use std::hash::Hash;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -14,6 +15,20 @@ impl From<TryReserveError> for Error {
     fn from(_: TryReserveError) -> Error {
         Error::new(ErrorKind::OutOfMemory, "out of memory")
     }
+}
+
+/// An empty vector with room for so many values.
+pub(crate) fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count)?;
+    Ok(values)
+}
+
+/// An empty set with room for so many values.
+pub(crate) fn set_with_capacity<T: Eq + Hash>(count: usize) -> Result<HashSet<T>> {
+    let mut values = HashSet::new();
+    values.try_reserve(count)?;
+    Ok(values)
 }
 
 /// Appends a value.
@@ -42,7 +57,8 @@ pub(crate) fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> 
 
 /// A vector of all values, or the first error among them.
 pub(crate) fn try_collect<T>(values: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
-    let mut all = Vec::new();
+    let values = values.into_iter();
+    let mut all = with_capacity(values.size_hint().0)?;
     for value in values {
         push(&mut all, value?)?;
     }

@@ -10,6 +10,8 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 use sqlstate::SqlState;
 
+use crate::reserve;
+
 /// The error as pgrx raises it. `raised_by` is the extension's name.
 pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
     let mut report = ErrorReport::new(error.sqlstate, error.message, raised_by);
@@ -53,7 +55,10 @@ pub fn without_backtraces() {
 /// Checks whether the statement was cancelled, the backend is to end or memory has ended; raises the error if
 /// so.
 pub fn check_for_interrupts() {
-    crate::reserve::check();
+    if !reserve::keep() {
+        let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+        raise(ErrorReport::new(code, "out of memory", "pgboost"));
+    }
     pgrx::check_for_interrupts!();
 }
 

@@ -4,7 +4,7 @@
 //! PostgreSQL restarts the server when a backend aborts. The engine asks by `try_reserve` for what grows with
 //! a model. For all else, names and messages and what is as long as a list of features, there is a reserve:
 //! if the system refuses a small piece, the reserve is freed and the system asked again. Long work then ends
-//! at its next [`check`], unless the system has as much memory again. Nor does it begin without a reserve.
+//! where it next looks for a cancel, unless the system has as much memory again. Nor does it begin without.
 //!
 //! The reserve is not touched, so that it takes address space and no memory.
 
@@ -12,32 +12,22 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use pgrx::PgSqlErrorCode;
-use pgrx::pg_sys::panic::ErrorReport;
-
-use crate::report::raise;
-
-/// What is asked for between two checks is less, as it is made in a few milliseconds.
+/// What is asked for between two looks is less, as it is made in a few milliseconds.
 const BYTES: usize = 2 << 20;
 /// What is larger is refused without a second try; a list as long as the features of a model is not.
-const MAX_PIECE: usize = 3 << 19;
+const MAX_PIECE: usize = 1536 << 10;
 // SAFETY: the alignment is a power of two, and the size far from the largest.
 const LAYOUT: Layout = unsafe { Layout::from_size_align_unchecked(BYTES, 16) };
 
 static RESERVE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
-/// Takes the reserve, unless it is there; raises the error if the system has no such memory.
-pub(crate) fn check() {
-    if !RESERVE.load(Relaxed).is_null() {
-        return;
+/// Takes the reserve, unless it is there; returns whether it is there now.
+pub(crate) fn keep() -> bool {
+    if RESERVE.load(Relaxed).is_null() {
+        // SAFETY: the layout has a size.
+        RESERVE.store(unsafe { System.alloc(LAYOUT) }, Relaxed);
     }
-    // SAFETY: the layout has a size.
-    let taken = unsafe { System.alloc(LAYOUT) };
-    if taken.is_null() {
-        let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
-        raise(ErrorReport::new(code, "out of memory", "pgboost"));
-    }
-    RESERVE.store(taken, Relaxed);
+    !RESERVE.load(Relaxed).is_null()
 }
 
 /// Frees the reserve; returns whether there was one and the piece is small enough to be asked for again.

@@ -12,6 +12,7 @@ use std::ops::Deref;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::memory::with_capacity;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The alignment of a compiled model and of every section in it: a cache line.
@@ -43,8 +44,7 @@ impl AlignedBytes {
     /// [`ErrorKind::OutOfMemory`] if there is not that much memory.
     pub(crate) fn zeroed(len: usize, cancel: Cancel<'_>) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count)?;
+        let mut lines = with_capacity(count)?;
         while lines.len() < count {
             lines.resize(count.min(lines.len() + PIECE / ALIGNMENT), Line::zeroed());
             cancel.check()?;

@@ -15,7 +15,7 @@ use crate::Result;
 use crate::compiled::records::Dictionary;
 use crate::ensemble::{RowNumber, city_hash};
 use crate::limits::to_u32;
-use crate::memory::collect;
+use crate::memory::with_capacity;
 use crate::verified::sure;
 
 /// What the values of a dictionary are.
@@ -237,16 +237,16 @@ pub(crate) fn text_section<'a>(
     if texts.len() == 0 {
         return Ok(Vec::new());
     }
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(texts.len() + 2)?;
+    let mut numbers = with_capacity(texts.len() + 2)?;
     numbers.extend([to_u32(texts.len())?, 0]);
     let mut end = 0;
     for text in texts.clone() {
         end += text.len();
         numbers.push(to_u32(end)?);
     }
-    let mut section = collect(cast_slice(&numbers).iter().copied())?;
-    section.try_reserve_exact(end)?;
+    let numbers = cast_slice(&numbers);
+    let mut section = with_capacity(numbers.len() + end)?;
+    section.extend_from_slice(numbers);
     texts.for_each(|text| section.extend_from_slice(text.as_bytes()));
     Ok(section)
 }

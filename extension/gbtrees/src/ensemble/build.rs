@@ -175,8 +175,7 @@ impl<'a> Builder<'a> {
         self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
         check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
         let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
-        self.model.trees.try_reserve(1)?;
-        self.model.trees.push(tree);
+        push(&mut self.model.trees, tree)?;
         Ok(())
     }
 

@@ -9,10 +9,9 @@
 //! beyond the set's last word; a fraction is truncated (XGBoost: `InvalidCat` and `Decision` in
 //! src/common/categorical.h). A set does not decide about missing values.
 
-use std::collections::HashSet;
 use std::hash::Hash;
 
-use crate::memory::filled;
+use crate::memory::{filled, set_with_capacity};
 use crate::{Error, ErrorKind, Result};
 
 /// The values of one categorical feature, in the order of their codes.
@@ -92,8 +91,7 @@ impl Categories {
 }
 
 fn check_unique<T: Hash + Eq>(values: impl ExactSizeIterator<Item = T>) -> Result<()> {
-    let mut seen = HashSet::new();
-    seen.try_reserve(values.len())?;
+    let mut seen = set_with_capacity(values.len())?;
     for value in values {
         if !seen.insert(value) {
             return Err(Error::new(ErrorKind::Names, "a feature has the same category twice"));

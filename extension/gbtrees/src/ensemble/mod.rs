@@ -28,6 +28,7 @@ pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,
 };
 
+use crate::memory::set_with_capacity;
 use crate::{Error, ErrorKind, Result};
 
 /// The type of a feature, as far as it matters here.
@@ -327,7 +328,7 @@ impl Ensemble {
 
 /// Nothing, or one unique label per class.
 pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Result<()> {
-    let mut seen = std::collections::HashSet::with_capacity(labels.len());
+    let mut seen = set_with_capacity(labels.len())?;
     if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
         let message = format!("label \"{label}\" is given more than once");
         return Err(Error::new(ErrorKind::Names, message));
@@ -349,8 +350,7 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
         let message = format!("model expects {num_features} feature names, not {}", names.len());
         return Err(Error::new(ErrorKind::Names, message));
     }
-    let mut seen = std::collections::HashSet::new();
-    seen.try_reserve(names.len())?;
+    let mut seen = set_with_capacity(names.len())?;
     for name in names {
         if name.is_empty() {
             return Err(Error::new(ErrorKind::Names, "feature name is empty"));

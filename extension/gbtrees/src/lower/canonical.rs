@@ -21,7 +21,7 @@ use crate::ensemble::{
     CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision, TreeOutput,
 };
 use crate::lower::cuts::Cuts;
-use crate::memory::{collect, push};
+use crate::memory::{collect, push, with_capacity};
 use crate::{Cancel, Result, ensemble, verified};
 
 /// The trees, in the order of summation.
@@ -153,8 +153,7 @@ impl<'m> Tree<'m> {
         cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
-        let mut nodes = Vec::new();
-        nodes.try_reserve(tree.nodes().len())?;
+        let mut nodes = with_capacity(tree.nodes().len())?;
         for (id, node) in tree.nodes().iter().enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;

@@ -16,6 +16,7 @@ use crate::ensemble::{CODES, NODES_PER_CHECK, end_of_set};
 use crate::limits::to_u32;
 use crate::lower::tiles::conditions::used_words;
 use crate::lower::trees::Trees;
+use crate::memory::push;
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -138,8 +139,7 @@ impl<'a> CategoricalConditions<'a> {
         // The slot of a feature in which missing is above all thresholds is the odd one.
         let missing_right = !node.slot.is_multiple_of(2);
         let of_feature = self.by_feature.entry(node.slot / 2).or_default();
-        self.of_nodes.try_reserve(1)?;
-        self.of_nodes.push(of_feature.index_of((words, missing_right))?);
+        push(&mut self.of_nodes, of_feature.index_of((words, missing_right))?)?;
         Ok(())
     }
 
@@ -173,8 +173,7 @@ impl<'a> OfFeature<'a> {
                 entry.insert(next);
                 let (words, _) = condition;
                 self.codes = self.codes.max(end_of_set(words)).min(CODES);
-                self.conditions.try_reserve(1)?;
-                self.conditions.push(condition);
+                push(&mut self.conditions, condition)?;
                 Ok(next)
             }
         }

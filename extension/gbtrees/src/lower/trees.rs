@@ -14,6 +14,7 @@ use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
+use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Result, ensemble, error};
 
 #[derive(Default)]
@@ -116,8 +117,7 @@ impl Trees {
         if sums == Precision::Single {
             return Ok((value as f32).to_bits());
         }
-        self.leaf_values.try_reserve(1)?;
-        self.leaf_values.push(value);
+        push(&mut self.leaf_values, value)?;
         to_u32(self.leaf_values.len() - 1)
     }
 
@@ -132,8 +132,7 @@ impl Trees {
             reserved: 0,
         }));
         let constant = leaf.map_or(value, |leaf| leaf.constant);
-        self.linear_leaves.try_reserve(1)?;
-        self.linear_leaves.push(LinearLeaf { constant, first, terms: to_u32(terms.len())? });
+        push(&mut self.linear_leaves, LinearLeaf { constant, first, terms: to_u32(terms.len())? })?;
         Ok(())
     }
 

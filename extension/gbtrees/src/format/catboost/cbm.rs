@@ -272,8 +272,7 @@ impl Vectors<'_> {
         for ((node, step), split) in steps.iter().enumerate().zip(splits) {
             checks.count()?;
             if is_split(&step) {
-                children.try_reserve(1)?;
-                children.push([side(node, step[0])?, side(node, step[1])?]);
+                push(&mut children, [side(node, step[0])?, side(node, step[1])?])?;
                 push(&mut own, bin(split))?;
             }
         }

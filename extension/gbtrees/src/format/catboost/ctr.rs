@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use crate::ensemble::check_limit;
 use crate::ensemble::ctr::{KeyPart, Projection};
 use crate::format::reader::CancelChecks;
-use crate::memory::push;
+use crate::memory::{push, with_capacity};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// What is counted.
@@ -293,8 +293,7 @@ fn projection(
     let count = keys.len().saturating_add(1).saturating_mul(width);
     check_limit(count, *numbers_left, "numbers of target statistics")?;
     *numbers_left -= count;
-    let mut lines = Vec::new();
-    lines.try_reserve_exact(count)?;
+    let mut lines = with_capacity(count)?;
     lines.resize(count, 0.0f32);
     for (member, (ctr, table)) in members.iter().enumerate() {
         let mut entries = table.entries.iter().peekable();

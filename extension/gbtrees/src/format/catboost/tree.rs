@@ -8,7 +8,7 @@
 use crate::ensemble::{Node, TreeOutput, TreeParts};
 use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
 use crate::format::reader::CancelChecks;
-use crate::memory::filled;
+use crate::memory::{filled, with_capacity};
 use crate::{Error, ErrorKind, Result};
 
 pub(super) struct RawTree {
@@ -110,14 +110,12 @@ impl RawTree {
         let leaves = self.leaves.len() / dimensions;
         let covers = self.covers(&inner, leaves, checks)?;
         let mut category_sets = Vec::new();
-        let mut sets = Vec::new();
-        sets.try_reserve_exact(splits.len())?;
+        let mut sets = with_capacity(splits.len())?;
         for split in splits {
             checks.count()?;
             sets.push(dictionaries.set_of(split, &mut category_sets, words_left)?);
         }
-        let mut nodes = Vec::new();
-        nodes.try_reserve_exact(first_leaf + leaves)?;
+        let mut nodes = with_capacity(first_leaf + leaves)?;
         for (node, cover) in inner.iter().zip(&covers) {
             checks.count()?;
             let (Some(split), Some(set)) = (splits.get(node.split), sets.get(node.split)) else {

@@ -21,6 +21,7 @@ use crate::format::lightgbm::header::{FeatureInfo, Header};
 use crate::format::lightgbm::lines::{Line, Lines};
 use crate::format::lightgbm::tail::Tail;
 use crate::format::sniff::shown;
+use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
@@ -52,8 +53,7 @@ fn read_trees(
         let block = lines.block(Some(index))?;
         let output = (index % header.outputs) as u32;
         let tree = tree::read(&block, index, output, &mut nodes_left, lines.checks())?;
-        trees.try_reserve(1)?;
-        trees.push(tree);
+        push(&mut trees, tree)?;
         lines.skip_empty();
         let size = lines.size() - start;
         check_size(lines, header, index, size)?;

@@ -11,7 +11,7 @@ use crate::ensemble::{
 };
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
-use crate::memory::filled;
+use crate::memory::{filled, with_capacity};
 use crate::{Error, ErrorKind, Result};
 
 /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
@@ -42,8 +42,7 @@ pub(super) fn read(
     let covers = optional::<i32>(block, "leaf_count", leaves, checks)?;
     let category_sets = read_sets(block, checks)?;
     let linear_leaves = read_linear_leaves(block, leaves, checks)?;
-    let mut nodes = Vec::new();
-    nodes.try_reserve_exact(leaves + splits)?;
+    let mut nodes = with_capacity(leaves + splits)?;
     if splits > 0 {
         let arrays = Splits::read(block, splits, checks)?;
         for split in 0..splits {

@@ -15,7 +15,7 @@ use crate::format::onnx::columns::Table;
 use crate::format::onnx::proto::Attributes;
 use crate::format::onnx::trees::{Grown, Mode, Split, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
-use crate::memory::{push, try_collect};
+use crate::memory::{push, try_collect, with_capacity};
 use crate::{Error, ErrorKind, Result};
 
 /// An ensemble, before the nodes that follow it.
@@ -240,8 +240,7 @@ impl Weights {
 
     /// The weights of each tree, in the file's order: `ranks` has a number per tree.
     fn by_tree(&self, ranks: &HashMap<i64, usize>) -> Result<Vec<(usize, usize)>> {
-        let mut order = Vec::new();
-        order.try_reserve_exact(self.trees.len())?;
+        let mut order = with_capacity(self.trees.len())?;
         for (index, tree) in self.trees.iter().enumerate() {
             let rank = ranks.get(tree).ok_or_else(|| {
                 Error::new(ErrorKind::Parameter, format!("a weight belongs to no tree: {tree}"))
@@ -304,8 +303,7 @@ impl Nodes {
                 return Err(Error::new(ErrorKind::TreeShape, message));
             }
         }
-        let mut nodes = Vec::new();
-        nodes.try_reserve_exact(range.len())?;
+        let mut nodes = with_capacity(range.len())?;
         for (place, index) in range.enumerate() {
             let node = self.node(index, &places, members);
             nodes.push(node.map_err(|error| error.at(node_of(place)))?);
@@ -374,8 +372,7 @@ fn read_trees(
     }
     let order = weights.by_tree(&ranks)?;
     let mut of_trees = order.chunk_by(|a, b| a.0 == b.0).peekable();
-    let mut trees = Vec::new();
-    trees.try_reserve_exact(ranges.len())?;
+    let mut trees = with_capacity(ranges.len())?;
     for (rank, range) in ranges.into_iter().enumerate() {
         let of_tree = of_trees.next_if(|chunk| chunk.first().is_some_and(|pair| pair.0 == rank));
         let mut members = Vec::new();

@@ -18,7 +18,7 @@ use crate::format::onnx::columns::{Encoder, Step, Table, after};
 use crate::format::onnx::inputs::Codes;
 use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
-use crate::memory::{collect, push};
+use crate::memory::{collect, push, with_capacity};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// Trees whose splits test features.
@@ -62,8 +62,7 @@ pub(super) fn lowered(
         return Ok(Lowered { trees, value_precision, ranks: Vec::new() });
     }
     let (mut several, mut numbers, mut words_left) = (Vec::new(), 0usize, limits.set_words());
-    let mut trees = Vec::new();
-    trees.try_reserve_exact(grown.len())?;
+    let mut trees = with_capacity(grown.len())?;
     for (index, Grown { mut parts, members, table }) in grown.into_iter().enumerate() {
         for (id, node) in parts.nodes.iter_mut().enumerate() {
             checks.count()?;

@@ -7,7 +7,7 @@
 use prost::encoding::{WireType, decode_key, decode_varint};
 
 use crate::format::reader::CancelChecks;
-use crate::{Error, ErrorKind, Place, Result};
+use crate::{Error, ErrorKind, Place, Result, memory};
 
 /// Bytes of the file: a message, a text, or packed numbers.
 #[derive(Clone, Copy, Debug)]
@@ -142,8 +142,7 @@ impl<T> List<'_, '_, T> {
             return Err(Error::new(ErrorKind::Limit, message));
         }
         self.checks.count()?;
-        self.values.try_reserve(1)?;
-        self.values.push(value);
+        memory::push(&mut self.values, value)?;
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::ensemble::{
     node_of,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
+use crate::memory::with_capacity;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 /// A child of a leaf, and the set of a numerical split.
@@ -95,8 +96,7 @@ impl Arrays {
         self.check_lengths()?;
         // Of several outputs a tree without one adds to each.
         let vectors = self.output.is_none() && outputs > 1;
-        let mut nodes = Vec::new();
-        nodes.try_reserve_exact(self.left.len())?;
+        let mut nodes = with_capacity(self.left.len())?;
         let mut leaves = 0;
         for (id, (left, right)) in self.left.iter().zip(&self.right).enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {

@@ -14,6 +14,7 @@ use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, tree, tree_nodes};
+use crate::memory::with_capacity;
 use crate::transform::single;
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
@@ -163,8 +164,7 @@ fn column<T, const N: usize>(
     cancel: Cancel<'_>,
 ) -> Result<Vec<T>> {
     cancel.check()?;
-    let mut column = Vec::new();
-    column.try_reserve_exact(records.len())?;
+    let mut column = with_capacity(records.len())?;
     let word = |record: &[u8; N]| {
         record.as_chunks().0.get(place).map_or(0, |word| u32::from_le_bytes(*word))
     };
@@ -231,8 +231,7 @@ impl<'a> Bytes<'a> {
     /// `count` words, each as what it stands for.
     fn list<T>(&mut self, count: usize, of: impl Fn(u32) -> T) -> Result<Vec<T>> {
         let (words, _) = self.take(count.saturating_mul(4))?.as_chunks::<4>();
-        let mut list = Vec::new();
-        list.try_reserve_exact(count)?;
+        let mut list = with_capacity(count)?;
         list.extend(words.iter().map(|word| of(u32::from_le_bytes(*word))));
         Ok(list)
     }

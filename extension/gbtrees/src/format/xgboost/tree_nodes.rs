@@ -11,7 +11,7 @@ use crate::ensemble::{
 };
 use crate::format::reader::required;
 use crate::format::xgboost::tree::{Allowance, Arrays};
-use crate::memory::collect;
+use crate::memory::{collect, with_capacity};
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// In `parents` that of the root, in `split_indices` the mark of a deleted node.
@@ -72,8 +72,7 @@ pub(super) fn build(
         return Err(Error::new(ErrorKind::Parameter, "a tree's id is not its position"));
     }
     let columns = Columns::of(arrays, num_nodes)?;
-    let mut nodes = Vec::new();
-    nodes.try_reserve_exact(columns.left.len())?;
+    let mut nodes = with_capacity(columns.left.len())?;
     left.nodes = left.nodes.saturating_sub(columns.left.len());
     let mut sets = Sets::of(arrays, columns.categorical, cancel)?;
     let mut deleted = 0;
@@ -256,8 +255,7 @@ impl<'a> Sets<'a> {
         if !nodes.is_sorted_by(|a, b| a < b) {
             return fault("the nodes in \"categories_nodes\" do not ascend".to_owned());
         }
-        let mut listed = Vec::new();
-        listed.try_reserve_exact(nodes.len())?;
+        let mut listed = with_capacity(nodes.len())?;
         for ((node, start), size) in nodes.iter().zip(starts).zip(sizes).rev() {
             if listed.len().is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;

@@ -70,13 +70,16 @@ pub(crate) fn all_symmetric(
     cancel: Cancel<'_>,
 ) -> Result<bool> {
     let trees = forest.trees();
+    if !trees.iter().any(|tree| tree.depth() > 1) {
+        return Ok(false);
+    }
     for tree in trees {
         cancel.check()?;
         if !is_symmetric(tree, sets)? {
             return Ok(false);
         }
     }
-    Ok(trees.iter().any(|tree| tree.depth() > 1))
+    Ok(true)
 }
 
 /// Whether a tree has all leaves at its last level, and one condition per other level.

@@ -16,7 +16,7 @@ use crate::lower::tiles::Writer;
 use crate::lower::tiles::codes::{Boundaries, Chain, Code, Coder, Op, levels_of};
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::lower::tiles::fill::{all_symmetric, leaf_values};
-use crate::memory::{collect, extend, filled, push};
+use crate::memory::{collect, extend, filled, push, try_collect, with_capacity};
 use crate::verified::known;
 use crate::{Cancel, Result};
 
@@ -55,14 +55,12 @@ pub(crate) fn forms(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) ->
     let deep = trees.iter().any(|tree| tree.depth() > TILE_LEVELS);
     let conditions = if deep { conditions_per_tree(forest, sets, cancel)? } else { 0 };
     let mut coder = Coder::default();
-    let mut forms = Vec::new();
-    forms.try_reserve_exact(trees.len())?;
-    for tree in trees {
+    let form = |tree| {
         let code = code(tree, conditions, &mut coder, cancel)?;
         cancel.check()?;
-        forms.push(code.map_or(Form::Plain, Form::Coded));
-    }
-    Ok(forms)
+        Ok(code.map_or(Form::Plain, Form::Coded))
+    };
+    try_collect(trees.iter().map(form))
 }
 
 /// How many conditions a block would evaluate for each tree if all were recoded: what trees share in a
@@ -125,8 +123,7 @@ impl Writer<'_> {
         let first_run = to_u32(self.tiles.compound_runs.len())?;
         let (count, levels) = (group.count as usize, group.levels);
         let mut nodes = filled(count * tile_nodes(levels), 0u16)?;
-        let mut named = Vec::new();
-        named.try_reserve_exact(GROUP_COMPOUNDS)?;
+        let mut named = with_capacity(GROUP_COMPOUNDS)?;
         for tree in 0..count {
             let index = group.first as usize + tree;
             let (of, form) = (&self.forest.trees()[index], &self.forms[index]);

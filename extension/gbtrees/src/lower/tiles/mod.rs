@@ -30,7 +30,7 @@ use crate::lower::tiles::conditions::{Condition, Sets};
 use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
 use crate::lower::tiles::forms::{Form, forms};
 use crate::lower::trees::Trees;
-use crate::memory::{collect, filled, push};
+use crate::memory::{collect, filled, push, set_with_capacity};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -358,8 +358,7 @@ fn append<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
 }
 
 fn set_of(conditions: Vec<Condition>) -> Result<HashSet<Condition>> {
-    let mut set = HashSet::new();
-    set.try_reserve(conditions.len())?;
+    let mut set = set_with_capacity(conditions.len())?;
     set.extend(conditions);
     Ok(set)
 }
