@@ -80,14 +80,14 @@ def test_a_load_fails_and_the_connection_goes_on(
 def test_a_load_of_many_names_fails_and_the_connection_goes_on(spare: Cluster, files: None) -> None:
     """Names are small pieces of memory, which Rust takes without asking: a reserve is behind them.
 
-    The limits are those at which memory ends while the names are read and compiled.
+    It is behind the reports of PostgreSQL's errors, too: without memory for a report the server restarts.
     """
     least, most = sizes(spare, "names")
-    part = (most - least) * 2 // 5
-    for limit in range(least, least + part, part // 25):
+    for limit in range(least, most - (most - least) // 5, (most - least) // 40):
         restart(spare, limit)
         with spare.connect() as connection:
             pid = connection.info.backend_pid
+            assert value(connection) == 1
             with pytest.raises(psycopg.Error) as raised:
                 connection.execute(LOAD, ("names",))
             assert raised.value.sqlstate == "53200", (limit - least, raised.value)

@@ -16,6 +16,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{AnyElement, FromDatum, IntoDatum, PgList, PgMemoryContexts, Spi, pg_guard};
 
 use crate::array::{ArrayValue, ElementType, number_elements};
+use crate::report::with_reserve;
 use crate::session::with_setting;
 use crate::value::{Number, NumberType, ScalarType, Value};
 use crate::varlena::owned_string;
@@ -166,7 +167,9 @@ pub fn run(
         let prepared = prepare(query, argument)?;
         // Scans of one table start at its first page, also if another scan of it is under way: the
         // rows of a table that nobody changes then come in the same order each time.
-        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(argument, width, each))
+        with_setting(c"synchronize_seqscans", c"off", || {
+            with_reserve(|| prepared.execute(argument, width, each))
+        })
     })
 }
 

@@ -6,8 +6,10 @@
 //! An extension's error unwinds as a Rust panic to the entry point, so every value on the way is
 //! dropped, and only there becomes an `ereport`. No SQLSTATE is XX000, which PostgreSQL keeps for bugs.
 
+use std::ffi::c_void;
+
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{PgLogLevel, PgSqlErrorCode};
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 use sqlstate::SqlState;
 
 use crate::reserve;
@@ -55,11 +57,49 @@ pub fn without_backtraces() {
 /// Checks whether the statement was cancelled, the backend is to end or memory has ended; raises the error if
 /// so.
 pub fn check_for_interrupts() {
+    require_reserve();
+    pgrx::check_for_interrupts!();
+}
+
+/// Runs what may take all memory there is, with the reserve for the report of an error: raises it if the
+/// reserve cannot be kept.
+///
+/// pgrx copies an error of PostgreSQL's before it unwinds. Without memory the copy is the next error, which
+/// is copied, too, until PostgreSQL has no room for more and restarts the server (`errstart` in elog.c). So
+/// an error context frees the reserve before.
+pub fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
+    /// Takes the context away, also where the work unwinds.
+    struct Outer(*mut pg_sys::ErrorContextCallback);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            // SAFETY: a variable of the backend, which has one thread.
+            unsafe { pg_sys::error_context_stack = self.0 };
+        }
+    }
+    unsafe extern "C-unwind" fn free_reserve(_: *mut c_void) {
+        // SAFETY: PostgreSQL calls it while it reports an error or a notice.
+        if unsafe { pg_sys::geterrcode() } == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as i32 {
+            reserve::spend();
+        }
+    }
+    require_reserve();
+    // SAFETY: as above.
+    let outer = Outer(unsafe { pg_sys::error_context_stack });
+    let mut context = pg_sys::ErrorContextCallback {
+        previous: outer.0,
+        callback: Some(free_reserve),
+        arg: std::ptr::null_mut(),
+    };
+    // SAFETY: as above; the context lives longer than its place on the stack.
+    unsafe { pg_sys::error_context_stack = &raw mut context };
+    work()
+}
+
+fn require_reserve() {
     if !reserve::keep() {
         let code = PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
         raise(ErrorReport::new(code, "out of memory", "pgboost"));
     }
-    pgrx::check_for_interrupts!();
 }
 
 /// Writes to the server log, not to the client.
@@ -70,7 +110,7 @@ pub fn log(message: &str) {
 /// Whether the client gets DEBUG1 messages. Without a guard, as planning each statement asks for it.
 pub fn is_debugged() -> bool {
     // SAFETY: a variable of the backend, which has one thread.
-    unsafe { pgrx::pg_sys::client_min_messages <= pgrx::pg_sys::DEBUG1 as i32 }
+    unsafe { pg_sys::client_min_messages <= pg_sys::DEBUG1 as i32 }
 }
 
 /// Sends a message to a client that asks for DEBUG1 messages.

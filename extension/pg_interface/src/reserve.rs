@@ -5,6 +5,7 @@
 //! a model. For all else, names and messages and what is as long as a list of features, there is a reserve:
 //! if the system refuses a small piece, the reserve is freed and the system asked again. Long work then ends
 //! where it next looks for a cancel, unless the system has as much memory again. Nor does it begin without.
+//! The report of an error of PostgreSQL's has the reserve too (`report::with_reserve`).
 //!
 //! The reserve is not touched, so that it takes address space and no memory.
 
@@ -30,12 +31,9 @@ pub(crate) fn keep() -> bool {
     !RESERVE.load(Relaxed).is_null()
 }
 
-/// Frees the reserve; returns whether there was one and the piece is small enough to be asked for again.
+/// Frees the reserve; returns whether there was one.
 #[cold]
-fn spend(bytes: usize) -> bool {
-    if bytes > MAX_PIECE {
-        return false;
-    }
+pub(crate) fn spend() -> bool {
     let reserve = RESERVE.swap(null_mut(), Relaxed);
     if reserve.is_null() {
         return false;
@@ -75,9 +73,9 @@ unsafe impl GlobalAlloc for Reserved {
     }
 }
 
-/// Asks once more where the first answer is no and the reserve could be freed.
+/// Asks once more for a small piece where the first answer is no and the reserve could be freed.
 #[inline(always)]
 fn again(bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
     let memory = ask();
-    if memory.is_null() && spend(bytes) { ask() } else { memory }
+    if memory.is_null() && bytes <= MAX_PIECE && spend() { ask() } else { memory }
 }

@@ -18,6 +18,8 @@ use pgrx::pg_sys::{
     Snapshot, TupleTableSlot, varlena,
 };
 
+use crate::report::with_reserve;
+
 // Functions that cannot raise an error.
 unsafe extern "C-unwind" {
     /// The user whose rights apply now (miscinit.c).
@@ -201,7 +203,7 @@ pub(crate) unsafe fn allocated(context: MemoryContext, size: usize) -> *mut c_vo
     #[cold]
     fn raise(context: MemoryContext, size: usize) -> *mut c_void {
         // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
-        unsafe { pgrx::pg_sys::MemoryContextAlloc(context, size) }
+        with_reserve(|| unsafe { pgrx::pg_sys::MemoryContextAlloc(context, size) })
     }
     // SAFETY: guaranteed by the caller.
     let memory = unsafe {

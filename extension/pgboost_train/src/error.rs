@@ -4,6 +4,7 @@
 //! of the server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages repeat no values of
 //! rows, except the name of a group that is in two places.
 
+use gbtrees::ErrorKind;
 use pg_interface::{error_table, error_text, *};
 use row_source::SourceError;
 use row_source::names::hint as meant;
@@ -157,6 +158,16 @@ impl From<SourceError> for Error {
     }
 }
 
+impl From<gbtrees::Error> for Error {
+    /// The model comes from extension pgboost, which has read it before: memory may be missing now.
+    fn from(error: gbtrees::Error) -> Self {
+        match error.kind() {
+            ErrorKind::OutOfMemory => Error::OutOfMemory,
+            _ => Error::Registry { what: "valid model" },
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 mod tests {
@@ -222,5 +233,11 @@ mod tests {
     fn what_was_meant_is_hinted_at() {
         let error = Error::UnknownParameter { name: "etaa".to_owned(), nearest: Some("eta") };
         assert_eq!(error.report().hint.unwrap(), "Perhaps you mean \"eta\".");
+    }
+
+    #[test]
+    fn a_model_that_memory_is_too_small_for_is_valid() {
+        let refused = Vec::<u8>::new().try_reserve(usize::MAX).unwrap_err();
+        assert_eq!(Error::from(gbtrees::Error::from(refused)), Error::OutOfMemory);
     }
 }

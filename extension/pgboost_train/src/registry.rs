@@ -196,16 +196,14 @@ impl Registry {
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits::default().with_bytes(usize::MAX);
         let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
-        let model = gbtrees::internals::parse(&bytes, &limits, cancel).and_then(|mut model| {
-            if let Some(names) = &version.feature_names {
-                model.set_feature_names(names.clone())?;
-            }
-            if let Some(categories) = &version.categories {
-                model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
-            }
-            Ok(model)
-        });
-        Ok((bytes, model.map_err(|_| Error::Registry { what: "valid model" })?))
+        let mut model = gbtrees::internals::parse(&bytes, &limits, cancel)?;
+        if let Some(names) = &version.feature_names {
+            model.set_feature_names(names.clone())?;
+        }
+        if let Some(categories) = &version.categories {
+            model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
+        }
+        Ok((bytes, model))
     }
 
     /// The margins that pgboost computes for rows of this many features, NaN where they are missing.

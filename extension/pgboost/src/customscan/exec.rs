@@ -116,10 +116,10 @@ impl Node {
         let RowOutput { rows, calls, .. } = &mut self.output;
         let reading = self.reading;
         // SAFETY: the batch's memory lives until the next batch.
-        unsafe {
+        report::with_reserve(|| unsafe {
             PgMemoryContexts::For(rows.copies.memory())
                 .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
-        }
+        });
         fault::at("batch: scored");
         let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());
         self.output.validity =

@@ -80,7 +80,8 @@ fn pgboost_load_model(
         metrics,
         deploy: required(deploy, "deploy")?,
     };
-    Ok(load(&Registry::of_function(call::called_function(call))?, name, bytes, &limits, options)?)
+    let registry = Registry::of_function(call::called_function(call))?;
+    Ok(report::with_reserve(|| load(&registry, name, bytes, &limits, options))?)
 }
 
 fn load(

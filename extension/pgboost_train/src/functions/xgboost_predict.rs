@@ -107,8 +107,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         &[],
         gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )
-    .and_then(CompiledModel::open)
-    .map_err(|_| Error::Registry { what: "valid model" })?;
+    .and_then(CompiledModel::open)?;
     check_types(&image, &features)?;
     let mut comparison = Comparison {
         registry: Registry::find()?,
