@@ -3,10 +3,11 @@
 -- Each node predicts with its own registry, so the registries must be equal. A trigger on each table of the
 -- registry writes what changed into pgboost_change, a reference table, which Citus writes on all nodes in one
 -- two-phase commit. A trigger on the placements of that table makes the same change in the registry of their
--- nodes. So load_model, train_model, deploy_model, grant_model and all that follow change the registry of all nodes or of none.
+-- nodes. So load_model, train_model, deploy_model, grant_model and all that follow change the registry of all
+-- nodes or of none.
 --
--- A row of pgboost_change is deleted by the transaction that wrote it: it carries a change, and is no second copy
--- of a model. The tables of the registry are those whose contents pg_dump takes.
+-- A row of pgboost_change is deleted by the transaction that wrote it: it carries a change, and is no second
+-- copy of a model. The tables of the registry are those whose contents pg_dump takes.
 \echo Use "CREATE EXTENSION pgboost_citus CASCADE" to load this file. \quit
 
 -- Else functions that somebody has made in the extension's schema could be those meant below.
@@ -15,10 +16,12 @@ SET LOCAL search_path = pg_catalog, pg_temp;
 CREATE FUNCTION @extschema@.pgboost_registry_tables() RETURNS SETOF regclass
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT unnest(extconfig)::regclass FROM pg_extension WHERE extname = 'pgboost' $$;
-COMMENT ON FUNCTION @extschema@.pgboost_registry_tables() IS 'pgboost_citus: the tables that all nodes have alike';
+COMMENT ON FUNCTION @extschema@.pgboost_registry_tables() IS
+    'pgboost_citus: the tables that all nodes have alike';
 
 -- A pattern filled in for each column of a table, or of its primary key: '%1$I' is the column's name.
-CREATE FUNCTION @extschema@.pgboost_columns(registry_table regclass, of_key boolean, pattern text, separator text)
+CREATE FUNCTION @extschema@.pgboost_columns(registry_table regclass, of_key boolean, pattern text,
+    separator text)
     RETURNS text LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT string_agg(format(pattern, a.attname), separator ORDER BY a.attnum)
             FROM pg_attribute AS a
@@ -28,7 +31,8 @@ CREATE FUNCTION @extschema@.pgboost_columns(registry_table regclass, of_key bool
 COMMENT ON FUNCTION @extschema@.pgboost_columns(regclass, boolean, text, text) IS
     'pgboost_citus: a part of a statement, for each column of a table or of its key';
 
--- A table of that name that another role has made is not it: its triggers would run with the owner's privileges.
+-- A table of that name that another role has made is not it: its triggers would run with the owner's
+-- privileges.
 CREATE FUNCTION @extschema@.pgboost_nodes_share() RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner
@@ -108,16 +112,19 @@ BEGIN
         JOIN pg_class AS c ON c.oid = t WHERE c.relname = NEW.registry_table;
     same_key := @extschema@.pgboost_columns(registry_table, true, 'k.%1$I = r.%1$I', ' AND ');
     IF NEW.operation = 'put' THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM %1$s AS r, (SELECT ($1::%1$s).*) AS k WHERE %2$s AND r::text = $1)',
+        EXECUTE format('SELECT EXISTS (SELECT FROM %1$s AS r, (SELECT ($1::%1$s).*) AS k '
+                       'WHERE %2$s AND r::text = $1)',
                        registry_table, same_key) INTO present USING NEW.content;
         IF NOT present THEN
-            EXECUTE format('INSERT INTO %s SELECT ($1::%1$s).* ON CONFLICT (%s) DO UPDATE SET %s', registry_table,
+            EXECUTE format('INSERT INTO %s SELECT ($1::%1$s).* ON CONFLICT (%s) DO UPDATE SET %s',
+                           registry_table,
                            @extschema@.pgboost_columns(registry_table, true, '%I', ', '),
                            @extschema@.pgboost_columns(registry_table, false, '%1$I = EXCLUDED.%1$I', ', '))
                 USING NEW.content;
         END IF;
     ELSIF NEW.operation = 'remove' THEN
-        EXECUTE format('DELETE FROM %1$s AS r USING (SELECT ($1::%1$s).*) AS k WHERE %2$s', registry_table, same_key)
+        EXECUTE format('DELETE FROM %1$s AS r USING (SELECT ($1::%1$s).*) AS k WHERE %2$s',
+                       registry_table, same_key)
             USING NEW.content;
     ELSE
         EXECUTE format('DELETE FROM %1$s AS r WHERE NOT EXISTS '
@@ -154,7 +161,8 @@ BEGIN
             operation text NOT NULL CHECK (operation IN ('put', 'remove', 'keep')),
             content text NOT NULL
         );
-        COMMENT ON TABLE @extschema@.pgboost_change IS 'pgboost_citus: carries changes of the registry to all nodes';
+        COMMENT ON TABLE @extschema@.pgboost_change IS
+            'pgboost_citus: carries changes of the registry to all nodes';
         PERFORM create_reference_table('@extschema@.pgboost_change');
         SET LOCAL citus.enable_unsafe_triggers = on;
         CREATE TRIGGER make_change AFTER INSERT ON @extschema@.pgboost_change
@@ -176,7 +184,8 @@ BEGIN
     END LOOP;
 END $$;
 COMMENT ON FUNCTION @extschema@.pgboost_sync_nodes() IS
-    'gives all nodes of a Citus cluster the models of the coordinator; run it once, and after a node was added';
+    'gives all nodes of a Citus cluster the models of the coordinator; '
+    'run it once, and after a node was added';
 REVOKE ALL ON FUNCTION @extschema@.pgboost_sync_nodes() FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.pgboost_registry_digest() RETURNS text
@@ -189,7 +198,8 @@ DECLARE
     digest text := (SELECT extversion FROM pg_extension WHERE extname = 'pgboost');
 BEGIN
     FOR registry_table IN SELECT t FROM @extschema@.pgboost_registry_tables() AS t ORDER BY t::text LOOP
-        EXECUTE format('SELECT coalesce(string_agg(md5(r::text), '','' ORDER BY md5(r::text)), '''') FROM %s AS r',
+        EXECUTE format('SELECT coalesce(string_agg(md5(r::text), '','' ORDER BY md5(r::text)), '''') '
+                       'FROM %s AS r',
                        registry_table) INTO of_table;
         digest := md5(digest || of_table);
     END LOOP;
@@ -199,7 +209,8 @@ COMMENT ON FUNCTION @extschema@.pgboost_registry_digest() IS
     'pgboost_citus: a digest of this node''s models, privileges and version of pgboost';
 REVOKE ALL ON FUNCTION @extschema@.pgboost_registry_digest() FROM PUBLIC;
 
-CREATE FUNCTION @extschema@.pgboost_check_nodes(OUT node text, OUT digest text, OUT same boolean) RETURNS SETOF record
+CREATE FUNCTION @extschema@.pgboost_check_nodes(OUT node text, OUT digest text, OUT same boolean)
+    RETURNS SETOF record
     LANGUAGE sql SET search_path = pg_catalog, pg_temp
     AS $$ SELECT n.nodename || ':' || n.nodeport, CASE WHEN r.success THEN r.result END,
                  r.success AND r.result = @extschema@.pgboost_registry_digest()
@@ -207,7 +218,8 @@ CREATE FUNCTION @extschema@.pgboost_check_nodes(OUT node text, OUT digest text, 
             JOIN pg_dist_node AS n ON n.nodeid = r.nodeid
            ORDER BY n.groupid $$;
 COMMENT ON FUNCTION @extschema@.pgboost_check_nodes() IS
-    'whether each node of a Citus cluster has the models of this one, with its digest, or NULL if it does not answer';
+    'whether each node of a Citus cluster has the models of this one, '
+    'with its digest, or NULL if it does not answer';
 REVOKE ALL ON FUNCTION @extschema@.pgboost_check_nodes() FROM PUBLIC;
 
 -- They run as the owner, whatever table they are a trigger of.
