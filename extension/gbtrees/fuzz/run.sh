@@ -24,15 +24,16 @@ sanitizer=${SANITIZER:-address}
 [ "$sanitizer" = none ] || RUSTFLAGS+=" -Zsanitizer=$sanitizer"
 built=target/$sanitizer
 # Of each format and each kind of tree some golden models are as short, and one with target statistics; longer
-# inputs take longer and show no more.
-LONGEST=10000
+# inputs take longer and show no more. With LONGEST=3000 shorter ones, which take less and show less, have a
+# corpus apart: libFuzzer cuts what is longer.
+LONGEST=${LONGEST:-10000}
 LONGEST_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.
 # libFuzzer itself is not what is looked at.
 export CXXFLAGS=-fno-sanitize=address
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8:detect_stack_use_after_return=0
 
-# Puts the golden models that the target's reader reads into its corpus; others need none.
+# seed TARGET CORPUS: puts the golden models that the target's reader reads there; others need none.
 seed() {
     local file seeds
     seeds=$(mktemp -d)
@@ -41,7 +42,7 @@ seed() {
     tree_ensemble) cp -r "../tests/golden/$1" "$seeds" ;;
     esac
     (cd "$seeds" && find . -type f ! -name '*.expected.json' -size -"$LONGEST"c -printf '%P\n') | while read -r file; do
-        cp -n "$seeds/$file" "corpus/$1/$(tr / _ <<<"$file")"
+        cp -n "$seeds/$file" "$2/$(tr / _ <<<"$file")"
     done
     rm -r "$seeds"
 }
@@ -52,13 +53,14 @@ build() {
 }
 
 run() {
-    local target=$1 longest=$2
-    mkdir -p found "corpus/$target"
-    seed "$target"
+    local target=$1 longest=$2 corpus=corpus/$1
+    [ "$LONGEST" = 10000 ] || corpus+=-$LONGEST
+    mkdir -p found "$corpus"
+    seed "$target" "$corpus"
     echo "==> $target"
     "$built/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" \
         -timeout=2 -rss_limit_mb=512 -reload=0 -entropic=0 -print_funcs=0 -print_final_stats=1 \
-        -artifact_prefix="found/$target-" "corpus/$target" 2>&1 |
+        -artifact_prefix="found/$target-" "$corpus" 2>&1 |
         grep -vE '^INFO|^"|^#####|^#[0-9]+\s+(INITED|NEW|REDUCE|pulse|READ)'
 }
 

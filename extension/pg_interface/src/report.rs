@@ -67,6 +67,7 @@ pub fn check_for_interrupts() {
 /// pgrx copies an error of PostgreSQL's before it unwinds. Without memory the copy is the next error, which
 /// is copied, too, until PostgreSQL has no room for more and restarts the server (`errstart` in elog.c). So
 /// an error context frees the reserve before.
+#[inline(never)]
 pub fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
     /// Takes the context away, also where the work unwinds.
     struct Outer(*mut pg_sys::ErrorContextCallback);

@@ -92,14 +92,14 @@ pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Ca
     }
     let image = match image_file::open(&key) {
         Some(image) => image,
-        None => report::with_reserve(|| {
+        None => {
             let labels = stored.labels();
             let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
             let lowered = gbtrees::internals::compile(&stored.model()?, &labels, cancel)?;
             let image = share(&key, lowered)?;
             sweep_if_due(registry);
-            Result::Ok(image)
-        })?,
+            image
+        }
     };
     fault::at("image: opened");
     Ok(insert(image, key))

@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use gbtrees::internals::Kernel;
 use pg_interface::invalidation::{ReadSnapshot, SnapshotMark, Validity};
-use pg_interface::{Oid, invalidation, varlena};
+use pg_interface::{Oid, invalidation, report, varlena};
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
@@ -74,7 +74,7 @@ pub(crate) fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
         images::mark_used(&known.image);
         return Ok(known);
     }
-    read(reference, function, snapshot)
+    report::with_reserve(|| read(reference, function, snapshot))
 }
 
 /// Says that a name will be resolved soon, and its image evaluate so many rows by this kernel.

@@ -35,7 +35,10 @@ impl<'a> Visible<'a> {
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        lookup::with_version(&self.registry, self.name, self.version, ReadSnapshot::Active, read)
+        let (name, version) = (self.name, self.version);
+        report::with_reserve(|| {
+            lookup::with_version(&self.registry, name, version, ReadSnapshot::Active, read)
+        })
     }
 
     pub(super) fn image(&self) -> Result<Rc<CachedImage>> {
