@@ -77,7 +77,7 @@ pub fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
             unsafe { pg_sys::error_context_stack = self.0 };
         }
     }
-    unsafe extern "C-unwind" fn free_reserve(_: *mut c_void) {
+    extern "C-unwind" fn free_reserve(_: *mut c_void) {
         // SAFETY: PostgreSQL calls it while it reports an error or a notice.
         if unsafe { pg_sys::geterrcode() } == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as i32 {
             reserve::spend();
