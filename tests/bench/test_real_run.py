@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -181,6 +182,8 @@ def test_training_is_measured_each_way(result: results.Result) -> None:
 
 
 def test_every_run_used_processor_and_memory(result: results.Result) -> None:
+    whole = datetime.fromisoformat(result.finished) - datetime.fromisoformat(result.started)
+    assert sum(run.seconds for cell in result.cells for run in cell.runs) <= whole.total_seconds()
     for cell in result.cells:
         for run in cell.runs:
             assert run.seconds >= 0.9
