@@ -4,6 +4,8 @@ No release precedes 1.0.0, so the earlier version exists in tests alone: it has 
 scripts but the last ones, which its update script makes.
 """
 
+import fcntl
+import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,27 +33,46 @@ def script(name: str) -> Path:
     return EXTENSION / name / f"{name}.sql"
 
 
-@contextmanager
-def earlier_installed() -> Iterator[None]:
-    """Installs the scripts of the earlier version, and removes them afterwards."""
-    directory = installed("--sharedir") / "extension"
-    files = []
+def earlier_scripts() -> dict[str, str]:
+    """The text of each script of the earlier version, by its file's name."""
+    scripts = {}
     for name in NAMES:
         statements = script(name).read_text().split("\nCREATE ")
-        parts = {
-            f"{name}--{EARLIER}.sql": "\nCREATE ".join(statements[:-MADE_BY_UPDATE]),
-            f"{name}--{EARLIER}--{present_version()}.sql": "".join(
-                f"CREATE {statement}\n" for statement in statements[-MADE_BY_UPDATE:]
-            ),
-        }
-        for file, text in parts.items():
-            files.append(directory / file)
-            files[-1].write_text(text + "\n")
+        created, updated = statements[:-MADE_BY_UPDATE], statements[-MADE_BY_UPDATE:]
+        scripts[f"{name}--{EARLIER}.sql"] = "\nCREATE ".join(created) + "\n"
+        scripts[f"{name}--{EARLIER}--{present_version()}.sql"] = "".join(
+            f"CREATE {statement}\n" for statement in updated
+        )
+    return scripts
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """Waits until no other process of the tests is in this block with the same directory."""
+    opened = os.open(directory, os.O_RDONLY)
     try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
         yield
     finally:
-        for file in files:
-            file.unlink()
+        os.close(opened)
+
+
+@contextmanager
+def earlier_installed() -> Iterator[None]:
+    """Installs the scripts of the earlier version, and removes them afterwards.
+
+    Test processes share the server's directory; one that removed the scripts would take them from another.
+    """
+    directory = installed("--sharedir") / "extension"
+    with alone_in(directory):
+        files = {directory / name: text for name, text in earlier_scripts().items()}
+        try:
+            for file, text in files.items():
+                file.write_text(text)
+            yield
+        finally:
+            for file in files:
+                file.unlink(missing_ok=True)
 
 
 def create_extensions(

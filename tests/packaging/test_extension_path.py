@@ -13,6 +13,7 @@ import pytest
 
 from cluster import start, stop
 from cluster.server import installed
+from tests.packaging.releases import present_version
 
 MODEL = Path(__file__).resolve().parents[1] / "sql" / "models" / "price.ubj"
 
@@ -26,8 +27,8 @@ def image() -> Iterator[Path]:
         scripts.mkdir(parents=True)
         (root / "lib").mkdir()
         shutil.copy(installed("--pkglibdir") / "pgboost.so", root / "lib")
-        for file in (installed("--sharedir") / "extension").glob("pgboost[.-]*"):
-            shutil.copy(file, scripts)
+        for file in ("pgboost.control", f"pgboost--{present_version()}.sql"):
+            shutil.copy(installed("--sharedir") / "extension" / file, scripts)
         for path in (root, *root.rglob("*")):
             path.chmod(0o555 if path.is_dir() or path.suffix == ".so" else 0o444)
         yield root

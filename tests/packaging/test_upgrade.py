@@ -1,12 +1,13 @@
 """ALTER EXTENSION UPDATE leaves what CREATE EXTENSION makes."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import psycopg
 
 from cluster import Cluster
-from tests.packaging.releases import NAMES, create_extensions, update_extensions
+from tests.packaging.releases import NAMES, create_extensions, earlier_installed, update_extensions
 
 # Each object of an extension, with its definition, rights and comment; objects are named by what they are.
 SCHEMA = """
@@ -74,3 +75,19 @@ def test_models_predict_before_and_after_the_upgrade(
     assert connection.execute("SELECT predict('m', 50)").fetchone() == before
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
     assert connection.execute("SELECT predict('m@2', 50)").fetchone() == before
+
+
+def test_no_other_test_removes_the_scripts_of_the_earlier_version() -> None:
+    """Files of tests run at the same time, and several install those scripts into one directory."""
+    removed = threading.Event()
+
+    def install_and_remove() -> None:
+        with earlier_installed():
+            pass
+        removed.set()
+
+    other = threading.Thread(target=install_and_remove)
+    with earlier_installed():
+        other.start()
+        assert not removed.wait(0.5)
+    other.join()
