@@ -13,6 +13,8 @@ PYTHON ?= python3
 export PG_CONFIG PYTHON
 # The crates that bind PostgreSQL's headers look for it.
 export PGRX_PG_CONFIG_PATH := $(PG_CONFIG)
+# Every import would compile its modules again: xgboost's takes seven seconds then, and three otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv/bin
 PG_FEATURE = pg$$($(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
@@ -23,13 +25,14 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed; V=1 says more
+demo: setup ## a million flights, predictions compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
 	@$(VENV)/python -m demo $(if $(V),--verbose)
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; else echo "the demo was never started"; fi
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; \
+		else echo "the demo was never started"; fi
 
 .PHONY: all build
 all: build
@@ -37,7 +40,7 @@ build: ## build the extensions for the PostgreSQL of PG_CONFIG
 	@toolchain/build.sh
 
 .PHONY: install
-install: ## build the extensions and install them into the PostgreSQL of PG_CONFIG, below DESTDIR if that is set
+install: ## install the extensions into the PostgreSQL of PG_CONFIG, below DESTDIR if set
 	@toolchain/install.sh
 
 .PHONY: setup
@@ -61,7 +64,7 @@ test-without-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
 .PHONY: test-bench
-test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
+test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo and the report
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest -n 3 $(BY_FILE) $(HARNESS:%=tests/%)
 
@@ -72,8 +75,8 @@ CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
-	@. toolchain/ground.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace --all-targets \
-		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
+	@. toolchain/ground.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace \
+		--all-targets --no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
@@ -107,7 +110,7 @@ GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
-test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
+test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, soak
 	@toolchain/packages.sh long
 	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test engine kernels_
@@ -119,11 +122,12 @@ ASSERTED = tests/test_sql_regression.py tests/batch tests/lifecycle tests/long/t
 
 .PHONY: test-assertions
 test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 15 built with assertions
-	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
+	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); \
+		export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
 		toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
 
 .PHONY: test-asan
-test-asan: setup venv ## test the extensions compiled with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
+test-asan: setup venv ## test the extensions with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
 	@tests/asan/run.sh $(TESTS)
 
 .PHONY: test-fixes
@@ -131,30 +135,30 @@ test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the t
 	@tests/fixes/run.sh $(FIX)
 
 .PHONY: test-citus
-test-citus: setup venv ## test models on the nodes of a Citus cluster, with PostgreSQL 18 and Citus built from CITUS_SOURCE
+test-citus: setup venv ## test models on the nodes of a Citus cluster, built from CITUS_SOURCE
 	@export PG_CONFIG=$$(toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
 		toolchain/citus.sh && toolchain/install.sh && $(VENV)/pytest tests/citus
 
 .PHONY: test-compose
-test-compose: venv ## build the images and test docker compose, with a separate Docker engine where none runs
+test-compose: venv ## test docker compose, with a separate Docker engine where none runs
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
 
 .PHONY: test-arm64
-test-arm64: ## run the engine's tests, and so its NEON kernel, the SQL tests and the packages on an emulated aarch64; as root
+test-arm64: ## run the tests of the engine, SQL and the packages on an emulated aarch64; as root
 	@tests/arm64/run.sh
 	@tests/arm64/sql.sh
 	@tests/arm64/deb.sh
 
 .PHONY: fuzz
-fuzz: ## fuzz readers of files, the image and what is read of calls, each for TIME seconds (60); needs a nightly Rust
+fuzz: ## fuzz what reads files and calls, each for TIME seconds (60); needs a nightly Rust
 	@PG_FEATURE=$(PG_FEATURE) extension/gbtrees/fuzz/run.sh $(or $(TIME),60) $(TARGET)
 
 .PHONY: miri
-miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
+miri: ## run the engine's tests that end in time under miri; needs a nightly Rust with miri
 	@extension/gbtrees/miri.sh
 
 .PHONY: test-machines
-test-machines: ## check that the engine compiles for aarch64, and not for 32-bit and big-endian machines; needs a nightly Rust with rust-src
+test-machines: ## check for which machines the engine compiles; needs a nightly Rust with rust-src
 	@extension/gbtrees/refused_machines.sh
 
 .PHONY: lint-workflows
@@ -178,7 +182,7 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 	@toolchain/supply_chain.sh sbom
 
 .PHONY: test-versions
-test-versions: setup venv ## run the extensions' tests on PostgreSQL 16 to 19 as well; 17 and 19 as root; an hour and more
+test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/versions/run.sh 15 16 17 18 19
 
 .PHONY: deb
@@ -186,7 +190,7 @@ deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
 	@packaging/deb/build.sh
 
 .PHONY: deb-source
-deb-source: ## make the source package as apt.postgresql.org wants it, with all crates, in .build/deb/source
+deb-source: ## make the source package for apt.postgresql.org, with all crates, in .build/deb/source
 	@packaging/deb/source.sh
 
 .PHONY: test-deb
@@ -194,7 +198,7 @@ test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remov
 	@tests/packaging/deb/run.sh
 
 .PHONY: test-source
-test-source: ## go the way from sources in a fresh Debian: make setup, install, a prediction, demo; as root
+test-source: ## build from source in a fresh Debian: make setup, install, a prediction, demo; as root
 	@tests/packaging/source/run.sh
 
 .PHONY: test-deb-source
@@ -207,21 +211,22 @@ test-sql-accept: setup install venv ## take the SQL regression tests' present ou
 
 .PHONY: test-pages-accept
 test-pages-accept: setup install venv ## write what the blocks of the users' pages print into the pages
-	@$(VENV)/python -m tests.pages README.md $$(grep -l '^```text$$' docs/*.md) && git diff --stat -- README.md docs
+	@$(VENV)/python -m tests.pages README.md $$(grep -l '^```text$$' docs/*.md)
+	@git diff --stat -- README.md docs
 
 .PHONY: compare-formats
-compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/benchmarks/formats.md
+compare-formats: setup install venv ## compare predictions with each library's, for docs/benchmarks/formats.md
 	@$(VENV)/python -m tests.formats
 
 .PHONY: speed
-speed: setup install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
+speed: setup install venv ## measure what predict adds in the database, and record it: a quarter of an hour
 	@$(VENV)/python -m speed
 
 .PHONY: bench-install
 bench-install: setup install venv bench-packages
 
 .PHONY: bench-quick
-bench-quick: bench-install ## start here: compare pgboost with services, 25 trees, one repetition, under 6 minutes
+bench-quick: bench-install ## start here: compare with services, 25 trees, one repetition, under 6 minutes
 	@bench/run --workload quick
 
 .PHONY: bench
@@ -229,7 +234,7 @@ bench: bench-install ## the same with all cells, half an hour; its results make 
 	@bench/run
 
 .PHONY: bench-split
-bench-split: ## compare over a network: three hosts on this machine, with a delay between them; as root
+bench-split: ## compare over a network: three hosts on this machine, with a delay; as root
 	@for role in server store client; do bench/provision/$$role.sh; done
 	@bench/delay_line/build.sh
 	@bench/run --workload split
@@ -240,7 +245,8 @@ report: venv ## make docs/benchmarks and the marked parts of other pages from be
 
 .PHONY: test-aws
 test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS; needs Terraform
-	@[ -x .build/moto/bin/moto_server ] || { $(PYTHON) -m venv .build/moto && .build/moto/bin/pip install --quiet --disable-pip-version-check 'moto[ec2,server]==5.2.1'; }
+	@[ -x .build/moto/bin/moto_server ] || { $(PYTHON) -m venv .build/moto && \
+		.build/moto/bin/pip install --quiet --disable-pip-version-check 'moto[ec2,server]==5.2.1'; }
 	@PATH="$(CURDIR)/.build/moto/bin:$$PATH" $(VENV)/pytest tests/aws
 
 .PHONY: bench-packages
@@ -255,7 +261,8 @@ venv: .venv/.complete
 .venv/.complete: requirements.txt | setup
 	@echo "==> making the Python environment .venv, which takes half a minute"
 	@$(PYTHON) -m venv .venv
-	@$(VENV)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
+	@$(VENV)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
+		-r requirements.txt
 	@touch $@
 
 .PHONY: site
@@ -270,7 +277,8 @@ lock: ## write requirements.txt, toolchain/site.txt and toolchain/dbt.txt from t
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in requirements toolchain/site toolchain/dbt; do .build/lock/bin/pip-compile --quiet --generate-hashes \
+	@for locked in requirements toolchain/site toolchain/dbt; do \
+		.build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done
 
