@@ -7,6 +7,8 @@ import psycopg
 from tests.formats.frame import KINDS, rows_of
 
 COLUMNS = ", ".join(KINDS)
+# Of those that a model is trained on.
+ROWS = 5_000
 
 
 def store(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
