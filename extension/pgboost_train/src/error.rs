@@ -148,7 +148,7 @@ fn install() -> Option<String> {
 
 fn need_less_memory() -> Option<String> {
     error_text!(
-        "Train on fewer rows, with a smaller max_bin or max_depth, or give the server more memory."
+        "Use fewer rows, in training a smaller max_bin or max_depth, or give the server more memory."
     )
 }
 
