@@ -26,8 +26,9 @@ built=target/$sanitizer
 # Of each format and each kind of tree some golden models are as short, and one with target statistics; longer
 # inputs take longer and show no more. With LONGEST=3000 shorter ones, which take less and show less, have a
 # corpus apart: libFuzzer cuts what is longer.
-LONGEST=${LONGEST:-10000}
-LONGEST_CALL=256
+MAX_FILE=10000
+LONGEST=${LONGEST:-$MAX_FILE}
+MAX_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.
 # libFuzzer itself is not what is looked at.
 export CXXFLAGS=-fno-sanitize=address
@@ -54,7 +55,7 @@ build() {
 
 run() {
     local target=$1 longest=$2 corpus=corpus/$1
-    [ "$LONGEST" = 10000 ] || corpus+=-$LONGEST
+    [[ $longest =~ ^($MAX_CALL|$MAX_FILE)$ ]] || corpus+=-$longest
     mkdir -p found "$corpus"
     seed "$target" "$corpus"
     echo "==> $target"
@@ -68,7 +69,7 @@ for target in "${targets[@]}"; do
     if [[ " ${calls[*]} " == *" $target "* ]]; then
         # What pgrx names of a server is not called.
         (cd ../../fuzz && export RUSTFLAGS="$RUSTFLAGS -Clink-arg=-Wl,--unresolved-symbols=ignore-all" &&
-            build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$LONGEST_CALL")
+            build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$MAX_CALL")
     else
         (export RUSTFLAGS && build --bin "$target" && run "$target" "$LONGEST")
     fi
