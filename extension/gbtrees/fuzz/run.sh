@@ -26,8 +26,7 @@ built=target/$sanitizer
 # Of each format and each kind of tree some golden models are as short, and one with target statistics; longer
 # inputs take longer and show no more. With LONGEST=3000 shorter ones, which take less and show less, have a
 # corpus apart: libFuzzer cuts what is longer.
-MAX_FILE=10000
-LONGEST=${LONGEST:-$MAX_FILE}
+MAX_FILE=${LONGEST:-10000}
 MAX_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.
 # libFuzzer itself is not what is looked at.
@@ -42,7 +41,7 @@ seed() {
     catboost | lightgbm | onnx | xgboost) tar -xf "../tests/golden/$1.tar.xz" -C "$seeds" ;;
     tree_ensemble) cp -r "../tests/golden/$1" "$seeds" ;;
     esac
-    (cd "$seeds" && find . -type f ! -name '*.expected.json' -size -"$LONGEST"c -printf '%P\n') | while read -r file; do
+    (cd "$seeds" && find . -type f ! -name '*.expected.json' -size -"$MAX_FILE"c -printf '%P\n') | while read -r file; do
         cp -n "$seeds/$file" "$2/$(tr / _ <<<"$file")"
     done
     rm -r "$seeds"
@@ -53,9 +52,9 @@ build() {
         --target-dir "$built" "$@"
 }
 
+# run TARGET LONGEST CORPUS
 run() {
-    local target=$1 longest=$2 corpus=corpus/$1
-    [[ $longest =~ ^($MAX_CALL|$MAX_FILE)$ ]] || corpus+=-$longest
+    local target=$1 longest=$2 corpus=corpus/$3
     mkdir -p found "$corpus"
     seed "$target" "$corpus"
     echo "==> $target"
@@ -69,8 +68,8 @@ for target in "${targets[@]}"; do
     if [[ " ${calls[*]} " == *" $target "* ]]; then
         # What pgrx names of a server is not called.
         (cd ../../fuzz && export RUSTFLAGS="$RUSTFLAGS -Clink-arg=-Wl,--unresolved-symbols=ignore-all" &&
-            build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$MAX_CALL")
+            build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$MAX_CALL" "$target")
     else
-        (export RUSTFLAGS && build --bin "$target" && run "$target" "$LONGEST")
+        (export RUSTFLAGS && build --bin "$target" && run "$target" "$MAX_FILE" "$target${LONGEST:+-$LONGEST}")
     fi
 done
