@@ -19,7 +19,7 @@ REQUESTS = 20
 # As cells have them: by a hash one in sixteen comes to one worker alone, and nine of thirty do once in some
 # 30,000 times. Of a socket that both share, most do.
 PAIR, FEW, TRIES, MOST_ALONE = 2, 5, 30, 8
-ESTABLISHED = "01"
+ESTABLISHED, LISTENING = "01", "0A"
 
 Connections = list[http.client.HTTPConnection]
 
@@ -53,14 +53,18 @@ def test_a_hundred_clients_keep_their_connections(
             assert [*pool.map(ask, opened)] == [(200, wanted, True)] * CLIENTS
 
 
-def held(client: Client) -> Counter[int]:
-    """How many connections each process of the service holds, by the kernel's tables."""
-    own = {
-        line.split()[9]
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        if line.split()[3] == ESTABLISHED
-        and int(line.split()[1].rpartition(":")[2], 16) == client.at[1]
+def sockets(client: Client, state: str) -> set[str]:
+    """The numbers of the service's sockets that are in a state, by the kernel's table."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    port = client.at[1]
+    return {
+        row[9] for row in rows if row[3] == state and int(row[1].rpartition(":")[2], 16) == port
     }
+
+
+def held(client: Client) -> Counter[int]:
+    """How many connections each process of the service holds."""
+    own = sockets(client, ESTABLISHED)
     found: Counter[int] = Counter()
     for pid in processes.tree([client.service.pid]):
         for file in Path(f"/proc/{pid}/fd").iterdir():
@@ -79,4 +83,6 @@ def alone(client: Client) -> int:
 
 
 def test_the_connections_of_a_cell_come_to_both_workers(start_service: StartService) -> None:
-    assert alone(start_service("tuned", workers=PAIR)) <= MOST_ALONE
+    client = start_service("tuned", workers=PAIR)
+    assert len(sockets(client, LISTENING)) == PAIR
+    assert alone(client) <= MOST_ALONE
