@@ -62,7 +62,7 @@ verdict() {
         { { [ "$kind" != citus ] || toolchain/citus.sh; } && toolchain/install.sh; } >"$output" 2>&1 ||
             die "the extensions are not built" "see $output"
         "$root/.venv/bin/pytest" -q "$where" >"$output" 2>&1 || true
-        if tail -n 1 "$output" | grep -qE '^[0-9]+ passed in'; then echo passed; return; fi
+        if tail -n 1 "$output" | grep -qE '^[0-9]+ passed(, [0-9]+ warnings?)? in'; then echo passed; return; fi
         ! tail -n 1 "$output" | grep -qE '^[0-9]+ failed' || { echo failed; return; }
         ;;
     esac
