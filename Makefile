@@ -7,7 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # The PostgreSQL to build for and install into.
 ifndef PG_CONFIG
-PG_CONFIG := $(shell toolchain/pg-config.sh)
+PG_CONFIG := $(shell tools/toolchain/pg-config.sh)
 endif
 PYTHON ?= python3
 export PG_CONFIG PYTHON
@@ -27,28 +27,25 @@ help: ## list the targets
 .PHONY: demo
 demo: setup ## a million flights, predictions compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
-	@$(VENV)/python -m demo $(if $(V),--verbose)
+	@$(VENV)/python -m tools.demo $(if $(V),--verbose)
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; \
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.cluster stop .demo; \
 		else echo "the demo was never started"; fi
 
 .PHONY: all build
 all: build
 build: ## build the extensions for the PostgreSQL of PG_CONFIG
-	@toolchain/build.sh
+	@tools/toolchain/build.sh
 
 .PHONY: install
 install: ## install the extensions into the PostgreSQL of PG_CONFIG, below DESTDIR if set
-	@toolchain/install.sh
+	@tools/toolchain/install.sh
 
 .PHONY: setup
 setup: ## install the Debian packages that the build, the demo and the tests need; as root
-	@toolchain/packages.sh
-
-# The tests of what measures and compares; all others are the extensions'.
-HARNESS = bench report baseline speed demo workbench cluster data compose aws
+	@tools/toolchain/packages.sh
 
 # Files in the order of their names, since pytest-xdist would start the longest, of few tests, last.
 BY_FILE = --dist loadfile --no-loadscope-reorder --durations=20
@@ -66,7 +63,7 @@ test-without-server:
 .PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo and the report
 	@echo "==> tests of the comparison"
-	@$(VENV)/pytest -n 3 $(BY_FILE) $(HARNESS:%=tests/%)
+	@$(VENV)/pytest -n 3 $(BY_FILE) tests/bench
 
 # What is built quickly is also linted and tested as it is built: all share what does not change between them.
 CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
@@ -75,12 +72,12 @@ CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
-	@. toolchain/ground.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace \
+	@. tools/toolchain/env.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace \
 		--all-targets --no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
-	@. toolchain/ground.sh; for manifest in bench/systems/*/Cargo.toml; do \
+	@. tools/toolchain/env.sh; for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
 		cargo clippy $(CARGO_QUICK) --quiet --locked --target-dir extension/target --manifest-path $$manifest \
 			-- -D warnings; done
@@ -90,45 +87,45 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 .PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
-	@. toolchain/ground.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked -p gbtrees -p gbtrees_c
+	@. tools/toolchain/env.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked -p gbtrees -p gbtrees_c
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
-	@. toolchain/ground.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked --lib \
+	@. tools/toolchain/env.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked --lib \
 		-p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long
 
 # What make test runs too, and what grows with TIMES.
-GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
-	$(addprefix tests/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
+GROWING = tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
+	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, soak
-	@toolchain/packages.sh long
+	@tools/toolchain/packages.sh long
 	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test engine kernels_
-	@$(VENV)/pytest -s tests/long $(GROWING)
+	@$(VENV)/pytest -s tests/extension/long $(GROWING)
 
 # What runs inside the server.
-ASSERTED = tests/test_sql_regression.py tests/batch tests/lifecycle tests/long/test_signals.py \
-	$(wildcard tests/packaging/test_planted_*.py)
+ASSERTED = tests/extension/test_sql_regression.py tests/extension/batch tests/extension/lifecycle tests/extension/long/test_signals.py \
+	$(wildcard tests/extension/packaging/test_planted_*.py)
 
 .PHONY: test-assertions
 test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 15 built with assertions
-	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); \
+	@PG_CONFIG=$$(tools/toolchain/postgres_assertions.sh); \
 		export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
-		toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
+		tools/toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
 
 .PHONY: test-asan
 test-asan: setup venv ## test the extensions with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
-	@tests/asan/run.sh $(TESTS)
+	@tests/extension/asan/run.sh $(TESTS)
 
 .PHONY: test-fixes
 test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the test that each left must fail
@@ -136,18 +133,18 @@ test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the t
 
 .PHONY: test-citus
 test-citus: setup venv ## test models on the nodes of a Citus cluster, built from CITUS_SOURCE
-	@export PG_CONFIG=$$(toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
-		toolchain/citus.sh && toolchain/install.sh && $(VENV)/pytest tests/citus
+	@export PG_CONFIG=$$(tools/toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
+		tools/toolchain/citus.sh && tools/toolchain/install.sh && $(VENV)/pytest tests/extension/citus
 
 .PHONY: test-compose
 test-compose: venv ## test docker compose, with a separate Docker engine where none runs
-	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
+	@PGBOOST_COMPOSE=1 tests/bench/compose/with-engine.sh $(VENV)/pytest tests/bench/compose
 
 .PHONY: test-arm64
 test-arm64: ## run the tests of the engine, SQL and the packages on an emulated aarch64; as root
-	@tests/arm64/run.sh
-	@tests/arm64/sql.sh
-	@tests/arm64/deb.sh
+	@tests/extension/arm64/run.sh
+	@tests/extension/arm64/sql.sh
+	@tests/extension/arm64/deb.sh
 
 .PHONY: fuzz
 fuzz: ## fuzz what reads files and calls, each for TIME seconds (60); needs a nightly Rust
@@ -167,23 +164,23 @@ lint-workflows: ## check .github/workflows (actionlint); needs Go
 
 .PHONY: licences
 licences: ## check the licences and sources of all that is linked, and that nothing banned is
-	@toolchain/supply_chain.sh licences
+	@tools/toolchain/supply_chain.sh licences
 
 .PHONY: audit
 audit: ## look for known vulnerabilities in all that is used; asks GitHub and PyPI
-	@toolchain/supply_chain.sh advisories
+	@tools/toolchain/supply_chain.sh advisories
 
 .PHONY: scripts
 scripts: ## look for unsafe SQL in the extensions' scripts (pgspot)
-	@toolchain/supply_chain.sh scripts
+	@tools/toolchain/supply_chain.sh scripts
 
 .PHONY: sbom
 sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
-	@toolchain/supply_chain.sh sbom
+	@tools/toolchain/supply_chain.sh sbom
 
 .PHONY: test-versions
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
-	@tests/versions/run.sh 15 16 17 18 19
+	@tests/extension/versions/run.sh 15 16 17 18 19
 
 .PHONY: deb
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
@@ -195,32 +192,32 @@ deb-source: ## make the source package for apt.postgresql.org, with all crates, 
 
 .PHONY: test-deb
 test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remove them; as root
-	@tests/packaging/deb/run.sh
+	@tests/extension/packaging/deb/run.sh
 
 .PHONY: test-source
 test-source: ## build from source in a fresh Debian: make setup, install, a prediction, demo; as root
-	@tests/packaging/source/run.sh
+	@tests/extension/packaging/source/run.sh
 
 .PHONY: test-deb-source
 test-deb-source: ## make the source package, and build it without a network in a fresh Debian; as root
-	@tests/packaging/deb/source.sh
+	@tests/extension/packaging/deb/source.sh
 
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
-	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
+	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/extension/test_sql_regression.py || git diff --stat -- tests/extension/sql/expected
 
 .PHONY: test-pages-accept
 test-pages-accept: setup install venv ## write what the blocks of the users' pages print into the pages
-	@$(VENV)/python -m tests.pages README.md $$(grep -l '^```text$$' docs/*.md)
+	@$(VENV)/python -m tests.extension.pages README.md $$(grep -l '^```text$$' docs/*.md)
 	@git diff --stat -- README.md docs
 
 .PHONY: compare-formats
 compare-formats: setup install venv ## compare predictions with each library's, for docs/benchmarks/formats.md
-	@$(VENV)/python -m tests.formats
+	@$(VENV)/python -m tests.extension.formats
 
 .PHONY: speed
 speed: setup install venv ## measure what predict adds in the database, and record it: a quarter of an hour
-	@$(VENV)/python -m speed
+	@$(VENV)/python -m bench.inside
 
 .PHONY: bench-install
 bench-install: setup install venv bench-packages
@@ -247,42 +244,42 @@ report: venv ## make docs/benchmarks and the marked parts of other pages from be
 test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS; needs Terraform
 	@[ -x .build/moto/bin/moto_server ] || { $(PYTHON) -m venv .build/moto && \
 		.build/moto/bin/pip install --quiet --disable-pip-version-check 'moto[ec2,server]==5.2.1'; }
-	@PATH="$(CURDIR)/.build/moto/bin:$$PATH" $(VENV)/pytest tests/aws
+	@PATH="$(CURDIR)/.build/moto/bin:$$PATH" $(VENV)/pytest tests/bench/aws
 
 .PHONY: bench-packages
 bench-packages:
-	@toolchain/packages.sh bench
-	@toolchain/cargo_program.sh oha
+	@tools/toolchain/packages.sh bench
+	@tools/toolchain/cargo_program.sh oha
 	@for build in bench/systems/*/build.sh; do "$$build"; done
 
 .PHONY: venv
 venv: .venv/.complete
 
-.venv/.complete: requirements.txt | setup
+.venv/.complete: tools/toolchain/requirements.txt | setup
 	@echo "==> making the Python environment .venv, which takes half a minute"
 	@$(PYTHON) -m venv .venv
 	@$(VENV)/pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes \
-		-r requirements.txt
+		-r tools/toolchain/requirements.txt
 	@touch $@
 
 .PHONY: site
 site: ## make a site of the pages, in .build/site
 	@[ -x .build/mkdocs/bin/mkdocs ] || $(PYTHON) -m venv .build/mkdocs
-	@.build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/site.txt
-	@NO_MKDOCS_2_WARNING=1 .build/mkdocs/bin/mkdocs --quiet build
+	@.build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tools/toolchain/site.txt
+	@NO_MKDOCS_2_WARNING=1 .build/mkdocs/bin/mkdocs --quiet build --config-file tools/toolchain/site.yml
 	@echo "open .build/site/index.html"
 
 .PHONY: lock
-lock: ## write requirements.txt, toolchain/site.txt and toolchain/dbt.txt from their .in files
+lock: ## write tools/toolchain/requirements.txt, tools/toolchain/site.txt and tools/toolchain/dbt.txt from their .in files
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in requirements toolchain/site toolchain/dbt; do \
+	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/dbt; do \
 		.build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed; fi
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.cluster delete .demo .test .bench .speed; fi
 	@rm -rf extension/target .build .demo .test .bench .speed .venv .pytest_cache .ruff_cache

@@ -14,8 +14,8 @@ from psycopg.conninfo import make_conninfo
 from bench.hosts import Address, Host, Process
 from bench.requests import model_name
 from bench.results import Loading
-from cluster.server import SETTINGS, SUPERUSER, bin_directory
 from data.flights import Request
+from tools.cluster.server import SETTINGS, SUPERUSER, bin_directory
 
 DATABASE = "bench"
 ROLE = "bench"
@@ -48,7 +48,14 @@ class Database:
         self._loaded = self._has_accounts = False
 
     def _cluster(self, verb: str, *arguments: str) -> str:
-        command = [self._host.python, "-m", "cluster", verb, str(self._host.directory), *arguments]
+        command = [
+            self._host.python,
+            "-m",
+            "tools.cluster",
+            verb,
+            str(self._host.directory),
+            *arguments,
+        ]
         return self._host.run(command)
 
     def start(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from bench.site import Site
 from bench.systems.description import described, made
 from bench.systems.running import System
 from bench.workload import Cell
-from workbench.tell import say
+from tools.workbench.console import say
 
 
 class Harness:

@@ -16,7 +16,7 @@ from bench.hosts import ROOT
 from bench.site import Site
 from bench.systems.running import System
 from bench.workload import Cell
-from workbench.tell import say
+from tools.workbench.console import say
 
 # At most, of a warm-up.
 WARM_UP_CLIENTS = 20

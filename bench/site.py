@@ -17,7 +17,7 @@ from bench.topology import Topology
 from bench.workload import Workload
 from data.flights import Request
 from python_baseline.keys import Key
-from workbench.training import Recipe, trained
+from tools.workbench.training import Recipe, trained
 
 
 @dataclass(frozen=True)

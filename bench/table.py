@@ -4,7 +4,7 @@ from bench.report.figures import ranged
 from bench.report.measured import values
 from bench.requests import REQUESTS
 from bench.results import CellResult, Result, Spread
-from workbench.tell import say, table
+from tools.workbench.console import say, table
 
 # A column's title, the figure as bench/report/measured.py names it, and how it is written.
 FIGURES = (

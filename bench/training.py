@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bench.results import Training
 from data.columns import FEATURES, TARGET
 from python_baseline.releases import load
-from workbench.memory import Peak
+from tools.workbench.memory import Peak
 
 MODEL = "trained_in_sql"
 # The binary format of COPY: a header, for each row its number of fields and for each field its length.

@@ -3,7 +3,7 @@
 Releases 3.1 to 3.3 walk all trees at each call to find the deepest; 3.4 does not. pip gives Python 3.11
 a release of the former kind, since 3.4 asks for 3.12 in its metadata. Its code runs on 3.11 all the
 same: the wheel holds pure Python, and a library that knows no Python and is reached by ctypes. So
-`pinned` takes the package that toolchain/libxgboost.sh has unpacked. A process has one XGBoost, the
+`pinned` takes the package that tools/toolchain/libxgboost.sh has unpacked. A process has one XGBoost, the
 first that is imported.
 """
 

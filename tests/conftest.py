@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from cluster import Cluster, start, stop
 from tests.connections import Connect, closed_after, running_since
 from tests.state import PORTS, STATE
+from tools.cluster import Cluster, start, stop
 
 # Tests run in as many processes as there are cores: teams of threads in each wait for one another, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -69,10 +69,10 @@ def logged(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
         started = running_since(connection)
         connection.execute("ALTER SYSTEM SET log_error_verbosity = verbose")
         connection.execute("SELECT pg_reload_conf()")
-    begin = cluster.place.log.stat().st_size
+    begin = cluster.paths.log.stat().st_size
 
     def lines() -> list[str]:
-        with cluster.place.log.open(errors="replace") as log:
+        with cluster.paths.log.open(errors="replace") as log:
             log.seek(begin)
             return log.read().splitlines()
 

@@ -26,7 +26,14 @@ WORDS = {
 }
 # In comments a lock is held, memory is too, and methods are named after what a system lacks.
 USUAL_IN_COMMENTS = {word for word in WORDS if word.startswith(("held", "lack", "rights"))}
-PAGES = ("*.md", "docs/*.md", "docs/dev/*.md", "docker/*.md", "python/*.md", "extension/**/*.md")
+PAGES = (
+    "*.md",
+    "docs/*.md",
+    "docs/dev/*.md",
+    "bench/compose/*.md",
+    "python/*.md",
+    "extension/**/*.md",
+)
 RECORDS = {ROOT / "docs" / "dev" / "decisions.md"}
 BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
 SPAN = re.compile(r"`[^`]*`")

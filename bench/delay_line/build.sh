@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the delay line of `bench/run --topology split`, where the kernel has no netem, into .build/.
 set -euo pipefail
-. "$(dirname "$0")/../../toolchain/ground.sh"
+. "$(dirname "$0")/../../tools/toolchain/env.sh"
 
 source=$root/bench/delay_line/delay_line.c
 program=$root/.build/delay_line

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from bench.generators import Figures, Load, Unsound
 
-# Where toolchain/cargo_program.sh puts it, in the repository.
+# Where tools/toolchain/cargo_program.sh puts it, in the repository.
 PROGRAM = PurePath(".build/cargo/bin/oha")
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from bench.generators import Figures, Load, Unsound, checked
-from cluster import Cluster
-from cluster.server import bin_directory
+from tools.cluster import Cluster
+from tools.cluster.server import bin_directory
 
 # More scripts it does not take.
 MOST_SCRIPTS = 128

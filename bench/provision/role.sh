@@ -3,11 +3,11 @@
 #
 # A role script turns a fresh Debian 12 host into one side of the comparison, and does next to nothing where
 # everything is there. It runs as root, on a cloud host and in a network namespace alike. What the build and
-# the harness need comes from toolchain/ and the Makefile; here is only what those
+# the harness need comes from tools/toolchain/ and the Makefile; here is only what those
 # expect of a machine and a fresh one does not have.
 
-# shellcheck source=../../toolchain/ground.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../toolchain/ground.sh"
+# shellcheck source=../../tools/toolchain/env.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../tools/toolchain/env.sh"
 
 rust=1.96.0
 rustup=1.28.2
@@ -65,7 +65,7 @@ install_noted() {
     noted=()
 }
 
-# What toolchain/packages.sh asks of a machine before it installs anything.
+# What tools/toolchain/packages.sh asks of a machine before it installs anything.
 install_toolchains() {
     need make make cc build-essential curl curl python3 python3
     [ -e /etc/ssl/certs/ca-certificates.crt ] || noted+=(ca-certificates)

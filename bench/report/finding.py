@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import StatisticsError
 from typing import Any
 
+from bench.inside import series
 from bench.report import computed, inside, ways
 from bench.report.files import Sources
 from bench.report.measured import (
@@ -26,7 +27,6 @@ from bench.report.measured import (
     values,
 )
 from bench.results import CellResult, Spread
-from speed import series
 
 
 def _cell(sources: Sources, name: str) -> tuple[Measured, CellResult]:

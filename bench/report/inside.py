@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.inside import series as names
+from bench.inside.series import CLIENTS, PROTOCOLS
 from bench.results import Spread
-from speed import series as names
-from speed.series import CLIENTS, PROTOCOLS
-from workbench import queries
+from tools.workbench import queries
 
 FORMS = (*queries.FORMS,)
 COLUMNS = FORMS[0]

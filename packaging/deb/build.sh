@@ -3,11 +3,11 @@
 # PG_CONFIG, on the Debian that this runs on, in .build/deb/N. The same sources make the same bytes. With
 # cargo's CARGO_BUILD_TARGET they are for that processor, in .build/deb/N-arm64.
 #
-# They are built by debian/rules from a copy of the sources. Debian's own Rust is too old, so that the one on
+# They are built by packaging/deb/debian/rules from a copy of the sources. Debian's own Rust is too old, so that the one on
 # the path does, and dpkg is not asked whether the package cargo is there.
 set -euo pipefail
-. "$(dirname "$0")/../../toolchain/ground.sh"
-. "$root/toolchain/systems.sh"
+. "$(dirname "$0")/../../tools/toolchain/env.sh"
+. "$root/tools/toolchain/systems.sh"
 
 need_compilers
 need_server_headers
@@ -26,8 +26,9 @@ export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}
 copy_sources() {
     rm -rf "$source"
     mkdir -p "$source/.build"
-    tar -C "$root" --exclude=extension/target -cf - extension toolchain debian packaging \
+    tar -C "$root" --exclude=extension/target -cf - extension tools/toolchain packaging \
         rust-toolchain.toml LICENSE README.md CHANGELOG.md | tar -C "$source" -xf -
+    cp -a "$root/packaging/deb/debian" "$source/debian"
     # The wheel that libxgboost comes out of, if it was fetched already.
     find "$root/.build" -maxdepth 1 -name 'xgboost*' -exec cp -a -t "$source/.build" {} +
     sed "s/PGVERSION/$major/g" "$source/debian/control.in" >"$source/debian/control"

@@ -27,7 +27,7 @@ WHEEL = """\
 Files: .build/xgboost/xgboost/lib/*
 Copyright: 2014-2026 by XGBoost Contributors
 License: Apache-2.0
-Comment: libxgboost, out of the wheel that toolchain/libxgboost.txt names.
+Comment: libxgboost, out of the wheel that tools/toolchain/libxgboost.txt names.
 
 Files: .build/xgboost/xgboost_cpu.libs/*
 Copyright: 2005-2025 Free Software Foundation, Inc.

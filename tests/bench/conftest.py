@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from bench.hosts import ROOT, Login, local
-from cluster import stop
+from tools.cluster import stop
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 # What is run there, of this repository.
-ROOMS = ("bench", "cluster", "data", "workbench", "python_baseline", "sql", ".build", ".venv")
+ROOMS = ("bench", "data", "tools", "python_baseline", "sql", ".build", ".venv")
 
 
 def _key(path: Path) -> Path:

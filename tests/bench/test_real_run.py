@@ -22,7 +22,7 @@ from bench.site import Site
 from bench.systems.description import described
 from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Set
-from cluster import stop
+from tools.cluster import stop
 
 KEYS = 200
 SYSTEMS = described()

@@ -13,8 +13,8 @@ from sklearn import ensemble, model_selection, pipeline
 import catboost
 import lightgbm
 import pgboost
-from cluster import Cluster
 from tests.python import models
+from tools.cluster import Cluster
 
 SMALL = {"n_estimators": 5, "max_depth": 3}
 CAT = {"iterations": 5, "verbose": False, "allow_writing_files": False}

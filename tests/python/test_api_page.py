@@ -8,7 +8,7 @@ import pytest
 
 import pgboost
 import pgboost.estimators
-from toolchain import api_page
+from tools.toolchain import api_page
 
 PAGE = api_page.page()
 HEADINGS = dict(re.findall(r"^#{3,4} (\S+)\n\n```py\n(.*?)\n```\n", PAGE, re.M | re.S))

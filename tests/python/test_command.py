@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 
 import lightgbm
 import pgboost
-from cluster import Cluster
 from pgboost.__main__ import main
 from tests.python import models
+from tools.cluster import Cluster
 
 SOURCE = Path(pgboost.__file__).parents[1]
 

@@ -13,8 +13,8 @@ from sklearn import metrics
 from sklearn.ensemble import RandomForestClassifier
 
 import pgboost
-from cluster import Cluster
 from tests.python import models
+from tools.cluster import Cluster
 
 FRAME = models.frame()
 NUMBERS = models.numbers().rename(columns={"Double precision": "double"})

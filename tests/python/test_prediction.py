@@ -13,8 +13,8 @@ import xgboost
 from sqlalchemy.orm import Session
 
 import pgboost
-from cluster import Cluster
 from tests.python import models
+from tools.cluster import Cluster
 
 FRAME = models.frame()
 CHANGED = models.Changed(n_estimators=2).fit(FRAME, models.target(FRAME))

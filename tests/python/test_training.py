@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pgboost
-from cluster import Cluster
 from pgboost.estimators import PgboostClassifier, PgboostRegressor
 from tests.python import models
+from tools.cluster import Cluster
 
 FRAME = models.frame()
 TARGET = models.target(FRAME)

@@ -1,4 +1,4 @@
-//! Golden models on the many rows that tests/long/test_golden_against_libraries.py has drawn, and for which
+//! Golden models on the many rows that tests/extension/long/test_golden_against_libraries.py has drawn, and for which
 //! it has asked the libraries: all kernels have the bits of the library's margins.
 //!
 //! The folder of PGBOOST_ROWS has a file `cases.json`: a list of objects with the golden `model`, the paths

@@ -2,7 +2,7 @@
 //!
 //!     SET fault.place = 'load: stored'; SET fault.kind = 'panic';
 //!
-//! Only a library built with the feature `faults` looks at these settings (`toolchain/build.sh` with
+//! Only a library built with the feature `faults` looks at these settings (`tools/toolchain/build.sh` with
 //! PGBOOST_FAULTS=1, which leaves the library in another directory). In every other one a place is
 //! nothing.
 

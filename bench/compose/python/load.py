@@ -1,0 +1,106 @@
+"""Fills the running containers: flights into PostgreSQL by COPY, a model into both sides, flights into Redis.
+
+Run once by `docker compose up`, and again without harm: a step that finds its work done does
+nothing. The settings come from the environment:
+
+    PGHOST and the like   the database, as its owner
+    BASELINE_REDIS_URL    the database of Redis that the service finds features in
+    FLIGHTS, TREES        how many of each
+
+The model is trained here, outside the database, and its one file is what PostgreSQL loads and
+the service reads.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import redis
+
+from data.flights import Request
+from python_baseline.load import load
+from tools.workbench.console import Teller, say
+from tools.workbench.preparation import load_flights, load_unless_loaded
+from tools.workbench.queries import MODEL
+from tools.workbench.training import Recipe, Trained, trained
+
+MODELS = Path("/models")
+# The key under which Redis says what it holds; no flight has such a key.
+RECORD = "loaded"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the environment asks for."""
+
+    redis_url: str
+    request: Request
+    trees: int
+
+    @classmethod
+    def read(cls) -> "Wanted":
+        """The settings, or an error that names the one that is missing or not a number."""
+        try:
+            rows, trees = int(os.environ["FLIGHTS"]), int(os.environ["TREES"])
+            url = os.environ["BASELINE_REDIS_URL"]
+        except KeyError as error:
+            raise SystemExit(f"error: {error.args[0]} is not set") from None
+        except ValueError as error:
+            raise SystemExit(f"error: FLIGHTS and TREES are whole numbers: {error}") from None
+        if rows < 1 or trees < 1:
+            raise SystemExit("error: FLIGHTS and TREES must be at least 1")
+        return cls(url, Request(rows), trees)
+
+
+def train(teller: Teller, wanted: Wanted) -> Trained:
+    """The model's file, by the name that the service opens it under."""
+    with teller.step(f"train a model of {wanted.trees} trees"):
+        recipe = Recipe(wanted.request.rows, wanted.trees, seed=wanted.request.seed)
+        name = f"{MODEL}_{wanted.request.rows}_{wanted.trees}"
+        model, new = trained(recipe, MODELS, name)
+        published = MODELS / f"{MODEL}.ubj"
+        part = published.with_suffix(".part")
+        shutil.copyfile(model.path, part)
+        part.rename(published)
+        say(f"{'trained' if new else 'already done'}: {model.path.stat().st_size:,} bytes")
+    return model
+
+
+def load_model(teller: Teller, connection: psycopg.Connection, model: Trained) -> None:
+    """The same file into the database."""
+    with teller.step(f"SELECT load_model('{MODEL}', ...)"):
+        version = load_unless_loaded(connection, model, MODEL)
+        say("already done" if version is None else f"version {version}")
+
+
+def fill_redis(teller: Teller, wanted: Wanted) -> None:
+    """Flights into Redis, unless it has these already."""
+    request = wanted.request
+    record = f"{request.rows} flights of seed {request.seed}"
+    title = f"load {request.rows:,} flights into Redis"
+    with teller.step(title), redis.Redis.from_url(wanted.redis_url) as client:
+        if client.get(RECORD) == record.encode():
+            say("already done")
+            return
+        load(wanted.redis_url, request)
+        # Written last: it says that all are there.
+        client.set(RECORD, record)
+        # Or Redis would write its copy a minute from now, perhaps while somebody measures.
+        client.save()
+        say(f"{client.dbsize() - 1:,} keys")
+
+
+def main() -> None:
+    """All steps in turn."""
+    wanted = Wanted.read()
+    teller = Teller(4)
+    with psycopg.connect(autocommit=True) as connection:
+        load_flights(teller, connection, wanted.request)
+        load_model(teller, connection, train(teller, wanted))
+    fill_redis(teller, wanted)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What connections pay for models: the time of a first prediction, and the memory that many hold together.
+
+A fresh connection predicts when another has predicted before, so the image is there; connecting is not
+counted, and the connection of the control never loads the library. Of parallel workers it is the time of a
+query over a few rows: every such query starts a new worker, which does all of it. The sum of
+many connections' proportional set sizes counts a shared page once, so that what the predicting ones have
+more is the image, once for all or once for each, and what each connection keeps to itself.
+"""
+
+from contextlib import ExitStack
+
+import psycopg
+
+from bench.inside.scans import forced, require_workers
+from bench.inside.series import Subject, subject
+from bench.inside.site import COLUMNS, EXPRESSIONS, ONE, Measure, Site, on_constants, seconds, set_
+from bench.processes import private_bytes, pss_bytes
+from bench.turns import in_turn
+from tools.workbench.queries import CONTROL
+
+FIRST = {
+    "SELECT 1": "SELECT 1",
+    "table": f"SELECT {CONTROL} {ONE}",
+    **{f"constants/{label}": f"SELECT {on_constants(label)}" for label in COLUMNS},
+    **{f"table/{label}": f"SELECT {columns} {ONE}" for label, columns in COLUMNS.items()},
+}
+FEW = "few_flights"
+FEW_ROWS = 8
+# Images that changed in the last two seconds are checked by all who open them.
+SETTLED = "SELECT pg_sleep(2.5)"
+
+
+def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
+    """Seconds of the first statement, and private bytes after it, by the names in FIRST."""
+    own: dict[str, list[float]] = {name: [] for name in FIRST}
+
+    def first(name: str, statement: str) -> Measure:
+        def measure() -> float:
+            with site.connect() as connection:
+                took = seconds(connection, statement)
+                own[name].append(float(private_bytes(connection.info.backend_pid)))
+                return took
+
+        return measure
+
+    measures = {name: first(name, statement) for name, statement in FIRST.items()}
+    # Meanwhile another connection has both models.
+    with site.connect() as other:
+        other.execute(SETTLED)
+        for statement in FIRST.values():
+            other.execute(statement)
+        return subject("s", in_turn(measures, connections)), subject("bytes", own)
+
+
+def _parallel(connection: psycopg.Connection, query: str) -> Measure:
+    set_(connection, {forced(connection): "on"})
+    require_workers(connection, query, 1)
+    return lambda: seconds(connection, query)
+
+
+def first_in_workers(site: Site, runs: int) -> Subject:
+    """Seconds of a parallel query over a few rows: `control`, and each model."""
+    with ExitStack() as stack:
+        maker = stack.enter_context(site.connect())
+        maker.execute(f"DROP TABLE IF EXISTS {FEW}")
+        maker.execute(f"CREATE TABLE {FEW} AS SELECT * FROM flights LIMIT {FEW_ROWS}")
+        maker.execute(f"ANALYZE {FEW}")
+        measures = {
+            name: _parallel(
+                stack.enter_context(site.connect()), f"SELECT sum({expression}) FROM {FEW} f"
+            )
+            for name, expression in EXPRESSIONS.items()
+        }
+        found = in_turn(measures, runs)
+        maker.execute(f"DROP TABLE {FEW}")
+        return subject("s", found)
+
+
+def copies(site: Site, connections: int, repetitions: int) -> Subject:
+    """Bytes: `sum/control`, `sum/MODEL`, and the mean private memory, `private/...`."""
+    private: dict[str, list[float]] = {f"private/{name}": [] for name in EXPRESSIONS}
+
+    def held(name: str, expression: str) -> Measure:
+        def measure() -> float:
+            with ExitStack() as stack:
+                made = [stack.enter_context(site.connect()) for _ in range(connections)]
+                for connection in made:
+                    connection.execute(f"SELECT {expression} {ONE}").fetchall()
+                pids = [connection.info.backend_pid for connection in made]
+                private[f"private/{name}"].append(sum(map(private_bytes, pids)) / len(pids))
+                return float(pss_bytes(pids))
+
+        return measure
+
+    measures = {f"sum/{name}": held(name, one) for name, one in EXPRESSIONS.items()}
+    return subject("bytes", in_turn(measures, repetitions) | private)

@@ -1,0 +1,47 @@
+"""The one-row query with predict against the same with the cheapest function of the same arguments.
+
+By pgbench, in turn. A run's first second is not counted: pgbench connects in it, and every
+connection loads the library. Runs are short and many, since what one connection happens to get,
+of memory and of the cores, stays with it for the run.
+"""
+
+import tempfile
+from pathlib import Path
+
+from bench.generators import Load, pgbench
+from bench.inside import series
+from bench.inside.series import PROTOCOLS, SMALL, Subject, subject
+from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site
+from bench.turns import in_turn
+from tools.workbench.preparation import DATABASE
+from tools.workbench.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
+
+SCRIPTS = {"predict": COLUMNS[SMALL], "control": CONTROL}
+OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in series.OTHER_FORMS} | {
+    "row control": ROW_CONTROL,
+    "jsonb control": JSONB_CONTROL,
+}
+
+
+def one_row(site: Site, duration: int, repetitions: int) -> Subject:
+    """Transactions per second: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
+    wanted = [(SCRIPTS, clients) for clients in series.CLIENTS] + [
+        (OTHER_SCRIPTS, series.OTHER_CLIENTS)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def run(name: str, expression: str, protocol: str, clients: int) -> Measure:
+            script = Path(folder, f"{name}.sql")
+            script.write_text(f"SELECT {expression} {ONE};\n")
+            load = Load(clients, duration, seed=0, warm_up=1)
+            return lambda: (
+                pgbench.run(site.cluster, DATABASE, script, protocol, load).requests_per_second
+            )
+
+        measures = {
+            f"{protocol}/{clients}/{name}": run(name, expression, protocol, clients)
+            for protocol in PROTOCOLS
+            for scripts, clients in wanted
+            for name, expression in scripts.items()
+        }
+        return subject("transactions/s", in_turn(measures, repetitions))

@@ -1,0 +1,162 @@
+"""Statements over all flights, with predict against the same without.
+
+`scans`: one process, every form of predict's arguments; the control is the cheapest function of the same
+ten columns, and for jsonb the making of the object; the plain scan counts the last column, so that all are
+taken out of the row. XGBoost's own batch takes its turn in a separate process that has the same rows in
+memory; both give the same bits first. `workers`: one parallel worker against two. `statements`: whole
+statements that predict for many rows, two of which write what they predict; what they write into is made
+ready before.
+"""
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+
+import psycopg
+
+from bench.inside.reference import beside, predict_all
+from bench.inside.series import BATCHES, Subject, subject
+from bench.inside.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
+from bench.turns import in_turn
+from data.columns import FEATURES
+from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
+
+ONE_PROCESS = {"max_parallel_workers_per_gather": 0}
+# The predictions' bits as whole numbers, so that their sum does not depend on the order.
+BITS = "sum(('x' || encode(float4send({}), 'hex'))::bit(32)::int::bigint)"
+# The leader only collects, so that what is compared is one worker's work with that of two.
+PARALLEL = {
+    "parallel_leader_participation": "off",
+    "parallel_setup_cost": 0,
+    "parallel_tuple_cost": 0,
+    "min_parallel_table_scan_size": 0,
+}
+TABLE = "predicted"
+DROP = f"DROP TABLE IF EXISTS {TABLE}"
+# What is done before, and the statement; the days of the month are spread evenly.
+STATEMENTS = {
+    "avg": ([], "SELECT avg({}) FROM flights f"),
+    "where": ([], "SELECT sum({}) FROM flights f WHERE dayofmonth <= 3"),
+    "insert": (
+        [DROP, f"CREATE TABLE {TABLE} (value real)"],
+        f"INSERT INTO {TABLE} SELECT {{}} FROM flights f",
+    ),
+    "create": ([DROP], f"CREATE TABLE {TABLE} AS SELECT {{}} FROM flights f"),
+}
+
+
+def measured(
+    connection: psycopg.Connection, statement: str, batch: str = "on", before: tuple[str, ...] = ()
+) -> Measure:
+    """A statement's seconds, with batches or without."""
+
+    def measure() -> float:
+        set_(connection, {"pgboost.enable_batch": batch})
+        for one in before:
+            connection.execute(one)
+        return seconds(connection, statement)
+
+    return measure
+
+
+def check(connection: psycopg.Connection, xgboost: Executor) -> None:
+    """Raises unless SQL gives XGBoost's bits, with batches and without; it warms the cache as well."""
+    for label, columns in COLUMNS.items():
+        _, expected = xgboost.submit(predict_all, label).result()
+        for batch in BATCHES:
+            set_(connection, {**ONE_PROCESS, "pgboost.enable_batch": batch})
+            query = f"SELECT {BITS.format(columns)} FROM flights f"
+            if connection.execute(query).fetchone() != (expected,):
+                raise SystemExit(f"{label}, batches {batch}: SQL does not give XGBoost's bits")
+
+
+def _in_python(xgboost: Executor, label: str) -> float:
+    return xgboost.submit(predict_all, label).result()[0]
+
+
+def scans(site: Site, repetitions: int) -> Subject:
+    """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
+    with beside(ROWS, site.files) as xgboost, site.connect() as connection:
+        check(connection, xgboost)
+        set_(connection, ONE_PROCESS)
+        sums = {
+            "plain": f"count({FEATURES[-1]})",
+            "control": f"sum({CONTROL})",
+            "jsonb control": f"sum({JSONB_CONTROL})",
+        }
+        measures: dict[str, Measure] = {
+            name: measured(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
+        }
+        for label, name in NAMES.items():
+            measures[f"xgboost/{label}"] = partial(_in_python, xgboost, label)
+            for form in FORMS:
+                query = f"SELECT sum({predict(form, name)}) FROM flights f"
+                for batch in BATCHES:
+                    measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
+        return subject("s", in_turn(measures, repetitions))
+
+
+def statements(site: Site, repetitions: int) -> Subject:
+    """Seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
+    with site.connect() as connection:
+        set_(connection, ONE_PROCESS | {"client_min_messages": "warning"})
+        measures: dict[str, Measure] = {}
+        for name, (before, statement) in STATEMENTS.items():
+            known = (*before,)
+            measures[f"{name}/control"] = measured(
+                connection, statement.format(CONTROL), before=known
+            )
+            for label, columns in COLUMNS.items():
+                for batch in BATCHES:
+                    measures[f"{name}/{label}/{batch}"] = measured(
+                        connection, statement.format(columns), batch, known
+                    )
+        found = in_turn(measures, repetitions)
+        connection.execute(DROP)
+        return subject("s", found)
+
+
+def forced(connection: psycopg.Connection) -> str:
+    """The setting that makes any plan parallel; its name differs by release."""
+    names = ["debug_parallel_query", "force_parallel_mode"]
+    query = "SELECT name FROM pg_settings WHERE name = ANY(%s)"
+    return connection.execute(query, (names,)).fetchone()[0]
+
+
+def require_workers(connection: psycopg.Connection, query: str, count: int) -> None:
+    """Runs it once, and raises unless that many workers took part."""
+    plan = connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {query}").fetchall()
+    if not any(f"Workers Launched: {count}" in line for (line,) in plan):
+        raise SystemExit(f"{count} workers were wanted: {query}")
+
+
+def workers(site: Site, repetitions: int) -> Subject:
+    """Seconds of the whole scan: `EXPRESSION/COUNT of workers`, `.../alone`, `.../together` by two.
+
+    A plan with one such worker never wins by its cost, so it is forced. The control tells how much of two
+    cores PostgreSQL makes use of, the connections how much of two cores the machine has to give.
+    """
+    with ExitStack() as stack:
+        leader, *both = [stack.enter_context(site.connect()) for _ in range(3)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(both)))
+        set_(leader, PARALLEL)
+        for connection in both:
+            set_(connection, ONE_PROCESS)
+
+        def parallel(query: str, count: int) -> Measure:
+            force = {forced(leader): "on" if count == 1 else "off"}
+            wanted = {"max_parallel_workers_per_gather": count} | force
+            set_(leader, wanted)
+            require_workers(leader, query, count)
+            return lambda: (set_(leader, wanted), seconds(leader, query))[1]
+
+        def at_once(query: str, count: int) -> Measure:
+            return lambda: max(pool.map(lambda one: seconds(one, query), both[:count]))
+
+        measures: dict[str, Measure] = {}
+        for name, expression in EXPRESSIONS.items():
+            query = f"SELECT sum({expression}) FROM flights f"
+            for count, text in ((1, "alone"), (2, "together")):
+                measures[f"{name}/{count}"] = parallel(query, count)
+                measures[f"{name}/{text}"] = at_once(query, count)
+        return subject("s", in_turn(measures, repetitions))

@@ -1,0 +1,100 @@
+"""The tuned service predicts what the published one does, and reports a Redis that has gone."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import redis
+
+from bench.feature_cache import start_redis
+from bench.hosts import Address, Host, Service
+from data.flights import Request
+from python_baseline.load import load
+from tests.bench.baseline.conftest import ROWS, Client, StartService
+from tests.bench.baseline.test_service import HOT, UNKNOWN, first_of_each_key
+
+
+@pytest.fixture(scope="module")
+def reference(start_service: StartService) -> list[float]:
+    """The published service's answers."""
+    keys, _ = first_of_each_key(100)
+    answers = start_service("published_one_thread").ask("/batch", keys).json
+    assert len(answers) == len(keys)
+    return answers
+
+
+def answers(client: Client) -> list[float]:
+    """The same keys, in one batch and one by one."""
+    keys, _ = first_of_each_key(100)
+    given = client.ask("/batch", keys).json
+    assert [client.ask("/", key).json for key in keys[:10]] == given[:10]
+    for answer in (client.ask("/", UNKNOWN), client.ask("/batch", [HOT, UNKNOWN])):
+        assert (answer.status, answer.error) == (404, "no flight has the key [1, 2019, 8, 31]")
+    for beyond in (2**31, 10**30, -1):
+        assert client.ask("/", [beyond, 2019, 8, 31]).status == 400
+    assert client.ask("/", [2**31 - 1, 2019, 8, 31]).status == 404
+    return given
+
+
+def test_the_tuned_service_answers_as_the_published_one(
+    start_service: StartService, reference: list[float]
+) -> None:
+    assert answers(start_service("tuned")) == reference
+
+
+def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:
+    """A Redis of the test's own with the flights in it, and where it is."""
+    server, at = start_redis(host, directory, port)
+    load("redis://{}:{}/0".format(*at), Request(ROWS))
+    return server, at
+
+
+@pytest.mark.parametrize("mode", ["published", "tuned"])
+def test_a_redis_that_goes_is_said_so_and_comes_back(
+    host: Host, tmp_path: Path, start_service: StartService, mode: str
+) -> None:
+    server, at = loaded_redis(host, tmp_path)
+    client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
+    assert client.ask("/", HOT).status == 200
+    server.stop()
+    for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
+        assert (answer.status, answer.error) == (503, "redis cannot be reached")
+    assert client.ask("/ping", None, "GET").status == 200
+    again, _ = loaded_redis(host, tmp_path, at[1])
+    try:
+        assert client.ask("/", HOT).status == 200
+    finally:
+        again.stop()
+
+
+@pytest.mark.parametrize("mode", ["published", "tuned"])
+def test_a_redis_that_hangs_is_said_so_in_time(
+    host: Host, tmp_path: Path, start_service: StartService, mode: str
+) -> None:
+    server, at = loaded_redis(host, tmp_path)
+    client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
+    assert client.ask("/", HOT).status == 200
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        # The published worker would be killed after two seconds, and the client hear nothing.
+        for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
+            assert (answer.status, answer.error) == (503, "redis cannot be reached")
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert client.ask("/", HOT).status == 200
+    server.stop()
+
+
+def test_a_value_that_cannot_be_read_is_an_internal_error(
+    start_service: StartService, redis_server: Address
+) -> None:
+    url = "redis://{}:{}/9".format(*redis_server)
+    with redis.Redis.from_url(url) as connection:
+        connection.rpush("[1, 2, 3, 4]", b"not a row")
+        connection.set("[1, 2, 3, 5]", b"not a list")
+    client = start_service("tuned", redis_url=url)
+    answer = client.ask("/", [1, 2, 3, 4])
+    assert (answer.status, answer.error) == (500, "internal error")
+    # Redis answers, but not with a list: it is the service's fault, not Redis's absence.
+    assert client.ask("/", [1, 2, 3, 5]).status == 500

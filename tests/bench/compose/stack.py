@@ -1,0 +1,115 @@
+"""docker-compose.yml with a separate name, ports and password for the tests, next to the user's."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROJECT = "pgboost-test"
+FLIGHTS = 20_000
+# Those that stay when all is ready; the loader has ended by then.
+STAYING = ("postgres", "pgbouncer", "redis", "service")
+REPLICAS = ("standby1", "standby2", "readers")
+PORTS = (
+    "POSTGRES_PORT",
+    "PGBOUNCER_PORT",
+    "SERVICE_PORT",
+    "STANDBY1_PORT",
+    "STANDBY2_PORT",
+    "READERS_PORT",
+)
+
+
+class Failed(Exception):
+    """A command of docker's that failed, with what it said."""
+
+
+def docker(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """What docker prints; an error if it fails."""
+    done = subprocess.run(
+        ["docker", *arguments], cwd=REPOSITORY, env=os.environ | dict(environment or {}),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise Failed(f"docker {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _free_ports(number: int) -> list[int]:
+    probes = [socket.socket() for _ in range(number)]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The project and the variables that docker-compose.yml is read with."""
+
+    environment: Mapping[str, str]
+
+    @classmethod
+    def with_ca(cls, ca: Path) -> "Stack":
+        """One that trusts a further certificate while its images are built."""
+        ports = zip(PORTS, map(str, _free_ports(len(PORTS))), strict=True)
+        # What a shell or a configuration file would take for its own must pass unharmed.
+        password = f"{secrets.token_hex(8)} '\"\\%"
+        return cls(
+            {
+                "PGBOOST_PASSWORD": password,
+                "FLIGHTS": str(FLIGHTS),
+                "BUILD_CA": str(ca),
+                **dict(ports),
+            }
+        )
+
+    @property
+    def password(self) -> str:
+        """The role's."""
+        return self.environment["PGBOOST_PASSWORD"]
+
+    def port(self, name: str) -> int:
+        """The published one of that variable."""
+        return int(self.environment[name])
+
+    def compose(self, *arguments: str) -> str:
+        """docker compose with this project."""
+        return docker("compose", "-p", PROJECT, *arguments, environment=self.environment)
+
+    def connect(self, port: str, password: str | None = None) -> psycopg.Connection:
+        """A connection of the role flights through a published port."""
+        conninfo = make_conninfo(
+            host="127.0.0.1", port=self.port(port), dbname="flights", user="flights",
+            password=password or self.password, connect_timeout=10,
+        )  # fmt: skip
+        # Prepared statements do not pass Debian's PgBouncer.
+        return psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
+
+    def inspect(self, service: str) -> dict[str, Any]:
+        """What docker knows of a service's container."""
+        container = self.compose("ps", "--all", "--quiet", service).strip()
+        return json.loads(docker("inspect", container))[0]
+
+    def images(self, *without: str) -> list[str]:
+        """The names of every image that is built, except those of some services."""
+        known = json.loads(self.compose("--profile", "*", "config", "--format", "json"))
+        services = known["services"].items()
+        return sorted({service["image"] for name, service in services if name not in without})
+
+    def left(self) -> list[str]:
+        """Containers, volumes and networks of the project."""
+        chosen = ("--quiet", "--filter", f"label=com.docker.compose.project={PROJECT}")
+        kinds = (("ps", "--all"), ("volume", "ls"), ("network", "ls"))
+        return [line for kind in kinds for line in docker(*kind, *chosen).split()]

@@ -1,0 +1,148 @@
+"""What `docker compose up` gives: all is ready, all ways lead to the same bits, and models last."""
+
+import json
+import urllib.request
+from collections.abc import Callable
+
+import numpy as np
+import psycopg
+import pytest
+import xgboost
+from numpy.typing import NDArray
+
+from bench.key_set import features_of
+from data.columns import FEATURES, LOOKED_UP
+from data.flights import Request, blocks
+from python_baseline.keys import INDICES, NAMES
+from tests.bench.compose.stack import FLIGHTS, STAYING, Stack
+from tools.workbench.queries import predict
+
+KEYS = 500
+Answers = NDArray[np.float32]
+
+
+@pytest.fixture(scope="module")
+def flights() -> NDArray[np.int32]:
+    """The flights that the loader was told to make."""
+    return np.concatenate([*blocks(Request(FLIGHTS))])
+
+
+@pytest.fixture(scope="module")
+def keys(flights: NDArray[np.int32]) -> list[tuple[int, ...]]:
+    """Some of their keys, that of the looked-up flight first."""
+    return [tuple(key) for key in dict.fromkeys(map(tuple, flights[:KEYS, INDICES].tolist()))]
+
+
+@pytest.fixture(scope="module")
+def wanted(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
+    """What XGBoost predicts for them with the model that the database gives out."""
+    with stack.connect("POSTGRES_PORT") as connection:
+        model = connection.execute("SELECT export_model('flights')").fetchone()[0]
+    rows = xgboost.DMatrix(features_of(Request(FLIGHTS), keys), feature_names=FEATURES)
+    return xgboost.Booster(model_file=bytearray(model)).predict(rows)
+
+
+def in_sql(stack: Stack, port: str, keys: list[tuple[int, ...]]) -> Answers:
+    """The predictions by one-row queries through a port."""
+    where = " AND ".join(f"{name} = %s" for name in NAMES)
+    query = f"SELECT {predict('columns')} FROM flights WHERE {where} LIMIT 1"
+    with stack.connect(port) as connection:
+        return np.array([connection.execute(query, key).fetchone()[0] for key in keys], np.float32)
+
+
+def by_http(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
+    """The predictions by the service."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{stack.port('SERVICE_PORT')}/batch",
+        json.dumps(keys).encode(), {"Content-Type": "application/json"},
+    )  # fmt: skip
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return np.array(json.load(answer), np.float32)
+
+
+def bits(answers: Answers) -> list[int]:
+    """What must be equal."""
+    return answers.view(np.uint32).tolist()
+
+
+def test_all_containers_are_ready(stack: Stack) -> None:
+    for service in STAYING:
+        state = stack.inspect(service)["State"]
+        assert (service, state["Status"], state["Health"]["Status"]) == (
+            service,
+            "running",
+            "healthy",
+        )
+    loader = stack.inspect("load")["State"]
+    assert (loader["Status"], loader["ExitCode"]) == ("exited", 0)
+
+
+def test_every_flight_is_loaded(stack: Stack) -> None:
+    with stack.connect("POSTGRES_PORT") as connection:
+        assert connection.execute("SELECT count(*) FROM flights").fetchone() == (FLIGHTS,)
+
+
+def test_redis_has_nothing_left_to_save(stack: Stack) -> None:
+    said = stack.compose("exec", "-T", "redis", "redis-cli", "info", "persistence")
+    assert "rdb_changes_since_last_save:0" in said.split()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda stack, keys: in_sql(stack, "POSTGRES_PORT", keys),
+        lambda stack, keys: in_sql(stack, "PGBOUNCER_PORT", keys),
+        by_http,
+    ],
+    ids=["PostgreSQL", "PgBouncer", "the service"],
+)
+def test_predictions_are_xgboosts_to_the_bit(
+    ask: Callable[[Stack, list[tuple[int, ...]]], Answers],
+    stack: Stack,
+    keys: list[tuple[int, ...]],
+    wanted: Answers,
+) -> None:
+    assert keys[0] == tuple(LOOKED_UP[name] for name in NAMES)
+    assert len(set(bits(wanted))) > 100
+    assert bits(ask(stack, keys)) == bits(wanted)
+
+
+@pytest.mark.parametrize("port", ["POSTGRES_PORT", "PGBOUNCER_PORT"])
+def test_another_password_is_refused(stack: Stack, port: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match="authentication failed"):
+        stack.connect(port, password="local-only")
+
+
+def test_models_are_trained_in_sql(stack: Stack) -> None:
+    with stack.connect("POSTGRES_PORT") as connection:
+        trained = (
+            "SELECT count(*) FROM train_model('sql', 'flights', 'depdelayminutes', rounds => 5)"
+        )
+        assert connection.execute(trained).fetchone()[0] > 0
+        compared = f"SELECT * FROM verify_model('sql', 'SELECT {', '.join(FEATURES)} FROM flights')"
+        rows, different, _ = connection.execute(compared).fetchone()
+        assert (rows, different) == (FLIGHTS, 0)
+
+
+def test_models_and_features_outlive_their_containers(
+    stack: Stack, keys: list[tuple[int, ...]], wanted: Answers
+) -> None:
+    with stack.connect("POSTGRES_PORT") as connection:
+        known = connection.execute("SELECT name, version FROM pgboost_models").fetchall()
+    stack.compose("restart", "postgres", "redis")
+    # The second time the containers are other ones, and only the volumes are the same.
+    for again in ((), ("--force-recreate",)):
+        stack.compose("up", "--detach", "--wait", *again)
+        with stack.connect("POSTGRES_PORT") as connection:
+            query = "SELECT name, version FROM pgboost_models"
+            assert connection.execute(query).fetchall() == known
+        assert bits(in_sql(stack, "PGBOUNCER_PORT", keys)) == bits(wanted)
+        assert bits(by_http(stack, keys)) == bits(wanted)
+
+
+def test_a_killed_server_recovers(
+    stack: Stack, keys: list[tuple[int, ...]], wanted: Answers
+) -> None:
+    stack.compose("kill", "postgres")
+    stack.compose("up", "--detach", "--wait")
+    assert bits(in_sql(stack, "POSTGRES_PORT", keys)) == bits(wanted)

@@ -1,0 +1,70 @@
+"""What `make speed` makes of what it saw: turns, stale answers, other versions of a model."""
+
+import numpy as np
+import pytest
+import xgboost
+
+from bench.inside.deploys import stale, variants
+from bench.turns import in_turn
+from tools.cluster import ClusterError
+
+
+def test_measures_take_turns_in_an_order_drawn_anew() -> None:
+    order: list[str] = []
+
+    def measure(name: str) -> float:
+        order.append(name)
+        return float(len(order))
+
+    values = in_turn({name: lambda name=name: measure(name) for name in "abcde"}, 3, warm_ups=1)
+    rounds = ["".join(order[place : place + 5]) for place in range(0, 20, 5)]
+    assert {"".join(sorted(one)) for one in rounds} == {"abcde"}
+    assert len({*rounds}) > 1
+    # What warms up is not counted.
+    assert sorted(value for series in values.values() for value in series) == [*range(6, 21)]
+
+
+# Version 1 was committed at 1 and version 2 at 5, by a statement that had begun at 4.
+CHANGES = [(0.0, 1.0, 10.0), (4.0, 5.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [
+        ((2.0, 0.1, 10.0), 0),
+        ((2.0, 0.1, 20.0), 1),
+        ((5.1, 0.1, 20.0), 0),
+        ((5.1, 0.1, 10.0), 1),
+        # Between a change's beginning and the return of its commit both are right.
+        ((4.5, 0.1, 10.0), 0),
+        ((4.5, 0.1, 20.0), 0),
+        ((3.95, 0.1, 20.0), 0),
+        # Before the first change nothing is known, and after the end nothing is asked.
+        ((0.5, 0.1, 20.0), 0),
+        ((9.5, 0.1, 10.0), 0),
+    ],
+)
+def test_an_answer_is_stale_that_began_after_a_commit(
+    statement: tuple[float, float, float], count: int
+) -> None:
+    assert stale(np.array([statement, (2.0, 0.1, 10.0)]), CHANGES, 0.0, 9.0) == count
+
+
+def test_variants_of_a_model_differ_in_what_they_predict() -> None:
+    rows = np.arange(20, dtype=np.float32).reshape(10, 2)
+    labels = rows[:, 0] + 1.5
+    model = xgboost.train({"max_depth": 2}, xgboost.DMatrix(rows, labels), 3)
+    content = bytes(model.save_raw("ubj"))
+    found = [*variants(content)]
+    assert len(found) == 9
+    predictions = {
+        float(xgboost.Booster(model_file=bytearray(one)).inplace_predict(rows)[0])
+        for one in [content, *found]
+    }
+    assert len(predictions) == 10
+    assert {len(one) for one in found} == {len(content)}
+
+
+def test_a_file_without_a_base_score_has_no_variants() -> None:
+    with pytest.raises(ClusterError, match="base score"):
+        next(variants(b"{}"))

@@ -1,0 +1,97 @@
+"""A directory of made-up results, and a repository of two pages with a marked part each."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import results
+from bench.report import pages
+from bench.report.files import Sources, sources
+from bench.report.measured import Measured
+from tests.bench.report import made_up
+
+LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
+PART = "{begin}<!-- end: generated -->\n"
+PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## Speed\n\n{module}\n## More\n\nText.\n"
+
+
+def repository(directory: Path) -> Path:
+    """Makes one of the pages that have a marked part, and of nothing else."""
+    for name, (template, *others) in pages.PARTS.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part, *more = (PART.format(begin=pages.begin(one, [])) for one in (template, *others))
+        path.write_text(PAGE.format(part=part, module="".join(more)))
+    return directory
+
+
+def scaled(measured: Measured, system: str, factor: float, name: str | None = None) -> Measured:
+    """The same result with every run of a system so many times as fast; or added under another name."""
+    cells, others = [], []
+    for cell in measured.result.cells:
+        if cell.system != system or not cell.runs:
+            others.append(cell)
+            continue
+        runs = [
+            replace(
+                run,
+                requests_per_second=run.requests_per_second * factor,
+                latency_ms={name: ms / factor for name, ms in run.latency_ms.items()},
+                server=replace(run.server, cpu_seconds=run.server.cpu_seconds / factor),
+            )
+            for run in cell.runs
+        ]
+        called = {"system": name, "name": cell.name.replace(system, name)} if name else {}
+        cells.append(replace(cell, runs=runs, **called))
+        if name:
+            others.append(cell)
+    return Measured(replace(measured.result, cells=[*others, *cells]), measured.name)
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of one machine and of three hosts. Not to be changed."""
+    directory = tmp_path_factory.mktemp("results")
+    for name, result in ((LOCAL, made_up.local()), (SPLIT, made_up.split())):
+        (directory / name).mkdir()
+        results.write(directory / name / "results.json", result)
+    return directory
+
+
+@pytest.fixture
+def directory(original: Path, tmp_path: Path) -> Path:
+    """A copy of them for one test to change."""
+    return Path(shutil.copytree(original, tmp_path / "results"))
+
+
+@pytest.fixture(scope="session")
+def made(original: Path) -> Sources:
+    """What the report is made from."""
+    return sources(original)
+
+
+@pytest.fixture(scope="session")
+def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
+    """All that the report makes of them. Not to be changed."""
+    return pages.made(made, repository(tmp_path_factory.mktemp("repository")))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Templates of parts, and of one page with one picture: the rest is not needed by most tests."""
+    templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
+    parts = {name for names in pages.PARTS.values() for name in names}
+    for path in templates.glob("*.md.j2"):
+        if path.name.removesuffix(".j2") not in {*parts, "inside.md"}:
+            path.unlink()
+    text = '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("answer") }}\n'
+    (templates / "README.md.j2").write_text(text)
+    return templates
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A repository with the pages that have marked parts."""
+    return repository(tmp_path / "repository")

@@ -1,0 +1,272 @@
+"""The pages have the results' figures, are the same each time, and say what is missing."""
+
+import json
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import results
+from bench.report import pages
+from bench.report.figures import times
+from bench.report.files import Sources, sources
+from bench.report.measured import Lacking
+from bench.report.pages import BadTemplate, stale, write
+from bench.report.pages import made as files_of
+from tests.bench.report.conftest import LOCAL, SPLIT
+
+INDEX = pages.PAGES / "README.md"
+OWN, SERVICE = "postgres_direct/simple/hot/25t/20c", "asgi/http/hot/25t/20c"
+
+
+def changed(directory: Path, name: str, keep: Callable[[dict[str, Any]], bool]) -> None:
+    """Leaves of a result's cells those that are to be kept."""
+    path = directory / name / "results.json"
+    document = json.loads(path.read_text())
+    document["cells"] = [cell for cell in document["cells"] if keep(cell)]
+    path.write_text(json.dumps(document))
+    results.parse(path.read_text())
+
+
+def test_the_first_figures_are_those_of_the_file(original: Path, files: dict[Path, str]) -> None:
+    document = json.loads((original / LOCAL / "results.json").read_text())
+
+    def rates(name: str) -> list[float]:
+        (cell,) = [cell for cell in document["cells"] if cell["name"] == name]
+        return [run["requests_per_second"] for run in cell["runs"]]
+
+    page = files[INDEX]
+    service, copy = rates(SERVICE), rates("asgi_memory/http/hot/25t/20c")
+    opening = page[: page.index("![")]
+    for name in ("postgres_direct/simple/hot/25t/20c", "postgres_direct/prepared/hot/25t/20c"):
+        own = rates(name)
+        ratio = statistics.median(a / b for a, b in zip(own, service, strict=True))
+        assert f"**{times(ratio)} times**" in opening
+        assert f"{statistics.median(own):,.0f}" in opening
+    own = rates(OWN)
+    assert (
+        f"it is {times(statistics.median(a / b for a, b in zip(own, copy, strict=True)))} and"
+        in opening
+    )
+    assert f"| {statistics.median(service):,.0f} (" in opening
+    assert "service (ASGI)" in opening and "No full run has yet" not in page
+
+
+def test_pictures_are_those_that_pages_show(files: dict[Path, str]) -> None:
+    pages_ = [text for path, text in files.items() if path.suffix == ".md"]
+    shown = {name for text in pages_ for name in re.findall(r"!\[[^]]+\]\(([a-z-]+\.svg)\)", text)}
+    assert shown == {path.name for path in files if path.suffix == ".svg"}
+    assert shown == {"answer.svg", "tail.svg", "request-time.svg"}
+
+
+def test_links_lead_to_files_of_the_repository(files: dict[Path, str]) -> None:
+    for name in ("README.md", "claims.md", "ways.md", "engine.md"):
+        text = files[pages.PAGES / name]
+        for link in re.findall(r"\]\(([^)#:]+)[)#]", text):
+            path = pages.PAGES / link
+            # The results are made up, so their files are not in the repository.
+            made_up = f"/results/{LOCAL}/" in link or f"/results/{SPLIT}/" in link
+            assert made_up or (pages.ROOT / path).exists() or path in files, f"{name}: {link}"
+
+
+def test_links_of_the_committed_pages_lead_to_files() -> None:
+    for page in (pages.ROOT / pages.PAGES).glob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)[)#]", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_newest_full_run_is_taken(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    for name, started, workload in (
+        ("later", "2026-01-03", "full"),
+        ("latest-quick", "2026-01-04", "quick"),
+    ):
+        changes = {
+            "started": f"{started}T00:00:00+00:00",
+            "workload": document["workload"] | {"name": workload},
+        }
+        (directory / name).mkdir()
+        (directory / name / "results.json").write_text(json.dumps(document | changes))
+    found = sources(directory)
+    assert found.local.name == "later"
+    assert found.split.name == SPLIT
+    assert sources(directory, "latest-quick").local.name == "latest-quick"
+
+
+def test_a_quick_run_says_what_no_full_run_has(directory: Path, root: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    changed(directory, LOCAL, lambda cell: not cell["system"].startswith("asgi"))
+    assert "In one quick run" not in files_of(sources(directory), root)[INDEX]
+    (directory / "quick").mkdir()
+    quick = {
+        "started": "2026-01-04T00:00:00+00:00",
+        "workload": document["workload"] | {"name": "quick"},
+    }
+    (directory / "quick" / "results.json").write_text(json.dumps(document | quick))
+    (directory / "quick" / "README.md").write_text("Built before.\n")
+    # A newer one of another machine is not to be compared with the full run.
+    larger = document["topology"] | {"hosts": {"local": document["machine"] | {"cores": "64"}}}
+    newer = quick | {"started": "2026-01-05T00:00:00+00:00", "topology": larger}
+    (directory / "elsewhere").mkdir()
+    (directory / "elsewhere" / "results.json").write_text(json.dumps(document | newer))
+    files = files_of(sources(directory), root)
+    runs = {
+        cell["name"]: [run["requests_per_second"] for run in cell["runs"]]
+        for cell in document["cells"]
+    }
+    ratio = statistics.median(a / b for a, b in zip(runs[OWN], runs[SERVICE], strict=True))
+    text = files[INDEX]
+    assert f"`asgi` answered {statistics.median(runs[SERVICE]):,.0f} requests" in text
+    assert (
+        f"by the simple protocol, {times(ratio)} times as many" in text and "Built before." in text
+    )
+    assert f"leaves {times(ratio)} and " in files[Path("README.md")]
+    assert "[one quick run](bench/results/quick/results.json)" in files[Path("README.md")]
+
+
+def test_a_full_run_of_a_few_cells_is_passed_over(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    (directory / "some").mkdir()
+    some = document | {"started": "2026-01-05T00:00:00+00:00", "cells": document["cells"][:3]}
+    (directory / "some" / "results.json").write_text(json.dumps(some))
+    assert sources(directory).local.name == LOCAL
+
+
+def test_a_result_of_an_older_schema_is_passed_over(directory: Path) -> None:
+    (directory / "old").mkdir()
+    (directory / "old" / "results.json").write_text('{"schema": 1}')
+    assert sources(directory).local.name == LOCAL
+
+
+def test_a_damaged_result_is_an_error(directory: Path) -> None:
+    path = directory / LOCAL / "results.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"cells": None}))
+    with pytest.raises(results.BadResult, match=LOCAL):
+        sources(directory)
+
+
+def test_a_run_that_lacks_what_the_page_opens_with_is_an_error(directory: Path) -> None:
+    changed(directory, LOCAL, lambda cell: cell["system"] != "python_published_one_thread")
+    with pytest.raises(Lacking, match=r"service \(published, one thread\)"):
+        sources(directory)
+
+
+def test_what_was_not_measured_is_left_out(directory: Path, root: Path) -> None:
+    main = ("postgres_direct", "asgi", "python_published_one_thread")
+
+    def keep(cell: dict[str, Any]) -> bool:
+        few = cell["system"] in main and cell["trees"] == 25 and cell["rate"] is None
+        return few and cell["request"] in ("hot", "fetch") and cell["clients"] in (1, 20)
+
+    changed(directory, LOCAL, keep)
+    (directory / SPLIT / "results.json").unlink()
+    files = files_of(sources(directory), root)
+    page = files[INDEX] + files[pages.PAGES / "claims.md"]
+    for heading in ("The tail", "Over a network", "Where the time"):
+        assert f"## {heading}" not in page
+    assert "libxgboost in PostgreSQL" not in page
+    assert "not run" in page
+    assert {path.name for path in files if path.suffix == ".svg"} == {"answer.svg"}
+
+
+def test_without_any_run_there_are_no_pages(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    files = files_of(sources(tmp_path / "nothing"), root)
+    assert {str(path) for path in files} == {*pages.PARTS}
+    assert stale(files, root) == []
+
+
+def test_what_an_earlier_report_made_is_deleted(files: dict[Path, str], root: Path) -> None:
+    write(files, root)
+    (root / pages.PAGES / "by-hand.md").write_text("# By hand\n")
+    empty = files_of(None, root)
+    assert f"{INDEX} is left over" in stale(empty, root)
+    write(empty, root)
+    with_parts = {Path(page).name for page in pages.PARTS if Path(page).parent == pages.PAGES}
+    assert {path.name for path in (root / pages.PAGES).iterdir()} == {"by-hand.md", *with_parts}
+    assert "requests per second" not in (root / "README.md").read_text()
+
+
+def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: Path) -> None:
+    (root / "README.md").write_text("# Page\n")
+    with pytest.raises(BadTemplate, match="has no line"):
+        files_of(made, root, small)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ nothing }}", "'nothing' is undefined"),
+        ('{{ picture("nothing") }}', "no picture is called nothing"),
+        ("{{ rate", "end of"),
+        ("{% if split %}x", "end of"),
+        ("{{ local.nothing }}", "nothing"),
+    ],
+)  # fmt: skip
+def test_a_template_that_cannot_be_filled_is_an_error(
+    made: Sources, tmp_path: Path, text: str, message: str
+) -> None:
+    (tmp_path / "page.md.j2").write_text(text)
+    with pytest.raises(BadTemplate, match=message):
+        files_of(made, tmp_path, tmp_path)
+
+
+def test_figures_are_filled_in_or_said_to_lack(
+    made: Sources, root: Path, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {
+        f'times("{OWN}", "{SERVICE}", "us")': r"^\d\.\d\d$",
+        'rate("postgres_direct/simple/hot/25t/7c")': r"^\(not measured\)$",
+        f'times("{OWN}", "{SERVICE}", "p99")': r"^\(not measured\)$",
+    }
+    (small / "README.md.j2").write_text("\n".join(f"{{{{ {text} }}}}" for text in asked))
+    _, *lines = files_of(made, root, small)[INDEX].splitlines()
+    for line, expected in zip(lines, asked.values(), strict=True):
+        assert re.search(expected, line)
+    assert "25t/7c" in capsys.readouterr().err
+
+
+def test_runs_of_one_commit_on_one_machine_are_pooled(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    larger = document["topology"] | {"hosts": {"local": document["machine"] | {"cores": "64"}}}
+    for place, changes in (
+        ("same/2026-01-02T100000", {"started": "2026-01-02T10:00:00+00:00"}),
+        ("same/2025-12-02T100000", {"started": "2025-12-02T10:00:00+00:00", "commit": "f" * 40}),
+        ("other/2025-12-03T100000", {
+            "started": "2025-12-03T10:00:00+00:00", "topology": larger
+        }),
+    ):  # fmt: skip
+        (directory / place).mkdir(parents=True)
+        (directory / place / "results.json").write_text(json.dumps(document | changes))
+    found = sources(directory)
+    # Those of one commit are one result, of all others none.
+    assert found.local.names == ("same/2026-01-02T100000", LOCAL)
+    cell = found.local.named(OWN)
+    assert len(cell.runs) == 2 * len(found.all[0].named(OWN).runs)
+
+
+def test_a_new_system_appears(directory: Path, root: Path) -> None:
+    path = directory / LOCAL / "results.json"
+    text = path.read_text().replace("asgi_memory", "rocket").replace("/columns/", "/three_models/")
+    path.write_text(text.replace('"request": "columns"', '"request": "three_models"'))
+    files = files_of(sources(directory), root)
+    assert "rocket (http)" in files[pages.PAGES / "answer.svg"]
+    script = files[pages.PAGES / "results.js"]
+    assert '"rocket/http"' in script and "/three_models/" in script
+
+
+def test_a_measurement_of_another_machine_is_not_this_ones(directory: Path) -> None:
+    for name, machine in (
+        ("2026-01-02", {}),
+        ("2026-01-03", {"machine": {"cores": "64"}}),
+        ("2026-01-04", {"topology": "split"}),
+    ):
+        path = directory / f"{name}-inside" / "inside.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(machine))
+    found = sources(directory)
+    assert found.other("inside").parent.name == "2026-01-02-inside"
+    assert found.other("fresh") is None

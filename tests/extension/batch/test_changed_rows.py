@@ -1,0 +1,102 @@
+"""UPDATE and DELETE in batches, of rows that another transaction changes before they are reached.
+
+PostgreSQL then evaluates the plan again for the row's new version. What comes out
+must be what a plan without batches gives.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.batch.tables import create
+from tests.extension.lifecycle.models import one
+
+Connect = Callable[..., psycopg.Connection]
+PRICE = "predict('price', area, rooms, age)"
+STATEMENTS = (
+    f"UPDATE {{table}} SET age = {PRICE}",
+    f"UPDATE {{table}} SET age = CASE WHEN {PRICE} > 50 THEN -1 ELSE {PRICE} END WHERE id > 20",
+    f"UPDATE {{table}} SET age = -1 WHERE {PRICE} > 50",
+    f"UPDATE {{table}} SET area = area + 1, age = {PRICE} WHERE town <> 'town 1' AND {PRICE} < 50",
+    f"DELETE FROM {{table}} WHERE {PRICE} < 50",
+    f"DELETE FROM {{table}} WHERE id > 90 AND {PRICE} < 50",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str) -> None:
+    """Tables and models for the statements."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        connection.execute("CREATE TABLE original AS SELECT * FROM homes")
+        connection.execute("CREATE INDEX ON parted (id)")
+
+
+def restore(connection: psycopg.Connection, table: str) -> None:
+    connection.execute(f"TRUNCATE {table}")
+    connection.execute(f"INSERT INTO {table} SELECT * FROM original ORDER BY id")
+    connection.execute(f"ANALYZE {table}")
+
+
+def wait_until_blocked(admin: psycopg.Connection, pid: int) -> None:
+    for _ in range(1000):
+        if one(admin, f"SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted"):
+            return
+        time.sleep(0.01)
+    pytest.fail("the statement did not wait for the other transaction")
+
+
+def outcome(connect: Connect, statement: str, table: str, batch: str) -> tuple[str, list, list]:
+    """The plan, what the statement returns, and the table afterwards."""
+    admin, changing, first = connect(), connect(), connect(autocommit=False)
+    restore(admin, table)
+    first.execute(f"UPDATE {table} SET area = 99 - area WHERE id IN (100, 101, 170, 320, 760)")
+    first.execute(f"DELETE FROM {table} WHERE id IN (800, 870)")
+    changing.execute(f"SET pgboost.enable_batch = {batch}")
+    plan = "\n".join(line for (line,) in changing.execute(f"EXPLAIN {statement}"))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(changing.execute, f"{statement} RETURNING id, age")
+        wait_until_blocked(admin, changing.info.backend_pid)
+        first.commit()
+        returned = running.result(timeout=30).fetchall()
+    rows = admin.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()
+    return plan, returned, rows
+
+
+@pytest.mark.parametrize("table", ["homes", "parted"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_row_changed_meanwhile(connect: Connect, statement: str, table: str) -> None:
+    statement = statement.format(table=table)
+    plan, returned, rows = outcome(connect, statement, table, "on")
+    assert "BatchPredict" in plan, plan
+    plan, expected_returned, expected_rows = outcome(connect, statement, table, "off")
+    assert "BatchPredict" not in plan, plan
+    assert returned == expected_returned
+    assert rows == expected_rows
+
+
+def test_the_new_version_is_what_is_predicted_with(connect: Connect) -> None:
+    _, _, rows = outcome(connect, STATEMENTS[0].format(table="homes"), "homes", "on")
+    ages = {row[0]: row[3] for row in rows}
+    # Row 100 had an area of 0, row 101 of 1: now 99 and 98, which the model gives 100 more.
+    connection = connect()
+    restore(connection, "homes")
+    before = dict(connection.execute(f"SELECT id, {PRICE} FROM homes").fetchall())
+    assert ages[100] == before[100] + 100
+    assert ages[101] == before[101] + 100
+    assert ages[102] == before[102]
+    assert 800 in before and 800 not in ages
+
+
+def test_a_snapshot_that_is_kept_refuses_such_a_row(connect: Connect) -> None:
+    restore(connect(), "homes")
+    changing, first = connect(autocommit=False), connect()
+    changing.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    changing.execute("SELECT 1 FROM homes")
+    first.execute("UPDATE homes SET area = 99 WHERE id = 700")
+    with pytest.raises(errors.SerializationFailure):
+        changing.execute(STATEMENTS[0].format(table="homes"))

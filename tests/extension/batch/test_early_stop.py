@@ -1,0 +1,208 @@
+"""A row that fails is not read before it is asked for: whoever stops before it gets no error, with batches as
+without. Row 500 fails in each query, and what comes before it in the order of the rows does not."""
+
+import psycopg
+import pytest
+
+from tests.extension.batch.plans import has_batch
+from tests.extension.batch.tables import create
+
+FAILING = 500
+CALL = f"predict('price', area, 100 / (id - {FAILING}), age)"
+# Rows of each in which row 500 fails: by an argument, by a condition, and by what is read.
+QUERIES = {
+    "argument": f"SELECT id, {CALL} AS p FROM homes",
+    "condition": "SELECT id, predict('price', area, rooms, age) AS p"
+    f" FROM homes WHERE 100 / (id - {FAILING}) < 500",
+    "input": f"SELECT id, predict('price', area, half, 1) AS p"
+    f" FROM (SELECT id, area, 100 / (id - {FAILING}) AS half FROM homes OFFSET 0) AS s",
+    "join": "SELECT h.id, predict('price', h.area, o.half, 1) AS p FROM homes AS h"
+    f" JOIN LATERAL (SELECT 100 / (h.id - {FAILING}) AS half FROM towns LIMIT 1) AS o ON true",
+    "filter": f"SELECT id, area AS p FROM homes WHERE {CALL} > -1000",
+    "window": f"SELECT id, predict('price', area, 100 / (n - 1 - {FAILING}), 1) AS p"
+    " FROM (SELECT id, area, row_number() OVER (ORDER BY id) AS n FROM homes) AS s",
+    "partitions": f"SELECT id, predict('price', area, 100 / (id - {FAILING}), age) AS p FROM parted",
+    "set": f"SELECT id, unnest(predict_array('price', area, 100 / (id - {FAILING}), age)) AS p FROM homes",
+}
+BATCHES = pytest.mark.parametrize("batches", ["on", "off"])
+ALL = pytest.mark.parametrize("name", QUERIES)
+EXIT = """DO $$
+DECLARE r record;
+BEGIN
+    FOR r IN {query} LOOP
+        EXIT WHEN r.id = {last};
+    END LOOP;
+END $$"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str) -> None:
+    """Tables and models for the queries."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        connection.execute("CREATE TABLE copied AS SELECT * FROM homes WITH NO DATA")
+
+
+@pytest.fixture(autouse=True)
+def settings(connection: psycopg.Connection) -> None:
+    """The rows come in the order of their numbers."""
+    connection.execute("SET max_parallel_workers_per_gather = 0; SET synchronize_seqscans = off")
+
+
+def use(connection: psycopg.Connection, batches: str) -> None:
+    connection.execute(f"SET pgboost.enable_batch = {batches}")
+
+
+@ALL
+def test_it_has_a_batch_and_fails(connection: psycopg.Connection, name: str) -> None:
+    assert has_batch(connection, QUERIES[name])
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.execute(QUERIES[name])
+
+
+@BATCHES
+@ALL
+def test_a_cursor_returns_what_is_before(
+    connection: psycopg.Connection, name: str, batches: str
+) -> None:
+    use(connection, batches)
+    with connection.transaction(force_rollback=True), connection.cursor() as cursor:
+        cursor.execute(f"DECLARE c CURSOR FOR {QUERIES[name]}")
+        rows = []
+        for count in (1, 9, 100, 300, FAILING - 411):
+            rows += cursor.execute(f"FETCH {count} FROM c").fetchall()
+        assert [row[0] for row in rows] == list(range(FAILING - 1))
+        assert cursor.execute("FETCH 1 FROM c").fetchone()[0] == FAILING - 1
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            cursor.execute("FETCH 1 FROM c")
+
+
+@BATCHES
+@ALL
+@pytest.mark.parametrize("last", [0, 60, FAILING - 1])
+def test_a_loop_may_end_before(
+    connection: psycopg.Connection, name: str, last: int, batches: str
+) -> None:
+    use(connection, batches)
+    # PL/pgSQL asks for 10 rows and then for 50 at a time.
+    if last == FAILING - 1:
+        last = 10 + 50 * ((FAILING - 10) // 50) - 1
+    connection.execute(EXIT.format(query=QUERIES[name], last=last))
+
+
+@BATCHES
+@ALL
+def test_into_a_variable_goes_the_first_row(
+    connection: psycopg.Connection, name: str, batches: str
+) -> None:
+    use(connection, batches)
+    query = QUERIES[name].replace(" FROM", " INTO r FROM", 1)
+    connection.execute(f"DO $$ DECLARE r record; BEGIN {query}; ASSERT r.id = 0; END $$")
+
+
+@BATCHES
+@ALL
+@pytest.mark.parametrize("limit", ["10", "400", str(FAILING), "(SELECT 400)", "400 OFFSET 100"])
+def test_limit_stops_before(
+    connection: psycopg.Connection, name: str, limit: str, batches: str
+) -> None:
+    use(connection, batches)
+    rows = connection.execute(f"{QUERIES[name]} LIMIT {limit}").fetchall()
+    assert rows[0][0] in (0, 100)
+    assert rows[-1][0] < FAILING
+
+
+@BATCHES
+@ALL
+@pytest.mark.parametrize("outer", [
+    "SELECT s.id FROM ({query} OFFSET 0) AS s, LATERAL (SELECT s.id FROM towns OFFSET 1) AS t LIMIT 1200",
+    "SELECT s.id FROM ({query} OFFSET 0) AS s WHERE id % 2 = 0 LIMIT 200",
+    "SELECT generate_series(1, 3), s.id FROM ({query} OFFSET 0) AS s LIMIT 1200",
+    "SELECT EXISTS ({query} OFFSET 5)",
+    "SELECT id FROM towns, LATERAL ({query} LIMIT 400) AS s",
+    "WITH s AS MATERIALIZED ({query}) SELECT * FROM s LIMIT 400",
+    "WITH s AS MATERIALIZED ({query}) SELECT (SELECT max(p) FROM (SELECT p FROM s LIMIT 400) AS t)",
+    "SELECT * FROM (SELECT id, row_number() OVER () AS n FROM ({query} OFFSET 0) AS s) AS t WHERE n <= 300",
+])  # fmt: skip
+def test_who_is_outside_may_stop(
+    connection: psycopg.Connection, name: str, outer: str, batches: str
+) -> None:
+    use(connection, batches)
+    if "n <= 300" in outer and connection.info.server_version < 150000:
+        pytest.skip("a window function runs to the end before PostgreSQL 15")
+    # Hashing a side of the join would read all of it.
+    connection.execute("SET enable_hashjoin = off; SET enable_material = off")
+    assert connection.execute(outer.format(query=QUERIES[name])).fetchall()
+
+
+@BATCHES
+def test_a_merge_join_may_end_before(connection: psycopg.Connection, batches: str) -> None:
+    use(connection, batches)
+    connection.execute("SET enable_hashjoin = off; SET enable_nestloop = off")
+    ordered = f"SELECT id, {CALL} AS p FROM (SELECT * FROM homes ORDER BY id) AS s"
+    query = (
+        "SELECT count(*) FROM (SELECT id FROM homes WHERE id < 400 ORDER BY id) AS a"
+        f" JOIN ({ordered} OFFSET 0) AS b USING (id)"
+    )
+    plan = connection.execute(f"EXPLAIN {query}").fetchall()
+    assert any("Merge Join" in line for (line,) in plan)
+    assert connection.execute(query).fetchone() == (400,)
+
+
+@BATCHES
+@ALL
+def test_the_rest_of_a_transaction_goes_on(
+    connection: psycopg.Connection, name: str, batches: str
+) -> None:
+    use(connection, batches)
+    block = f"""DO $$
+    DECLARE failed int := 0; total int; r record;
+    BEGIN
+        FOR i IN 1..3 LOOP
+            BEGIN
+                FOR r IN {QUERIES[name]} LOOP
+                    BEGIN
+                        PERFORM 1 / (r.id - 7);
+                    EXCEPTION WHEN division_by_zero THEN
+                        failed := failed + 1;
+                    END;
+                END LOOP;
+            EXCEPTION WHEN division_by_zero THEN
+                failed := failed + 100;
+            END;
+        END LOOP;
+        SELECT count(*) INTO total FROM ({QUERIES[name]} LIMIT 300) AS s;
+        ASSERT failed = 303 AND total = 300, failed::text || ' ' || total;
+    END $$"""
+    connection.execute(block)
+
+
+@ALL
+def test_whoever_wants_all_gets_the_error(connection: psycopg.Connection, name: str) -> None:
+    query = QUERIES[name]
+    for statement in (
+        f"SELECT sum(p) FROM ({query}) AS s", f"{query} ORDER BY p", f"COPY ({query}) TO '/dev/null'",
+        f"CREATE TABLE made AS {query}", f"INSERT INTO copied (id, area) {query}",
+        f"SELECT p FROM ({query}) AS s EXCEPT SELECT 1", f"{query} LIMIT 600",
+    ):  # fmt: skip
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute(statement)
+
+
+@BATCHES
+def test_a_stable_function_is_called_once_a_row(
+    connection: psycopg.Connection, batches: str
+) -> None:
+    use(connection, batches)
+    connection.execute(
+        "CREATE OR REPLACE FUNCTION told(n int) RETURNS int LANGUAGE plpgsql STABLE AS"
+        " $$ BEGIN RAISE NOTICE '%', n; RETURN 100 / (n - 500); END $$"
+    )
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.execute("SELECT predict('price', area, told(id), 1) FROM homes")
+    assert told == [str(row) for row in range(FAILING + 1)]
+    told.clear()
+    connection.execute("SELECT predict('price', area, told(id), 1) FROM homes LIMIT 300")
+    assert told == [str(row) for row in range(300)]

@@ -1,0 +1,112 @@
+"""A scan in batches of millions of rows takes no more memory than a short one, and can be ended."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.models import grown, load, one
+from tests.extension.lifecycle.test_memory import private_kb
+
+Connect = Callable[..., psycopg.Connection]
+COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
+RANDOM = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
+ROWS = 100_000
+# Joined with this many others, the rows are ten million.
+TIMES = 100
+MOST_GROWTH_KB = 1024
+SOON = 0.5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rows(cluster, dbname: str) -> None:
+    """A table of rows, and a model small enough for ten million of them, and one that is slow."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "quick", grown(5, 3))
+        load(connection, "slow", grown(500, 8))
+        connection.execute(
+            f"CREATE TABLE rows AS SELECT i AS id, repeat('x', i % 50) AS t, {RANDOM}"
+            f" FROM generate_series(1, {ROWS}) AS i"
+        )
+        connection.execute(f"CREATE TABLE times AS SELECT generate_series(1, {TIMES}) AS n")
+        connection.execute("VACUUM ANALYZE rows")
+        connection.execute("VACUUM ANALYZE times")
+
+
+@pytest.fixture
+def serial(connect: Connect) -> psycopg.Connection:
+    """A connection that runs its queries by itself."""
+    connection = connect()
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    # The JIT compiler takes memory too.
+    connection.execute("SET jit = off")
+    return connection
+
+
+def in_batches(connection: psycopg.Connection, query: str) -> str:
+    """The query, once it is certain that its plan has a batch."""
+    plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}"))
+    assert "BatchPredict" in plan, plan
+    return query
+
+
+@pytest.mark.parametrize("output", ["predict('quick', {})", "length(t) + predict('quick', {})"])
+def test_ten_million_rows_take_no_more_memory(serial: psycopg.Connection, output: str) -> None:
+    values = output.format(COLUMNS)
+    query = f"SELECT count({values}) FROM rows, times WHERE n <= {{}}"
+    assert one(serial, in_batches(serial, query.format(1))) == ROWS
+    before = private_kb(serial)
+    assert one(serial, in_batches(serial, query.format(TIMES))) == ROWS * TIMES
+    assert private_kb(serial) - before < MOST_GROWTH_KB
+
+
+def test_many_short_batches_take_no_more_memory(serial: psycopg.Connection) -> None:
+    query = in_batches(serial, f"SELECT id, predict('quick', {COLUMNS}) FROM rows LIMIT 80")
+    for _ in range(200):
+        serial.execute(query).fetchall()
+    before = private_kb(serial)
+    for _ in range(1000):
+        serial.execute(query).fetchall()
+    assert private_kb(serial) - before < MOST_GROWTH_KB
+
+
+def test_a_scan_in_batches_is_cancelled(serial: psycopg.Connection, connect: Connect) -> None:
+    admin = connect()
+    query = in_batches(serial, f"SELECT sum(predict('slow', {COLUMNS})) FROM rows, times")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(serial.execute, query)
+        time.sleep(0.3)
+        assert running.running(), "the query had ended before it was cancelled"
+        began = time.monotonic()
+        admin.execute("SELECT pg_cancel_backend(%s)", (serial.info.backend_pid,))
+        assert isinstance(running.exception(timeout=30), errors.QueryCanceled)
+        assert time.monotonic() - began < SOON
+    assert one(serial, f"SELECT count(predict('quick', {COLUMNS})) FROM rows") == ROWS
+
+
+def test_workers_give_the_same_sums(serial: psycopg.Connection, connect: Connect) -> None:
+    parallel = connect()
+    for setting, value in {
+        "parallel_setup_cost": 0, "parallel_tuple_cost": 0, "min_parallel_table_scan_size": 0,
+        "max_parallel_workers_per_gather": 2,
+    }.items():  # fmt: skip
+        parallel.execute(f"SET {setting} = {value}")
+    query = f"SELECT count(*), sum(predict('slow', {COLUMNS})::float8) FROM rows"
+    plan = "\n".join(line for (line,) in parallel.execute(f"EXPLAIN {query}"))
+    assert "Gather" in plan and "BatchPredict" in plan, plan
+    expected = serial.execute(in_batches(serial, query)).fetchone()
+    assert expected is not None and expected[0] == ROWS
+    got = parallel.execute(query).fetchone()
+    assert got is not None and got[0] == ROWS and got[1] == pytest.approx(expected[1], rel=1e-9)
+    # What the workers predicted is counted with what the leader did.
+    explained = parallel.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}").fetchone()
+    assert explained is not None
+    plan = explained[0][0]["Plan"]
+    while plan.get("Custom Plan Provider") != "BatchPredict":
+        plan = plan["Plans"][0]
+    # All but the first row of each process.
+    assert ROWS - 3 <= plan["Batched Rows"] < ROWS
+    assert plan["Prediction Time"] > 0

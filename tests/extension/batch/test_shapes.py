@@ -1,0 +1,66 @@
+"""The queries of docs/benchmarks/engine.md: each predicts in a batch, except those that say why
+not, and gives the same with batches and without."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from data.flights import Request
+from data.load import copy_rows, create_table, generated
+from tests.extension.batch.shapes import SHAPES, TABLES
+from tools.workbench.training import Recipe, trained
+
+ROWS = 6000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The tables, and two models of them."""
+    directory: Path = tmp_path_factory.mktemp("models")
+    with cluster.connect(dbname) as connection:
+        create_table(connection)
+        copy_rows(connection, generated(Request(ROWS)), ROWS)
+        connection.execute(TABLES)
+        for name, rounds in (("small", 3), ("large", 5)):
+            model, _ = trained(Recipe(2000, rounds), directory, name)
+            connection.execute("SELECT load_model(%s, %s)", (name, model.path.read_bytes()))
+
+
+def given(connection: psycopg.Connection, statement: str, batches: str) -> list[str]:
+    """The rows, as text and sorted; what is changed is rolled back."""
+    connection.execute(f"SET pgboost.enable_batch = {batches}")
+    with connection.transaction(force_rollback=True):
+        cursor = connection.execute(statement)
+        rows = cursor.fetchall() if cursor.description else []
+        for table in ("results", "events"):
+            rows += connection.execute(
+                f"SELECT count(*), md5(string_agg(t::text, '' ORDER BY id)) FROM {table} AS t"
+            ).fetchall()
+        return sorted(map(str, rows))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_it_predicts_in_a_batch(connection: psycopg.Connection, name: str) -> None:
+    shape = SHAPES[name]
+    statement = shape.statement("small")
+    plan = connection.execute(f"EXPLAIN (COSTS OFF) {statement}").fetchall()
+    has_batch = any("BatchPredict" in line for (line,) in plan)
+    assert has_batch != bool(shape.reason), "\n".join(line for (line,) in plan)
+    expected = given(connection, statement, "off")
+    assert given(connection, statement, "on") == expected
+    assert len(expected) > 1
+    connection.execute(f"EXPLAIN {shape.control()}")
+
+
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.reason])
+def test_rows_go_through_batches(connection: psycopg.Connection, name: str) -> None:
+    statement = SHAPES[name].statement("small")
+    with connection.transaction(force_rollback=True):
+        plan = connection.execute(
+            f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {statement}"
+        ).fetchall()
+    told = [line for (line,) in plan if "Batched Rows" in line]
+    assert told and all(int(line.split(":")[1]) > 20 for line in told), "\n".join(
+        line for (line,) in plan
+    )

@@ -1,0 +1,190 @@
+"""Every statement that predicts for many rows does so in batches, also where no EXPLAIN shows it:
+auto_explain tells the plans that ran."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.extension.batch.tables import create
+from tools.cluster.server import installed
+
+PRICE = "predict('price', area, rooms, age)"
+LOOP = f"""DO $$
+DECLARE r record; total real := 0;
+BEGIN
+    FOR r IN SELECT id, {PRICE} AS p FROM homes WHERE id < 400 LOOP
+        total := total + r.p;
+    END LOOP;
+    INSERT INTO sums VALUES (total);
+END $$"""
+RETURNED = f"""CREATE OR REPLACE FUNCTION prices(lowest real) RETURNS SETOF real LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT {PRICE} FROM homes WHERE {PRICE} > lowest;
+END $$"""
+PREPARED = f"PREPARE price (int) AS SELECT sum({PRICE}) FROM homes WHERE id > $1"
+INTO_VARIABLE = f"""DO $$
+DECLARE total real;
+BEGIN
+    SELECT sum({PRICE}) INTO total FROM homes;
+    INSERT INTO sums VALUES (total);
+END $$"""
+
+# What is run before, and the statement whose plan must have a batch.
+STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "select": ((), f"SELECT id, {PRICE} FROM homes"),
+    "best of all": ((), f"SELECT id FROM homes ORDER BY {PRICE} DESC, id LIMIT 10"),
+    "best of each": (
+        (),
+        f"SELECT * FROM (SELECT id, rank() OVER (PARTITION BY town ORDER BY {PRICE} DESC, id) AS r"
+        " FROM homes) AS s WHERE r <= 3",
+    ),
+    "filter": ((), f"SELECT id FROM homes WHERE {PRICE} > 50"),
+    "filter and output": ((), f"SELECT id, {PRICE} FROM homes WHERE {PRICE} > 50 AND id > 7"),
+    "filtered subquery": ((), f"SELECT id FROM (SELECT id, {PRICE} AS p FROM homes) s WHERE p > 5"),
+    "filter of a count": ((), f"SELECT count(*) FILTER (WHERE {PRICE} > 50), count(*) FROM homes"),
+    "groups": ((), f"SELECT town, avg({PRICE}) FROM homes GROUP BY town ORDER BY town"),
+    "case": ((), f"SELECT id, CASE WHEN {PRICE} > 50 THEN 'dear' ELSE town END FROM homes"),
+    "expression table": ((), f"WITH p AS MATERIALIZED (SELECT {PRICE} AS p FROM homes) TABLE p"),
+    "join": ((), f"SELECT id, {PRICE}, tax FROM homes JOIN towns USING (town)"),
+    "union": ((), f"SELECT {PRICE} FROM homes UNION ALL SELECT {PRICE} FROM parted"),
+    "partitions": ((), f"SELECT id, {PRICE} FROM parted WHERE {PRICE} > 50"),
+    "update": ((), f"UPDATE homes SET hours = {PRICE} + 1"),
+    "delete": ((), f"DELETE FROM homes WHERE {PRICE} > 100"),
+    "insert": ((), f"INSERT INTO sums SELECT {PRICE} FROM homes"),
+    "create table": ((), f"CREATE TEMP TABLE t AS SELECT {PRICE} FROM homes"),
+    "create view": ((), f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes"),
+    "refresh view": (
+        (f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes WITH NO DATA",),
+        "REFRESH MATERIALIZED VIEW v",
+    ),
+    "copy": ((), f"COPY (SELECT id, {PRICE} FROM homes) TO '/dev/null'"),
+    "cursor": ((f"DECLARE c CURSOR FOR SELECT {PRICE} FROM homes", "FETCH 600 FROM c"), "CLOSE c"),
+    "loop": ((), LOOP),
+    "variable": ((), INTO_VARIABLE),
+    "function": ((RETURNED,), "SELECT count(*) FROM prices(50)"),
+    "prepared": ((PREPARED,), "EXECUTE price (5)"),
+    "prepared for all": (
+        (PREPARED, "SET LOCAL plan_cache_mode = force_generic_plan"),
+        "EXECUTE price (5)",
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str) -> None:
+    """Tables and models for the statements."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        connection.execute("CREATE TABLE sums (total real)")
+
+
+@pytest.fixture
+def plans(connection: psycopg.Connection) -> Iterator[list[str]]:
+    """The plans that the connection runs from now on."""
+    if not (installed("--pkglibdir") / "auto_explain.so").exists():
+        pytest.skip("this PostgreSQL has no auto_explain")
+    told: list[str] = []
+    connection.execute("LOAD 'auto_explain'")
+    connection.execute("SET auto_explain.log_min_duration = 0")
+    connection.execute("SET auto_explain.log_nested_statements = on")
+    connection.execute("SET client_min_messages = log")
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    yield told
+    connection.execute("DEALLOCATE ALL")
+
+
+def run(connection: psycopg.Connection, name: str) -> tuple[list, list]:
+    """What the statement gives, and what the tables have after it; all is rolled back."""
+    before, statement = STATEMENTS[name]
+    with connection.transaction(force_rollback=True):
+        for earlier in before:
+            connection.execute(earlier)
+        given = connection.execute(statement)
+        rows = given.fetchall() if given.description else []
+        tables = "SELECT id, area, hours, NULL FROM homes UNION ALL SELECT 0, 0, 0, total FROM sums"
+        connection.execute("SET LOCAL auto_explain.log_min_duration = -1")
+        kept = connection.execute(f"{tables} ORDER BY 1, 4").fetchall()
+    connection.execute("DEALLOCATE ALL")
+    return rows, kept
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[str], name: str) -> None:
+    with_batches = run(connection, name)
+    assert any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+    connection.execute("SET pgboost.enable_batch = off")
+    plans.clear()
+    assert run(connection, name) == with_batches
+    assert not any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+
+
+@pytest.mark.parametrize("source", [
+    f"(SELECT id, {PRICE} AS p FROM homes UNION ALL SELECT id, area FROM homes) AS s",
+    f"(SELECT id, {PRICE} AS p FROM parted) AS s",
+    f"(SELECT id, {PRICE} AS p FROM homes WHERE {PRICE} > 50) AS s",
+])  # fmt: skip
+@pytest.mark.parametrize("condition", ["(SELECT true)", "EXISTS (SELECT WHERE false LIMIT 1)"])
+def test_a_condition_is_tested_once_for_all_rows(
+    connection: psycopg.Connection, source: str, condition: str
+) -> None:
+    query = f"SELECT id, p FROM {source} WHERE {condition} ORDER BY 1, 2"
+    with_batches = connection.execute(query).fetchall()
+    connection.execute("SET pgboost.enable_batch = off")
+    assert connection.execute(query).fetchall() == with_batches
+
+
+@pytest.mark.parametrize("output", ["{row}", "h", "area, {row}", "CASE WHEN {row} > 60 THEN h END"])
+def test_a_condition_on_columns_leaves_the_row_to_the_output(
+    connection: psycopg.Connection, output: str
+) -> None:
+    row = "predict('price', h)"
+    query = f"SELECT id, {output.format(row=row)} FROM homes AS h WHERE {PRICE} > 50 ORDER BY id"
+    with_batches = connection.execute(query).fetchall()
+    assert len(with_batches) > 10
+    connection.execute("SET pgboost.enable_batch = off")
+    assert connection.execute(query).fetchall() == with_batches
+
+
+REASONS = {
+    f"SELECT CASE WHEN id = 5 THEN {PRICE} END FROM homes": "it is not evaluated for every row",
+    f"SELECT {PRICE} FROM homes FOR UPDATE": "the statement may evaluate a row again",
+    f"SELECT {PRICE} FROM homes LIMIT 5": "LIMIT asks for few rows",
+    f"SELECT {PRICE} FROM homes WHERE id = 4": "no step of the plan has its arguments for at least 64 rows",
+    "SELECT predict((SELECT 'price'), area, rooms, age) FROM homes": "the model is named neither by a"
+    " constant nor by columns",
+    "SELECT predict('price', area, random(), age) FROM homes": "random() is volatile",
+    "SELECT predict('price', area, 1 / rooms, age), random() FROM homes": "int4div(integer,integer) can"
+    " fail, and the statement calls volatile functions",
+    "SELECT predict('price', area, 1 / rooms, age) FROM homes LIMIT (SELECT 400)": "int4div(integer,integer)"
+    " can fail, and LIMIT may leave rows unread",
+    "SELECT c FROM homes, unnest(predict_array('price', area, rooms, age)) AS c": "PostgreSQL calls a"
+    " function in FROM for one row at a time",
+}
+
+
+@pytest.mark.parametrize("query", REASONS)
+def test_who_asks_is_told_why_there_is_no_batch(connection: psycopg.Connection, query: str) -> None:
+    told: list[str] = []
+    connection.execute("SET client_min_messages = debug1")
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    connection.execute(f"EXPLAIN {query}")
+    told = [one for one in told if "is not computed in batches" in one]
+    assert len(told) == 1 and told[0].endswith(": " + REASONS[query]), told
+
+
+@pytest.mark.parametrize(("query", "reads"), [
+    ("SELECT sum({p}) FROM homes", "all rows"),
+    ("SELECT {p} FROM homes", "the rows that are fetched"),
+    ("SELECT {p} FROM homes LIMIT 500", "the rows of LIMIT, if all are fetched"),
+    ("SELECT {p} FROM homes JOIN towns USING (town) LIMIT 500", "the rows of LIMIT, if all are fetched"),
+    ("SELECT s.p FROM (SELECT {p} AS p FROM homes OFFSET 0) AS s, towns", "all rows, if all are fetched"),
+    ("SELECT EXISTS (SELECT {p} AS p FROM homes OFFSET 7)", "no rows, since some may not be needed"),
+])  # fmt: skip
+def test_explain_tells_which_rows_are_read_ahead(
+    connection: psycopg.Connection, query: str, reads: str
+) -> None:
+    query = query.format(p="predict('price', area, 1 / (rooms + 1), age)")
+    plan = connection.execute(f"EXPLAIN (VERBOSE) {query}").fetchall()
+    told = [line.strip() for (line,) in plan if "Reads Ahead" in line]
+    assert told == [f"Reads Ahead: {reads}"], "\n".join(line for (line,) in plan)

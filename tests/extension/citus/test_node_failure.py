@@ -1,0 +1,56 @@
+"""A node that stops in the middle of a change: no node is changed, and the change can be made again."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.extension.citus.conftest import Node, Nodes, file_of
+from tools.cluster.server import bin_directory
+
+LOAD = "SELECT load_model('price', %s)"
+
+
+def pg_ctl(node: Node, verb: str, *options: str) -> None:
+    place = node.server.place
+    place.run(bin_directory() / "pg_ctl", verb, "-D", place.data, "-w", *options)
+
+
+@contextmanager
+def stopped(node: Node) -> Iterator[None]:
+    """Stops a server as a crash would, and starts it again with the options that it had."""
+    place = node.server.place
+    _, _, options = (place.data / "postmaster.opts").read_text().strip().partition(" ")
+    pg_ctl(node, "stop", "-m", "immediate")
+    try:
+        yield
+    finally:
+        pg_ctl(node, "start", "-l", str(place.log), "-o", options)
+
+
+def versions(nodes: Nodes) -> list[list[tuple]]:
+    return nodes.each("SELECT version FROM pgboost_catalog.version ORDER BY 1")
+
+
+@pytest.mark.parametrize("moment", ["before the load", "before the commit"])
+def test_a_worker_dies(
+    nodes: Nodes, connect: Callable[..., psycopg.Connection], moment: str
+) -> None:
+    with connect() as before:
+        before.execute(LOAD, (file_of("price"),))
+    expected = versions(nodes)
+    connection = connect(autocommit=False)
+    if moment == "before the commit":
+        connection.execute(LOAD, (file_of("price"),))
+    with stopped(nodes.workers[0]):
+        with pytest.raises(psycopg.Error):
+            connection.execute(LOAD, (file_of("price"),))
+            connection.commit()
+        connection.rollback()
+    assert versions(nodes) == expected
+    with connect() as after:
+        after.execute(LOAD, (file_of("price"),))
+        assert after.execute("SELECT bool_and(same) FROM pgboost_check_nodes()").fetchone() == (
+            True,
+        )

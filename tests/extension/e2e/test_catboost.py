@@ -1,0 +1,181 @@
+"""CatBoost's models: every row of a table of several types has CatBoost's own double, rounded to real."""
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+
+import catboost
+from catboost import CatBoost, Pool
+from tests.extension.e2e import golden
+from tests.extension.e2e.reference import assert_same_bits, floats
+from tests.extension.e2e.stored import COLUMNS, ROWS, ask, rounded, store
+from tests.extension.formats.catboost import (
+    CATEGORICAL,
+    MODELS,
+    STATISTICS,
+    answers,
+    file_of,
+    make_frame,
+    make_label,
+    train,
+)
+from tests.extension.formats.frame import KINDS
+
+ALL = {**MODELS, **STATISTICS}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Numbers of all widths, some missing, and categories of three types."""
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def label(frame: pd.DataFrame) -> np.ndarray:
+    """Something that all columns have a part in."""
+    return make_label(frame)
+
+
+@pytest.fixture
+def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
+    """A connection with the first rows in the table `stored`."""
+    return store(connection, frame.head(ROWS))
+
+
+def load(connection: psycopg.Connection, model: CatBoost, file_format: str = "cbm") -> None:
+    connection.execute("SELECT load_model('m', %s)", (file_of(model, file_format),))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_row_is_the_same(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
+) -> None:
+    model = train(frame, label, ALL[name])
+    loss = ALL[name]["loss_function"].split(":")[0]
+    frame = frame.head(ROWS)
+    margins, predicted = answers(model, frame, loss)
+    for file_format in ("json", "cbm"):
+        load(stored, model, file_format)
+        for features in (COLUMNS, "t"):
+            assert_same_bits(rounded(ask(stored, "predict_margin", features)), rounded(margins))
+            assert_same_bits(rounded(ask(stored, "predict_array", features)), rounded(predicted))
+    # A row at a time, without batches.
+    stored.execute("SET pgboost.enable_batch = off")
+    assert_same_bits(rounded(ask(stored, "predict_array", COLUMNS)), rounded(predicted))
+    stored.execute("RESET pgboost.enable_batch")
+    pool = Pool(frame.iloc[:500], cat_features=CATEGORICAL)
+    found = ask(stored, "predict_leaf", COLUMNS, 500)
+    assert found == model.calc_leaf_indexes(pool).tolist()
+    if loss in ("Logloss", "MultiClass", "MultiClassOneVsAll"):
+        classes = model.predict(Pool(frame, cat_features=CATEGORICAL), prediction_type="Class")
+        assert ask(stored, "predict_class", COLUMNS) == np.asarray(classes).ravel().tolist()
+
+
+def test_what_is_known_of_a_model(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    model = train(frame, label, MODELS["MultiClass"])
+    for file_format in ("json", "cbm"):
+        load(stored, model, file_format)
+        (info,) = stored.execute("SELECT model_info('m')").fetchone()
+        assert (info["format"], info["objective"]) == (f"catboost {file_format}", "MultiClass")
+        assert (info["features"], info["trees"], info["rounds"]) == (len(KINDS), 12, 12)
+        assert info["library_version"] == catboost.__version__
+        assert "xgboost_version" not in info
+        query = "SELECT feature, type, categories FROM model_features('m')"
+        features = stored.execute(query).fetchall()
+        kinds = ["categorical" if name in CATEGORICAL else "numerical" for name in KINDS]
+        assert features == [(name, kind, None) for name, kind in zip(KINDS, kinds, strict=True)]
+
+
+@pytest.mark.parametrize("name", ["RMSE", "RMSE, CTR", "RMSE, one-hot, CTR"])
+def test_categories_that_the_model_has_not_seen(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
+) -> None:
+    """They are none of the model's categories, which is no error in CatBoost either."""
+    model = train(frame, label, ALL[name])
+    load(stored, model)
+    row = frame.iloc[[0]].copy()
+    row["colour"], row["size"] = "never seen", 99
+    (expected,) = model.predict(row)
+    query = f"""SELECT predict('m', {COLUMNS}), predict('m', to_jsonb(t) - 'id')
+        FROM (SELECT single, double, exact, small, whole, large, 'never seen' AS colour, 99 AS size, flag, id
+              FROM stored) AS t WHERE id = 0"""
+    assert_same_bits(floats(stored.execute(query).fetchall()), rounded([[expected, expected]]))
+
+
+@pytest.mark.parametrize("batch", ["on", "off"])
+def test_null_has_no_statistics(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, batch: str
+) -> None:
+    """CatBoost has none of a missing category either; a category that is only tested may be NULL."""
+    load(stored, train(frame, label, STATISTICS["RMSE, one-hot, CTR"]))
+    stored.execute(f"SET pgboost.enable_batch = {batch}")
+    changed = "SELECT id, single, double, exact, small, whole, large, {}, size, {} FROM stored"
+    for colour, flag, fails in (("colour", "flag", False), ("NULL::text AS colour", "flag", True)):
+        rows = f"({changed.format(colour, flag)}) AS t WHERE id < 600"
+        for features in (COLUMNS, "t", "to_jsonb(t)"):
+            query = f"SELECT count(predict('m', {features})) FROM {rows}"
+            if fails:
+                with pytest.raises(psycopg.errors.NullValueNotAllowed) as error:
+                    stored.execute(query)
+                assert 'feature "colour" cannot be null' in str(error.value)
+                assert "coalesce" in error.value.diag.message_hint
+            else:
+                assert stored.execute(query).fetchone() == (600,)
+    # A batch reads ahead, but fails for no row that nobody asks for.
+    query = f"""SELECT predict('m', {COLUMNS}) FROM (SELECT id, single, double, exact, small, whole, large,
+        CASE WHEN id < 40 THEN colour END AS colour, size, flag FROM stored) AS t LIMIT 10"""
+    assert len(stored.execute(query).fetchall()) == 10
+    stored.execute("RESET pgboost.enable_batch")
+
+
+def test_statistics_have_no_interactions(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    """CatBoost's do not add up to its contributions where categories are combined."""
+    model = train(frame, label, STATISTICS["RMSE, CTR"])
+    pool = Pool(frame.iloc[:5], cat_features=CATEGORICAL)
+    theirs = model.get_feature_importance(pool, type="ShapInteractionValues")[:, :-1, :-1]
+    own = model.get_feature_importance(pool, type="ShapValues")[:, :-1]
+    assert np.abs(theirs.sum(axis=-1) - own).max() > 0.001 * np.abs(own).max()
+    load(stored, model)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="but no interactions"):
+        stored.execute(f"SELECT predict_interactions('m', {COLUMNS}) FROM stored")
+    query = """SELECT explained, own FROM stored AS t, predict_contribs('m', t) AS own,
+        LATERAL (SELECT array_agg(contribution) AS explained
+                 FROM explain_prediction('m', t, top => NULL) WHERE feature <> '(prediction)') AS e
+        WHERE id < 5"""
+    for explained, contributions in stored.execute(query):
+        assert sorted(explained) == sorted(contributions)
+
+
+@pytest.mark.parametrize("most", [10, 2])
+def test_categories_in_an_array(connection: psycopg.Connection, most: int) -> None:
+    """An array holds the categories themselves, whole numbers of any size."""
+    draw = np.random.default_rng(4)
+    sizes = np.array([16_777_216, 16_777_217, 0, -3, 7_000_000_000])
+    frame = pd.DataFrame({"number": draw.normal(size=500), "size": sizes[draw.integers(0, 5, 500)]})
+    target = frame["number"] + 3 * frame["size"].map(list(sizes).index)
+    params = {
+        "iterations": 8,
+        "one_hot_max_size": most,
+        "verbose": False,
+        "allow_writing_files": False,
+    }
+    model = CatBoost(params).fit(Pool(frame, target, cat_features=["size"]))
+    load(connection, model)
+    expected = rounded(model.predict(frame))
+    for row, wanted in zip(frame.head(40).itertuples(index=False), expected, strict=False):
+        query = "SELECT predict('m', ARRAY[%s, %s]::float8[])"
+        found = connection.execute(query, (float(row[0]), int(row[1]))).fetchone()
+        assert_same_bits(floats(found), wanted)
+
+
+@pytest.mark.parametrize("file", sorted(golden.record("catboost/refused/list.json")))
+def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection, file: str) -> None:
+    word = golden.record("catboost/refused/list.json")[file]
+    content = golden.file(f"catboost/refused/{file}")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=word):
+        connection.execute("SELECT load_model('m', %s)", (content,))

@@ -1,0 +1,73 @@
+"""feature_importance gives what Booster.get_score gives, and NULL where a file does not say it."""
+
+import numpy as np
+import psycopg
+import pytest
+
+from tests.extension.e2e import golden
+from tests.extension.e2e.datasets import load
+from tests.extension.e2e.reference import model_bytes, train
+
+
+@pytest.mark.parametrize("kind", ["weight", "gain", "cover", "total_gain", "total_cover"])
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("breast_cancer", {"objective": "binary:logistic"}),
+        ("wine", {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2}),
+        ("diabetes", {"objective": "reg:squarederror", "tree_method": "exact", "gamma": 40000}),
+        ("diabetes", {"objective": "reg:squarederror", "booster": "dart", "rate_drop": 0.5}),
+        (
+            "wine",
+            {"objective": "multi:softprob", "num_class": 3, "multi_strategy": "multi_output_tree"},
+        ),
+    ],
+    ids=["logistic", "softprob", "pruned", "dart", "vectors"],
+)
+def test_importance(connection: psycopg.Connection, name: str, params: dict, kind: str) -> None:
+    dataset = load(name)
+    booster = train(dataset, params)
+    connection.execute("SELECT load_model('m', %s)", (model_bytes(booster),))
+    query = "SELECT feature, importance FROM feature_importance('m', %s)"
+    found = dict(connection.execute(query, (kind,)).fetchall())
+    score = booster.get_score(importance_type=kind)
+    expected = [score.get(feature, 0.0) for feature in dataset.names]
+    given = [found.pop(feature, 0.0) for feature in dataset.names]
+    assert not found
+    assert np.allclose(given, expected, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("file", "kinds"),
+    [
+        ("catboost/*/depthwise.cbm", ["weight", "cover", "total_cover"]),
+        ("onnx/*/forest_classes.onnx", ["weight"]),
+        ("lightgbm/*/binary.txt", ["weight", "gain", "cover", "total_gain", "total_cover"]),
+    ],
+)
+def test_what_the_file_does_not_say_is_null_and_a_notice_names_what_it_says(
+    connection: psycopg.Connection, file: str, kinds: list[str]
+) -> None:
+    content = golden.file(golden.names(file)[-1])
+    connection.execute("SELECT load_model('m', %s)", (content,))
+    notices: list[tuple] = []
+    connection.add_notice_handler(
+        lambda said: notices.append((said.severity, said.message_primary, said.message_hint))
+    )
+    features = len(connection.execute("SELECT model_features('m')").fetchall())
+    for kind in ("weight", "gain", "cover", "total_gain", "total_cover"):
+        found = connection.execute(
+            "SELECT importance FROM feature_importance('m', %s)", (kind,)
+        ).fetchall()
+        assert len(found) == features
+        if kind in kinds:
+            assert not notices
+            assert found[0][0] > 0
+            assert None not in {importance for (importance,) in found}
+        else:
+            missing = "covers" if "cover" in kind else "gains"
+            allowed = " or ".join(f"'{name}'" for name in kinds)
+            message = f'the file of model "m" has no {missing}'
+            assert notices == [("NOTICE", message, f"Pass importance_type => {allowed}.")]
+            assert {importance for (importance,) in found} == {None}
+        notices.clear()

@@ -1,0 +1,97 @@
+"""Models of LightGBM on a table of columns of many types, half of which they are trained on."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+import lightgbm as lgb
+from tests.extension.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
+from tests.extension.formats.model import Model
+
+NAME = f"LightGBM {lgb.__version__}"
+COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
+SIZES = [30, -4, 10, 7_000_000_000]
+FOREST = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
+MODELS = {
+    "regression": {"objective": "regression"},
+    "square_root": {"objective": "regression", "reg_sqrt": True},
+    "l1": {"objective": "regression_l1"},
+    "huber": {"objective": "huber"},
+    "quantile": {"objective": "quantile", "alpha": 0.2},
+    "mape": {"objective": "mape"},
+    "poisson": {"objective": "poisson"},
+    "gamma": {"objective": "gamma"},
+    "tweedie": {"objective": "tweedie"},
+    "binary": {"objective": "binary", "sigmoid": 1.55177},
+    "cross_entropy": {"objective": "cross_entropy"},
+    "cross_entropy_lambda": {"objective": "cross_entropy_lambda"},
+    "multiclass": {"objective": "multiclass", "num_class": 3},
+    "multiclassova": {"objective": "multiclassova", "num_class": 3},
+    "lambdarank": {"objective": "lambdarank"},
+    "zeros_missing": {"objective": "regression", "zero_as_missing": True},
+    "nothing_missing": {"objective": "regression", "use_missing": False},
+    "dart": {"objective": "binary", "boosting": "dart", "drop_rate": 0.5, "skip_drop": 0},
+    "goss": {"objective": "binary", "boosting": "goss"},
+    "forest": {"objective": "regression", **FOREST},
+    "forest_of_classes": {"objective": "multiclass", "num_class": 3, **FOREST},
+}
+
+
+def make_frame() -> pd.DataFrame:
+    """Numbers of all widths, categories of three types, and something missing in each."""
+    draw = np.random.default_rng(21)
+
+    def chosen(values: list) -> pd.Categorical:
+        return pd.Categorical.from_codes(draw.integers(-1, len(values), ROWS), pd.Index(values))
+
+    return pd.DataFrame(
+        {
+            **numbers(draw, 40),
+            "colour": chosen(COLOURS),
+            "size": chosen(SIZES),
+            "flag": chosen([False, True]),
+        }
+    )
+
+
+def make_label(frame: pd.DataFrame) -> np.ndarray:
+    """Something that all columns have a part in."""
+    score = score_of_numbers(frame)
+    score += np.cos(3.0 * frame["colour"].cat.codes) + np.sin(2.0 * frame["size"].cat.codes)
+    return np.asarray(score + frame["flag"].cat.codes * np.nan_to_num(frame["exact"]))
+
+
+def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
+    """A model of half of the rows."""
+    objective = params["objective"]
+    if objective.startswith("cross_entropy"):
+        label = 1 / (1 + np.exp(-label))
+    elif objective in ("poisson", "gamma", "tweedie"):
+        label = np.exp(label / 4)
+    elif objective not in ("regression", "regression_l1", "huber", "quantile", "mape"):
+        label = np.digitize(label, [-0.5, 0.5])
+        label = np.minimum(label, 1) if objective == "binary" else label
+    half = ROWS // 2
+    group = [20] * (half // 20) if objective == "lambdarank" else None
+    fixed = {
+        "num_threads": 1,
+        "seed": 5,
+        "verbosity": -1,
+        "num_leaves": 40,
+        "min_data_per_group": 5,
+    }
+    data = lgb.Dataset(frame.iloc[:half], label[:half], group=group)
+    return lgb.train({**fixed, **params}, data, 12)
+
+
+def models() -> Iterator[Model]:
+    """Every model, and what LightGBM makes of all rows."""
+    frame = make_frame()
+    label = make_label(frame)
+    rows = rows_of(frame)
+    for name, params in MODELS.items():
+        booster = train(frame, label, params)
+        file = booster.model_to_string().encode()
+        raw, predicted = booster.predict(frame, raw_score=True), booster.predict(frame)
+        yield Model(name, file, KINDS, rows, raw, predicted)

@@ -1,0 +1,37 @@
+"""What several of the tests need: a second cluster, and the folder of a database's images."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import tests.state
+from tests.extension.lifecycle.models import drop_all, one
+from tools.cluster import Cluster, start, stop
+
+STATE = tests.state.STATE / "spare"
+PREFERRED_PORT = 54331 + tests.state.PORTS
+
+
+@pytest.fixture(scope="module")
+def spare() -> Iterator[Cluster]:
+    """A separate cluster for the module, with the extension in its database postgres."""
+    stop(STATE, delete=True)
+    running, _ = start(STATE, PREFERRED_PORT)
+    with running.connect() as connection:
+        connection.execute("CREATE EXTENSION pgboost")
+    yield running
+    stop(STATE, delete=True)
+
+
+@pytest.fixture
+def folder(cluster: Cluster, connection: psycopg.Connection) -> Iterator[Path]:
+    """The folder of the module's database, without any models in it."""
+    drop_all(connection)
+    database = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    directory = cluster.paths.data / "pgboost" / str(database)
+    if directory.exists():
+        shutil.rmtree(directory)
+    yield directory

@@ -1,0 +1,49 @@
+"""The image files of a database, as the server's data directory has them."""
+
+import shutil
+from pathlib import Path
+
+import psycopg
+
+from tools.cluster import Cluster
+
+RECORD = ".checked"
+# How many images were made since the folder was last swept, and where the registry's table of versions is.
+NOTES = ("made", "table")
+
+
+def images(folder: Path) -> list[Path]:
+    """All files but the records of checks, which come a while after their images, and notes."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if path.suffix != RECORD and path.name not in NOTES]
+
+
+def record(folder: Path) -> Path:
+    """Where the record of the check of the one image is."""
+    return image(folder).with_suffix(RECORD)
+
+
+def image(folder: Path) -> Path:
+    """The one image that there is."""
+    found = images(folder)
+    assert len(found) == 1, found
+    assert found[0].suffix == ".image"
+    return found[0]
+
+
+def as_server(cluster: Cluster, path: Path, content: bytes) -> None:
+    """Writes a file that belongs to the server's user, as every file in its directory."""
+    path.write_bytes(content)
+    if cluster.paths.user:
+        shutil.chown(path, cluster.paths.user, cluster.paths.user)
+
+
+def mapped(connection: psycopg.Connection) -> list[str]:
+    """The image files that the connection's backend has mapped."""
+    maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
+    return [line.split(maxsplit=5)[5] for line in maps.splitlines() if ".image" in line]
+
+
+def identity(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size

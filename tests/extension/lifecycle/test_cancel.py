@@ -1,0 +1,350 @@
+"""A long scan, and a long load, end soon after they are told to, and the connection goes on."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.models import chains, grown, load, one, padded, uneven
+from tests.times import TIMES
+
+Connect = Callable[..., psycopg.Connection]
+# What was measured is some milliseconds; the rest is for a machine that does other work as well.
+SOON = 0.5
+# What a statement ends with, by who ended it.
+ENDS = {"pg_cancel_backend": errors.QueryCanceled, "pg_terminate_backend": errors.AdminShutdown}
+SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+FORMS = {
+    "columns": ", ".join(["x"] * 10),
+    "array": f"ARRAY[{', '.join(['x'] * 10)}]::real[]",
+    "jsonb": "jsonb_build_object({})".format(", ".join(f"'f{i + 1}', x" for i in range(10))),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(cluster, dbname: str) -> None:
+    """A model that takes some microseconds per row."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "m", grown(100, 6))
+
+
+def ends_soon(
+    connection: psycopg.Connection,
+    admin: psycopg.Connection,
+    statement: str,
+    parameters: tuple[object, ...] = (),
+    *,
+    by: str = "pg_cancel_backend",
+) -> None:
+    """Executes the statement, and ends it after 0.3 s by that function: with its error, and in time."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(connection.execute, statement, parameters)
+        threading.Event().wait(0.3)
+        assert running.running(), "the statement had ended before it was cancelled"
+        begin = time.monotonic()
+        admin.execute(f"SELECT {by}(%s)", (connection.info.backend_pid,))
+        found = running.exception(timeout=30)
+        seconds = time.monotonic() - begin
+    assert isinstance(found, ENDS[by])
+    assert seconds < SOON
+
+
+def reset_statement_timeout(connection: psycopg.Connection) -> None:
+    """Where the machine stands still for as long, the timeout that was set ends this as well."""
+    while True:
+        with suppress(errors.QueryCanceled):
+            connection.execute("RESET statement_timeout")
+            return
+
+
+def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: int) -> bool:
+    """Whether that timeout ended the statement; in time if so. What the statement did is rolled back.
+
+    A statement that does not look for a cancel is late each time, a machine that stands still is once.
+    """
+    for _ in range(3):
+        late = _seconds_late(connection, statement, milliseconds)
+        if late is None or late < SOON:
+            return late is not None
+    pytest.fail(f"{statement} ended {late:.3f} s after its timeout, and too late twice before")
+
+
+def _seconds_late(
+    connection: psycopg.Connection, statement: str, milliseconds: int
+) -> float | None:
+    """How long after the timeout the statement was cancelled, if it was."""
+    connection.execute("BEGIN")
+    connection.execute(f"SET LOCAL statement_timeout = {milliseconds}")
+    begin = time.monotonic()
+    try:
+        connection.execute(statement)
+    except errors.QueryCanceled:
+        late = time.monotonic() - begin - milliseconds / 1000
+    else:
+        late = None
+        # Where the machine stands still for as long, the timeout ends what comes next.
+        with suppress(errors.QueryCanceled):
+            connection.execute("SET LOCAL statement_timeout = 0")
+    connection.execute("ROLLBACK")
+    return late
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
+    connection, admin = connect(), connect()
+    pid = connection.info.backend_pid
+    ends_soon(connection, admin, SCAN.format(FORMS[form]))
+    assert connection.info.backend_pid == pid
+    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "evaluate_model('m', %s, 'y')",
+        "evaluate_model('m', %s, 'y', slice_by => 'f1')",
+        "compare_models('m', 'm', %s, 'y')",
+        "feature_drift('m', %s)",
+        "set_baseline('m', %s)",
+    ],
+)
+def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
+    connection, admin = connect(), connect()
+    features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
+    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+    few = f"SELECT {features} FROM generate_series(1, 100) AS x"
+    connection.execute("SELECT set_baseline('m', %s)", (few,))
+    source = f"SELECT {features}, y FROM {rows}"
+    ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
+
+
+@pytest.mark.parametrize("work_mem", ["64kB", "1GB"])
+@pytest.mark.parametrize(
+    "call", ["auc(s::real, c)", "auc(s, c, s)", "rmse(s, c)", "accuracy(s, s)", "logloss(s, c)"]
+)
+def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_mem: str) -> None:
+    """While it takes in rows, and while what it has taken in is sorted."""
+    connection = connect()
+    connection.execute(f"SET work_mem = '{work_mem}'")
+    rows = "generate_series(1, 1000) AS x, generate_series(1, 1000) AS y"
+    score = "(x * 1000 + y) * 7919::bigint % 1011000 / 1011000.0::float8"
+    scores = f"SELECT {score} AS s, y % 2 AS c FROM {rows}"
+    statement = f"SELECT {call} FROM ({scores}) AS s"
+    begin = time.monotonic()
+    connection.execute(statement)
+    milliseconds = (time.monotonic() - begin) * 1000
+    shares = (0.2, 0.5, 0.7, 0.8, 0.9)
+    found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
+    assert any(found)
+    assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
+    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    load(connection, "other", grown(100, 6))
+    model = f"CASE WHEN y > x THEN 'm' ELSE 'other' END, {FORMS['columns']}"
+    query = SCAN.format(FORMS["columns"]).replace(f"'m', {FORMS['columns']}", model)
+    assert "other" in query
+    plan = "\n".join(line for (line,) in connection.execute("EXPLAIN " + query))
+    assert "by column" in plan
+    ends_soon(connection, admin, query)
+
+
+def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
+    connection = connect()
+    connection.execute("SET statement_timeout = '200ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(SCAN.format(FORMS["columns"]))
+    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    assert one(connection, "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
+def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
+    """And the next statement is not given what was left half done."""
+    connection = connect()
+    connection.execute("SET statement_timeout = '200ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(SCAN.format(FORMS["columns"]).replace("predict", function))
+    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    # To make the tables takes as long where the machine does other work.
+    reset_statement_timeout(connection)
+    query = f"SELECT {function}('m', {FORMS['array']}) FROM (SELECT 0.5) AS v (x)"
+    assert one(connection, query) == one(connect(), query)
+
+
+@pytest.fixture(scope="module")
+def explained(cluster, dbname: str) -> None:
+    """A model by which a row takes milliseconds."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "explained", grown(500, 8))
+
+
+@pytest.mark.parametrize("milliseconds", [30, 100, 1000])
+@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
+def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
+    connect: Connect, explained: None, function: str, milliseconds: int
+) -> None:
+    connection = connect()
+    first = f"SELECT predict('explained', {FORMS['array']}) FROM (SELECT 1) AS v (x)"
+    assert one(connection, first)
+    # LLVM compiles for longer than that, and does not look.
+    connection.execute("SET jit = off")
+    connection.execute(f"SET statement_timeout = {milliseconds}")
+    query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'explained'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(query)
+    assert time.monotonic() - begin < milliseconds / 1000 + SOON
+
+
+@pytest.fixture(scope="module")
+def wide(cluster, dbname: str) -> str:
+    """A query for the interactions of a model of 11,000 features: half a gigabyte of numbers for a row."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "wide", grown(1, 1, features=11_000))
+    row = "array_fill(0.5::real, ARRAY[11000])"
+    return f"SELECT array_length(predict_interactions('wide', {row}), 2)"
+
+
+def test_interactions_of_a_wide_model_are_cancelled(connect: Connect, wide: str) -> None:
+    """While the array is made, while the matrix is computed, and while it is written."""
+    connection = connect()
+    begin = time.monotonic()
+    assert one(connection, wide) == 11_001
+    whole = 1000 * (time.monotonic() - begin)
+    parts = range(1, 6)
+    assert sum(is_cancelled(connection, wide, round(whole * part / 6)) for part in parts) >= 2
+
+
+@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
+def test_explaining_by_a_deep_model_is_cancelled(connect: Connect, function: str) -> None:
+    """Work is counted, not rows or trees."""
+    connection = connect()
+    load(connection, "uneven", uneven(8, 4000, 50))
+    # LLVM compiles for longer than that, and does not look.
+    connection.execute("SET jit = off")
+    row = "array_fill(0.5::real, ARRAY[30])"
+    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+    query = f"SELECT count({function}('uneven', {row})) FROM {rows}"
+    for milliseconds in (20, 60, 150, 400):
+        assert is_cancelled(connection, query, milliseconds)
+
+
+def test_a_connection_is_terminated(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    ends_soon(
+        connection,
+        admin,
+        SCAN.format(FORMS["columns"]),
+        by="pg_terminate_backend",
+    )
+    assert one(admin, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+def test_parallel_workers_are_cancelled(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    admin.execute("CREATE TABLE rows AS SELECT x::real FROM generate_series(1, 200000) AS x")
+    admin.execute("ANALYZE rows")
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        connection.execute(f"SET {setting} = 0")
+    scan = f"SELECT count(predict('m', {FORMS['columns']})) FROM rows, generate_series(1, 1000)"
+    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {scan}"))
+    assert "Workers Planned" in plan
+    ends_soon(connection, admin, scan)
+    workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
+    assert one(admin, workers) == 0
+
+
+@pytest.mark.parametrize("milliseconds", [20, 100])
+def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: int) -> None:
+    connection = connect()
+    connection.execute("CREATE TEMP TABLE file (content bytea)")
+    connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
+    assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
+    assert (
+        one(connection, "SELECT count(*) FROM pgboost_catalog.version WHERE model = 'large'") == 0
+    )
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
+    assert one(connection, "SELECT load_model('large', content) FROM file") == 1
+    connection.execute("SELECT drop_model('large')")
+
+
+@pytest.fixture(scope="module")
+def deep(cluster, dbname: str) -> float:
+    """Deep, up to half the largest model that can be loaded, and its file; the seconds it took."""
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE TABLE deep (content bytea)")
+        connection.execute("INSERT INTO deep VALUES (%s)", (chains(min(800 * TIMES, 8000), 512),))
+        begin = time.monotonic()
+        connection.execute("SELECT load_model('deep', content) FROM deep")
+        return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("kernel", ["auto", "portable"])
+def test_a_batch_by_a_deep_model_ends_at_the_timeout(
+    connect: Connect, deep: float, kernel: str
+) -> None:
+    """Fewer rows are handed to the engine at once than for an ordinary model."""
+    connection = connect()
+    connection.execute(f"SET pgboost.kernel = '{kernel}'")
+    one(connection, f"SELECT predict('deep', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+    connection.execute("SET statement_timeout = '600ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled):
+        connection.execute(SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"))
+    assert time.monotonic() - begin < 0.6 + SOON
+
+
+def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: float) -> None:
+    """While it parses, compiles, stores the row or writes the image's file."""
+    connection = connect()
+    for part in range(1, 5):
+        timeout = round(1000 * deep * part / 5)
+        is_cancelled(connection, "SELECT load_model('other', content) FROM deep", timeout)
+
+
+@pytest.fixture(scope="module")
+def largest(cluster, dbname: str) -> None:
+    """A large file, up to one near the limit, of which little is a model, and a model made of it."""
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE TABLE largest (content bytea)")
+        connection.execute("ALTER TABLE largest ALTER content SET STORAGE EXTERNAL")
+        content = padded(chains(10, 6), min(100 * TIMES, 250) << 20)
+        connection.execute("INSERT INTO largest VALUES (%b)", (content,))
+        connection.execute("SELECT load_model('largest', content) FROM largest")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT load_model('other', content) FROM largest",
+        "SELECT octet_length(export_model('largest'))",
+        "SELECT drop_model('largest')",
+    ],
+    ids=["load", "export", "drop"],
+)
+def test_a_cancel_acts_whatever_is_done_with_the_largest_file(
+    connect: Connect, largest: None, query: str
+) -> None:
+    connection = connect()
+    timeouts = (20, 50, 100, 200, 400, 800, 1200)
+    assert sum(is_cancelled(connection, query, timeout) for timeout in timeouts)
+    whole = "SELECT sha256(export_model('largest')) = sha256(content) FROM largest"
+    assert one(connection, whole)
+
+
+def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
+    """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
+    connection = connect()
+    load(connection, "m", grown(20, 6))
+    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.part"
+    assert one(connection, stored)

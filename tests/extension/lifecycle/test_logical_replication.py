@@ -1,0 +1,114 @@
+"""Models follow logical replication into another database, and its connections hear of them."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tools.cluster import Cluster
+from tools.cluster.server import bin_directory
+
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+SECONDS = 20
+TABLES = ", ".join(
+    f"pgboost_catalog.{table}"
+    for table in ("model", "version", "part", "privilege", "baseline", "alias")
+)
+Pair = tuple[psycopg.Connection, psycopg.Connection]
+
+
+@pytest.fixture(scope="module")
+def pair(spare: Cluster) -> Iterator[Pair]:
+    """A connection to the database that publishes, and one to the database that subscribes."""
+    with spare.connect() as admin:
+        admin.execute("ALTER SYSTEM SET wal_level = logical")
+        admin.execute("CREATE ROLE replicated_user")
+    restart = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-m", "fast", "-w"]
+    spare.place.run(*restart, "-l", spare.place.log)
+    spare.create_database("subscriber")
+    with spare.connect() as publisher, spare.connect("subscriber") as subscriber:
+        subscriber.execute("CREATE EXTENSION pgboost")
+        load(publisher, "grown", grown(20, 5))
+        publisher.execute(f"CREATE PUBLICATION models FOR TABLE {TABLES}")
+        # Within one cluster the slot must be there before the subscription is made.
+        publisher.execute("SELECT pg_create_logical_replication_slot('models', 'pgoutput')")
+        subscriber.execute(
+            f"CREATE SUBSCRIPTION models CONNECTION '{spare.conninfo()}' PUBLICATION models "
+            "WITH (create_slot = false, slot_name = 'models')"
+        )
+        yield publisher, subscriber
+        subscriber.execute("ALTER SUBSCRIPTION models DISABLE")
+        subscriber.execute("ALTER SUBSCRIPTION models SET (slot_name = NONE)")
+        subscriber.execute("DROP SUBSCRIPTION models")
+
+
+def until(answer: Callable[[], object], expected: object) -> None:
+    """Returns once the answer is as expected; errors count as another answer."""
+    deadline = time.monotonic() + SECONDS
+    found: object = None
+    while time.monotonic() < deadline:
+        try:
+            found = answer()
+        except psycopg.Error as error:
+            found = error
+        if found == expected:
+            return
+        time.sleep(0.02)
+    pytest.fail(f"still {found!r} instead of {expected!r}")
+
+
+def test_what_was_there_before_is_copied(pair: Pair) -> None:
+    publisher, subscriber = pair
+    expected = one(publisher, f"SELECT predict('grown', {ROW})")
+    until(lambda: one(subscriber, f"SELECT predict('grown', {ROW})"), expected)
+    digest = "SELECT encode(digest, 'hex') FROM pgboost_catalog.version WHERE model = 'grown'"
+    assert one(subscriber, digest) == one(publisher, digest)
+
+
+def test_changes_follow_in_a_connection_that_is_open(pair: Pair) -> None:
+    publisher, subscriber = pair
+    for number in (1, 2, 3):
+        load(publisher, "m", constant(number))
+        until(lambda: value(subscriber), number)
+    publisher.execute("SELECT deploy_model('m@1')")
+    until(lambda: value(subscriber), 1)
+    publisher.execute("SELECT drop_model('m@3')")
+    until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_models WHERE name = 'm'"), 2)
+    with pytest.raises(errors.UndefinedObject):
+        value(subscriber, "m@3")
+
+
+def test_rights_follow_by_the_roles_name(pair: Pair, spare: Cluster) -> None:
+    publisher, subscriber = pair
+    with spare.connect("subscriber") as user:
+        user.execute("SET ROLE replicated_user")
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+        publisher.execute("SELECT grant_model('m', 'replicated_user')")
+        until(lambda: value(user), 1)
+        publisher.execute("SELECT revoke_model('m', 'replicated_user')")
+        granted = "SELECT count(*) FROM pgboost_catalog.privilege WHERE privilege = 'predict'"
+        until(lambda: one(subscriber, granted), 0)
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+
+
+def test_a_drop_follows(pair: Pair) -> None:
+    publisher, subscriber = pair
+    publisher.execute("SELECT drop_model('m')")
+    until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'm'"), 0)
+    with pytest.raises(errors.UndefinedObject):
+        value(subscriber)
+
+
+def test_an_alias_arrives(pair: Pair) -> None:
+    publisher, subscriber = pair
+    for number in (1, 2):
+        load(publisher, "aliased", constant(number))
+    for number in (1, 2):
+        publisher.execute("SELECT set_alias(%s, 'best')", (f"aliased@{number}",))
+        until(lambda: value(subscriber, "aliased@best"), number)
+    publisher.execute("SELECT drop_model('aliased')")

@@ -1,0 +1,88 @@
+"""A backend with thousands of models open: a change costs it no more than one with few."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import psycopg
+
+from tests.extension.lifecycle.image_files import mapped
+from tests.extension.lifecycle.models import constant, load, one, value
+
+Connect = Callable[..., psycopg.Connection]
+OPEN = 2_000
+MAX_IMAGES = 16_384
+# Linear costs made it 30 times and more; what is left is chance.
+MAX_RATIO = 4
+
+
+def copies(connection: psycopg.Connection, count: int) -> None:
+    """Models c1, c2 and so on, each with a separate image, made of the model m."""
+    connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
+    for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
+        connection.execute(f"DELETE FROM {table} WHERE model ~ '^c[0-9]'")
+    connection.execute(
+        "INSERT INTO pgboost_catalog.model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i",
+        (count,),
+    )
+    connection.execute(
+        "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
+        " SELECT 'c' || i, 1, size, digest, ARRAY['x' || i], format, objective,"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
+        " FROM pgboost_catalog.version, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
+        (count,),
+    )
+    connection.execute(
+        "INSERT INTO pgboost_catalog.part SELECT 'c' || i, 1, start, bytes"
+        " FROM pgboost_catalog.part, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
+        (count,),
+    )
+
+
+def predict_all(connection: psycopg.Connection, count: int) -> int:
+    return one(
+        connection, "SELECT count(predict('c' || i, 1)) FROM generate_series(1, %s) AS i", (count,)
+    )
+
+
+def test_the_first_prediction_after_a_deploy_looks_at_one_model_only(connect: Connect) -> None:
+    writer, many, few = connect(), connect(), connect()
+    load(writer, "m", constant(1))
+    load(writer, "m", constant(2))
+    copies(writer, OPEN)
+    assert predict_all(many, OPEN) == OPEN
+    assert len(mapped(many)) == OPEN
+    seconds: dict[psycopg.Connection, list[float]] = {many: [], few: []}
+    for turn in range(60):
+        version = turn % 2 + 1
+        writer.execute("SELECT deploy_model(%s)", (f"m@{version}",))
+        for reader, taken in seconds.items():
+            begin = time.perf_counter()
+            assert value(reader) == version
+            taken.append(time.perf_counter() - begin)
+    ratio = statistics.median(seconds[many]) / statistics.median(seconds[few])
+    assert ratio < MAX_RATIO
+
+
+def test_images_of_dropped_models_are_let_go_all_the_same(connect: Connect) -> None:
+    writer, reader = connect(), connect()
+    load(writer, "m", constant(1))
+    copies(writer, 100)
+    predict_all(reader, 100)
+    before = len(mapped(reader))
+    for index in range(1, 51):
+        writer.execute("SELECT drop_model(%s)", (f"c{index}",))
+    one(reader, "SELECT count(predict('c' || i, 1)) FROM generate_series(51, 100) AS i")
+    assert len(mapped(reader)) == before - 50
+
+
+def test_open_images_are_bounded_by_number(connect: Connect) -> None:
+    writer, reader = connect(), connect()
+    load(writer, "m", constant(1))
+    count = MAX_IMAGES + 500
+    copies(writer, count)
+    assert predict_all(reader, count) == count
+    value(reader)
+    assert len(mapped(reader)) <= MAX_IMAGES
+    assert value(reader, "c1") == value(reader, f"c{count}") == 1

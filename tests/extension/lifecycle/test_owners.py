@@ -1,0 +1,170 @@
+"""Functions of models, and models whose owners go: nobody loses what is theirs, each model has an owner."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import errors, sql
+
+from tests.connections import Connect
+from tests.extension.lifecycle.models import constant, drop_all, load, one
+
+ROLES = ("alice", "bob", "carl", "dora")
+
+
+@pytest.fixture(autouse=True)
+def roles(connection: psycopg.Connection) -> Iterator[None]:
+    drop_roles(connection)
+    drop_all(connection)
+    connection.execute("GRANT CREATE ON SCHEMA public TO public")
+    for role in ROLES:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connection.execute(
+            "GRANT EXECUTE ON FUNCTION load_model, drop_model, deploy_model, create_predict_function"
+            f" TO {role}"
+        )
+    yield
+    drop_roles(connection)
+
+
+def drop_roles(connection: psycopg.Connection) -> None:
+    for role in ROLES:
+        if one(connection, "SELECT to_regrole(%s) IS NOT NULL", (role,)):
+            connection.execute(f"DROP OWNED BY {role} CASCADE")
+            connection.execute(f"DROP ROLE {role}")
+
+
+def signature(connection: psycopg.Connection) -> str:
+    return one(connection, "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'scored'")
+
+
+def is_there(connection: psycopg.Connection) -> bool:
+    return one(connection, "SELECT count(*) FROM pg_proc WHERE proname = 'scored'") == 1
+
+
+def namesake(owner: psycopg.Connection, other: psycopg.Connection, body: str) -> None:
+    """Makes a function of the owner's model, which the owner drops and another role makes again."""
+    load(owner, "am", constant(1))
+    owner.execute("SELECT create_predict_function('am', 'scored')")
+    written = signature(owner)
+    owner.execute(f"DROP FUNCTION {written}")
+    argument = written.partition("(")[2].rstrip(")")
+    other.execute(
+        sql.SQL(
+            "CREATE FUNCTION scored(f0 {} DEFAULT NULL) RETURNS real LANGUAGE sql RETURN {}"
+        ).format(sql.SQL(argument), sql.SQL(body))
+    )
+
+
+# What another role can write: anything, a call that could be the model's function to the letter too.
+BODIES = ["1", "predict('am', f0)"]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("user", ["alice", "postgres"])
+def test_a_function_of_anothers_that_took_the_name_stays(
+    connect: Connect, connection: psycopg.Connection, user: str, body: str
+) -> None:
+    """And keeps nobody from dropping the model."""
+    alice, bob = connect("alice"), connect("bob")
+    namesake(alice, bob, body)
+    connect(user).execute("SELECT drop_model('am')")
+    assert one(connection, "SELECT count(*) FROM pgboost_models") == 0
+    assert is_there(connection)
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.function") == 0
+
+
+def test_a_function_that_its_owner_wrote_anew_stays(connect: Connect) -> None:
+    alice = connect("alice")
+    namesake(alice, alice, "1")
+    alice.execute("SELECT drop_model('am')")
+    assert is_there(alice)
+
+
+@pytest.mark.parametrize("user", ["alice", "carl", "postgres"])
+def test_the_models_own_function_is_dropped(
+    connect: Connect, connection: psycopg.Connection, user: str
+) -> None:
+    """By its owner, who may not look into its schema any more, by a member and by a superuser."""
+    connection.execute("CREATE SCHEMA IF NOT EXISTS lent; GRANT ALL ON SCHEMA lent TO alice")
+    connection.execute("GRANT alice TO carl")
+    alice = connect("alice")
+    load(alice, "am", constant(1))
+    alice.execute("SELECT create_predict_function('am', 'scored', 'lent')")
+    connection.execute("REVOKE ALL ON SCHEMA lent FROM alice")
+    connect(user).execute("SELECT drop_model('am')")
+    assert not is_there(connection)
+    connection.execute("DROP SCHEMA lent")
+
+
+def test_another_members_function_keeps_no_owner_from_dropping(
+    connect: Connect, connection: psycopg.Connection
+) -> None:
+    connection.execute("GRANT alice TO carl")
+    load(connect("alice"), "am", constant(1))
+    connect("carl").execute("SELECT create_predict_function('am', 'scored')")
+    connect("alice").execute("SELECT drop_model('am')")
+    assert is_there(connection)
+
+
+def test_a_function_of_anothers_is_not_replaced(
+    connect: Connect, connection: psycopg.Connection
+) -> None:
+    """Nor dropped because the model has other features now."""
+    alice, bob = connect("alice"), connect("bob")
+    namesake(alice, bob, "1")
+    with pytest.raises(errors.InsufficientPrivilege):
+        alice.execute("SELECT create_predict_function('am', 'scored', replace => true)")
+    connection.execute(
+        "UPDATE pgboost_catalog.function SET function = 'public.scored(pg_catalog.int4)'"
+    )
+    bob.execute("CREATE FUNCTION scored(f0 integer) RETURNS real LANGUAGE sql RETURN 1")
+    with pytest.raises(errors.InsufficientPrivilege):
+        alice.execute("SELECT create_predict_function('am', 'scored', replace => true)")
+    assert one(connection, "SELECT to_regprocedure('scored(integer)') IS NOT NULL")
+
+
+def test_a_function_that_is_gone_keeps_no_name(connect: Connect) -> None:
+    alice, bob = connect("alice"), connect("bob")
+    namesake(alice, bob, "predict('am', f0)")
+    alice.execute("SELECT rename_model('am', 'renamed')")
+    alice.execute("SELECT create_predict_function('renamed', 'of_am')")
+    with pytest.raises(errors.ObjectInUse):
+        alice.execute("SELECT rename_model('renamed', 'am')")
+
+
+def owner(connection: psycopg.Connection, name: str) -> str:
+    return one(connection, "SELECT owner::text FROM pgboost_models WHERE name = %s", (name,))
+
+
+def test_a_model_whose_owner_was_dropped_has_another(
+    connect: Connect, connection: psycopg.Connection
+) -> None:
+    """REASSIGN OWNED does not know models: the extension's owner gets them, with the next load."""
+    carl = connect("carl")
+    load(carl, "carls", constant(1))
+    carl.execute("SELECT create_predict_function('carls', 'scored')")
+    carl.execute("SELECT grant_model('carls', 'dora')")
+    carl.close()
+    connection.execute("REASSIGN OWNED BY carl TO dora")
+    connection.execute("DROP OWNED BY carl")
+    connection.execute("DROP ROLE carl")
+    load(connect("alice"), "other", constant(2))
+    assert owner(connection, "carls") == "postgres"
+    assert one(connect("dora"), "SELECT predict('carls', 1)") == 1
+    connection.execute("SELECT set_model_owner('carls', 'dora')")
+    load(connect("dora"), "carls", constant(3))
+    connect("dora").execute("SELECT drop_model('carls')")
+    assert not is_there(connection)
+
+
+def test_rights_of_a_dropped_role_go(connect: Connect, connection: psycopg.Connection) -> None:
+    alice = connect("alice")
+    load(alice, "am", constant(1))
+    alice.execute("SELECT grant_model('am', 'carl')")
+    connection.execute("DROP OWNED BY carl; DROP ROLE carl")
+    alice.execute("SELECT grant_model('am', 'bob')")
+    rows = connection.execute(
+        "SELECT role::text, privilege FROM pgboost_catalog.privilege ORDER BY 1, 2"
+    )
+    assert rows.fetchall() == [("alice", "owner"), ("bob", "predict")]

@@ -1,0 +1,182 @@
+"""Parallel workers score as the leader does: every row the same bits, whatever the plan."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.extension.lifecycle.models import constant, grown, load, one
+from tests.times import TIMES
+
+Connect = Callable[..., psycopg.Connection]
+ROWS = 40_000 * TIMES
+MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
+COLUMNS = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
+BY_COLUMN = ", ".join(f"f{i + 1}" for i in range(10))
+FORMS = {
+    "columns": BY_COLUMN,
+    "array": f"ARRAY[{BY_COLUMN}]",
+    "row": "points",
+    "jsonb": "to_jsonb(points)",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def points(cluster, dbname: str) -> None:
+    """A table of random rows, some values missing, and a model of a hundred trees."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "m", grown(100, 6))
+        connection.execute("SELECT setseed(0.5)")
+        connection.execute(
+            f"CREATE TABLE points AS SELECT i AS id, {COLUMNS} FROM generate_series(1, {ROWS}) AS i"
+        )
+        connection.execute("UPDATE points SET f3 = NULL WHERE id % 7 = 0")
+        # However many are allowed per query, whatever the table's size says.
+        connection.execute("ALTER TABLE points SET (parallel_workers = 8)")
+        connection.execute("VACUUM ANALYZE points")
+
+
+def in_parallel(connection: psycopg.Connection, workers: int) -> None:
+    """Makes parallel plans free for this connection."""
+    for setting, value in {
+        "parallel_setup_cost": 0, "parallel_tuple_cost": 0, "min_parallel_table_scan_size": 0,
+        "max_parallel_workers_per_gather": workers, "parallel_leader_participation": "off",
+    }.items():  # fmt: skip
+        connection.execute(f"SET {setting} = {value}")
+
+
+def workers_launched(connection: psycopg.Connection, query: str) -> int:
+    plan = one(connection, f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")[0]["Plan"]
+    while "Workers Launched" not in plan:
+        if "Plans" not in plan:
+            return 0
+        plan = plan["Plans"][0]
+    return plan["Workers Launched"]
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_row_is_equal(connect: Connect, form: str, workers: int) -> None:
+    query = f"SELECT id, float4send(predict('m', {FORMS[form]})) AS bits FROM points"
+    serial, parallel = connect(), connect()
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, workers)
+    assert workers_launched(serial, query) == 0
+    assert workers_launched(parallel, query) == workers
+    expected = serial.execute(query + " ORDER BY id").fetchall()
+    assert len(expected) == ROWS
+    assert len({bits for _, bits in expected}) > ROWS / 2
+    assert sorted(parallel.execute(query).fetchall()) == expected
+
+
+@pytest.mark.parametrize(
+    "function", ["predict_array", "predict_margin", "predict_leaf", "predict_contribs"]
+)
+def test_the_other_functions_run_in_workers(connect: Connect, function: str) -> None:
+    query = f"SELECT id, {function}('m', {BY_COLUMN}) FROM points WHERE id <= 5000"
+    serial, parallel = connect(), connect()
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query) == 2
+    assert sorted(parallel.execute(query).fetchall()) == sorted(serial.execute(query).fetchall())
+
+
+@pytest.mark.parametrize(
+    "call", ["predict('m@best', ", "predict_pinned('m@1', ", "of_m(", "predict(model, "]
+)
+def test_aliases_pins_and_models_by_column_are_known_in_workers(
+    connect: Connect, call: str
+) -> None:
+    serial, parallel = connect(), connect()
+    serial.execute("SELECT set_alias('m@1', 'best'), pin_model('m@1')")
+    serial.execute("SELECT create_predict_function('m', 'of_m', replace => true)")
+    model = f"CASE WHEN id > {ROWS // 2} THEN 'm' ELSE 'm@best' END AS model"
+    query = (
+        f"SELECT id, float4send({{}}{BY_COLUMN})) AS bits FROM (SELECT *, {model} FROM points) AS p"
+    )
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query.format(call)) == 2
+    expected = serial.execute(query.format("predict('m', ") + " ORDER BY id").fetchall()
+    assert sorted(parallel.execute(query.format(call)).fetchall()) == expected
+
+
+def test_what_workers_predict_is_counted(connect: Connect) -> None:
+    connection = connect()
+    in_parallel(connection, 2)
+    connection.execute("SET pgboost.track_predictions = on")
+    query = f"SELECT count(predict('m', {BY_COLUMN})) FROM points"
+    counted = "SELECT rows FROM pg_stat_pgboost WHERE name = 'm'"
+    before = one(connection, counted)
+    assert one(connection, query) == ROWS
+    assert one(connection, counted) == before + ROWS
+
+
+def test_means_of_contributions_are_put_together_from_workers(connect: Connect) -> None:
+    query = (
+        f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000"
+    )
+    serial, parallel = connect(), connect()
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query) == 2
+    assert one(parallel, query) == one(serial, query)
+
+
+def test_a_condition_is_checked_in_workers(connect: Connect) -> None:
+    query = f"SELECT count(*) FROM points WHERE predict('m', {BY_COLUMN}) > 50"
+    serial, parallel = connect(), connect()
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query) == 2
+    count = one(serial, query)
+    assert 0 < count < ROWS
+    assert one(parallel, query) == count
+
+
+def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:
+    connection = connect()
+    in_parallel(connection, 2)
+    with pytest.raises(psycopg.errors.DataException, match="expects 10 features, not 9"):
+        connection.execute(f"SELECT sum(predict('m', {BY_COLUMN.rpartition(',')[0]})) FROM points")
+    assert one(connection, f"SELECT count(predict('m', {BY_COLUMN})) FROM points") == ROWS
+
+
+def test_workers_see_what_the_transaction_has_loaded_and_not_committed(connect: Connect) -> None:
+    connection = connect(autocommit=False)
+    load(connection, "new", constant(3))
+    in_parallel(connection, 2)
+    query = "SELECT sum(predict('new', f1)) FROM points"
+    assert workers_launched(connection, query) == 2
+    assert one(connection, query) == 3 * ROWS
+    connection.rollback()
+    with pytest.raises(psycopg.errors.UndefinedObject):
+        one(connection, query)
+
+
+def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
+    connection = connect(autocommit=False)
+    connection.execute("CREATE ROLE parallel_user; GRANT SELECT ON points TO parallel_user")
+    in_parallel(connection, 2)
+    query = f"SELECT sum(predict('m', {BY_COLUMN})) FROM points"
+    connection.execute("SET LOCAL ROLE parallel_user; SAVEPOINT s")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        one(connection, query)
+    connection.execute("ROLLBACK TO s; RESET ROLE")
+    connection.execute("SELECT grant_model('m', 'parallel_user'); SET LOCAL ROLE parallel_user")
+    assert workers_launched(connection, query) == 2
+    connection.rollback()
+
+
+def test_settings_reach_the_workers(connect: Connect) -> None:
+    connection = connect()
+    load(connection, "tickets", (MODELS / "tickets.ubj").read_bytes())
+    in_parallel(connection, 2)
+    query = "SELECT count(predict('tickets', 'no day', 10, f1)) FROM points"
+    assert workers_launched(connection, query.replace("no day", "mon")) == 2
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="parallel worker"):
+        one(connection, query)
+    connection.execute("SET pgboost.unknown_category = 'missing'")
+    assert workers_launched(connection, query) == 2
+    assert one(connection, query) == ROWS

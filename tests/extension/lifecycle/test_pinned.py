@@ -1,0 +1,249 @@
+"""What a call of predict_pinned once meant, it means for ever, whatever other sessions do meanwhile."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.connections import Connect
+from tests.extension.lifecycle.models import constant, drop_all, load, one
+
+SECONDS = 20
+
+
+@pytest.fixture(autouse=True)
+def model(connection: psycopg.Connection) -> str:
+    """The model m, whose first free version is pinned; its reference."""
+    connection.execute("DROP TABLE IF EXISTS t")
+    drop_unpinned(connection)
+    reference = f"m@{load(connection, 'm', constant(1))}"
+    connection.execute("SELECT pin_model(%s)", (reference,))
+    connection.execute("CREATE TABLE t AS SELECT i::real AS a FROM generate_series(1, 100) AS i")
+    return reference
+
+
+def drop_unpinned(connection: psycopg.Connection) -> None:
+    connection.execute(
+        "SELECT unpin_model(name || '@' || version) FROM pgboost_models WHERE pinned ORDER BY version"
+    )
+    drop_all(connection)
+
+
+def index(model: str, table: str = "t") -> str:
+    return f"CREATE INDEX by_score ON {table} (predict_pinned('{model}', a))"
+
+
+def waits(observer: psycopg.Connection, waiting: psycopg.Connection) -> None:
+    """Returns once a backend waits for a lock."""
+    deadline = time.monotonic() + SECONDS
+    query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s"
+    while not one(observer, query, (waiting.info.backend_pid,)):
+        assert time.monotonic() < deadline, "it does not wait"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def beside() -> "Callable[[Callable[[], object]], Future]":
+    """Runs something in a thread."""
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit
+
+
+@pytest.mark.parametrize("rows", [100, 0])
+def test_unpinning_waits_for_an_index_that_is_made(
+    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, rows: int
+) -> None:
+    """Also if there is no row to predict for."""
+    connection.execute("DELETE FROM t WHERE a > %s", (rows,))
+    maker, owner = connect(autocommit=False), connect()
+    maker.execute(index(model))
+    unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
+    waits(connection, owner)
+    maker.commit()
+    with pytest.raises(errors.ObjectInUse, match="by_score"):
+        unpinned.result(SECONDS)
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_an_old_snapshot_hides_no_index(
+    connect: Connect, connection: psycopg.Connection, model: str, level: str
+) -> None:
+    owner = connect(autocommit=False)
+    owner.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+    one(owner, "SELECT count(*) FROM t")
+    connection.execute(index(model))
+    with pytest.raises(errors.ObjectInUse, match="by_score"):
+        owner.execute("SELECT unpin_model(%s)", (model,))
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_an_index_waits_for_unpinning(
+    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, drop: bool
+) -> None:
+    maker, owner = connect(), connect(autocommit=False)
+    owner.execute("SELECT unpin_model(%s)", (model,))
+    if drop:
+        owner.execute("SELECT drop_model('m')")
+    made = beside(maker.execute, index(model))
+    waits(connection, maker)
+    owner.commit()
+    with pytest.raises((errors.ObjectNotInPrerequisiteState, errors.UndefinedObject)):
+        made.result(SECONDS)
+    assert one(connection, "SELECT count(*) FROM pg_class WHERE relname = 'by_score'") == 0
+
+
+def test_an_index_is_made_if_the_pin_stays(
+    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
+) -> None:
+    maker, owner = connect(), connect(autocommit=False)
+    owner.execute("SELECT unpin_model(%s)", (model,))
+    made = beside(maker.execute, index(model))
+    waits(connection, maker)
+    owner.rollback()
+    made.result(SECONDS)
+    with pytest.raises(errors.ObjectInUse):
+        owner.execute("SELECT unpin_model(%s)", (model,))
+
+
+def test_unpinning_waits_for_a_statement_that_predicts(
+    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
+) -> None:
+    """By a plan that was made before the transaction."""
+    reader, owner = connect(autocommit=False), connect()
+    reader.execute("SET plan_cache_mode = force_generic_plan")
+    reader.execute("PREPARE p(text) AS SELECT count(predict_pinned($1, a)) FROM t")
+    for _ in range(2):
+        assert one(reader, f"EXECUTE p('{model}')") == 100
+        unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
+        waits(connection, owner)
+        reader.commit()
+        unpinned.result(SECONDS)
+        owner.execute("SELECT pin_model(%s)", (model,))
+
+
+def test_a_timeout_ends_the_wait(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
+    connect(autocommit=False).execute(index(model))
+    connection.execute("SET lock_timeout = '100ms'")
+    with pytest.raises(errors.LockNotAvailable):
+        connection.execute("SELECT unpin_model(%s)", (model,))
+
+
+def test_predict_takes_no_lock(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
+    reader = connect(autocommit=False)
+    query = "SELECT predict(%s, a), {} FROM t WHERE a = 1"
+    locks = f"SELECT count(*) FROM pg_locks WHERE pid = {reader.info.backend_pid} AND locktype = 'object'"
+    reader.execute(query.format("1"), (model,))
+    assert one(connection, locks) == 0
+    reader.execute(query.format(f"predict_pinned('{model}', a)"), (model,))
+    assert one(connection, locks) > 0
+
+
+def test_who_may_not_predict_keeps_nobody_waiting(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
+    connection.execute("DROP ROLE IF EXISTS stranger")
+    connection.execute("CREATE ROLE stranger LOGIN")
+    stranger = connect("stranger", autocommit=False)
+    stranger.execute("CREATE TEMP TABLE u (a real)")
+    stranger.execute(index(model, "u"))
+    stranger.execute(f"EXPLAIN SELECT predict_pinned('{model}', a) FROM u")
+    connection.execute("SET lock_timeout = '5s'")
+    connection.execute("SELECT unpin_model(%s)", (model,))
+    stranger.close()
+    connection.execute("DROP ROLE stranger")
+
+
+def test_transactions_that_only_read_and_parallel_workers_predict(
+    connection: psycopg.Connection, model: str
+) -> None:
+    connection.execute("INSERT INTO t SELECT i FROM generate_series(101, 20000) AS i")
+    connection.execute("ALTER TABLE t SET (parallel_workers = 2)")
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        connection.execute(f"SET {setting} = 0")
+    query = f"SELECT count(*) FROM t WHERE predict_pinned('{model}', a) = 1"
+    plan = connection.execute(f"EXPLAIN {query}").fetchall()
+    assert any("Gather" in line for (line,) in plan), plan
+    with connection.transaction():
+        connection.execute("SET TRANSACTION READ ONLY")
+        assert one(connection, query) == 20_000
+    connection.execute("SET max_parallel_maintenance_workers = 2")
+    connection.execute(index(model))
+    connection.execute("SET enable_seqscan = off")
+    assert one(connection, query) == 20_000
+
+
+def test_a_number_is_not_given_again_to_an_old_snapshot(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
+    """It sees neither the model nor that its number was pinned."""
+    loader = connect(autocommit=False)
+    loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    one(loader, "SELECT count(*) FROM t")
+    version = load(connection, "fresh", constant(1))
+    connection.execute("SELECT pin_model(%s)", (f"fresh@{version}",))
+    connection.execute("SELECT unpin_model(%s), drop_model('fresh')", (f"fresh@{version}",))
+    assert load(loader, "fresh", constant(2)) == version + 1
+
+
+def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:
+    """Makes and drops indexes of whatever is pinned; how many, and what they answered wrongly."""
+    made, wrong = 0, []
+    session.execute(f"CREATE TABLE {table} AS SELECT * FROM t")
+    session.execute("SET enable_seqscan = off")
+    pinned = (
+        "SELECT name || '@' || version FROM pgboost_models WHERE pinned ORDER BY random() LIMIT 1"
+    )
+    while time.monotonic() < end:
+        found = session.execute(pinned).fetchone()
+        if found is None:
+            continue
+        (model,) = found
+        try:
+            session.execute(index(model, table).replace("by_score", f"by_{table}"))
+        except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
+            continue
+        # The index has answers; the pin stays, so the model has one too.
+        score = f"predict_pinned('{model}', a)"
+        by_index = one(session, f"SELECT {score} FROM {table} ORDER BY {score} LIMIT 1")
+        by_model = one(session, "SELECT predict(%s, 1)", (model,))
+        if by_index != by_model:
+            wrong.append((model, by_index, by_model))
+        made += 1
+        session.execute(f"DROP INDEX by_{table}")
+    session.execute(f"DROP TABLE {table}")
+    return made, wrong
+
+
+def change_models(session: psycopg.Connection, end: float) -> tuple[int, list]:
+    """Loads models that answer differently, pins, unpins and drops them, which waits for indexes."""
+    dropped, value, numbers = 0, 10, []
+    while time.monotonic() < end:
+        value += 1
+        version = load(session, "m2", constant(value))
+        numbers.append(version)
+        session.execute("SELECT pin_model(%s)", (f"m2@{version}",))
+        time.sleep(0.005)
+        while one(session, "SELECT count(*) FROM pgboost_models WHERE name = 'm2'"):
+            try:
+                session.execute("SELECT unpin_model(%s), drop_model('m2')", (f"m2@{version}",))
+                dropped += 1
+            except errors.ObjectInUse:
+                time.sleep(0.002)
+    return dropped, [] if len(set(numbers)) == len(numbers) else [numbers]
+
+
+def test_an_index_never_answers_for_other_bytes(connect: Connect, beside: Callable) -> None:
+    """Two sessions make indexes while a third changes the models."""
+    end = time.monotonic() + 6
+    makers = [beside(make_indexes, connect(), f"t{number}", end) for number in range(2)]
+    changer = beside(change_models, connect(), end)
+    results = [future.result(3 * SECONDS) for future in (*makers, changer)]
+    assert [wrong for _, wrong in results] == [[], [], []]
+    assert sum(made for made, _ in results[:2]) > 20 and results[2][0] > 5, results

@@ -1,0 +1,135 @@
+"""What depends on a pinned version is dumped and restored, with the order that each kind needs."""
+
+from pathlib import Path
+
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.client_programs import run
+from tests.extension.lifecycle.models import grown, load, one
+from tools.cluster import Cluster
+
+ARGUMENTS = "a, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL"
+PSQL = ("psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
+
+
+def source(
+    cluster: Cluster, database: str, schema: str, generated: bool, table: str = "public.a_table"
+) -> list[tuple]:
+    """A database with a pinned version and a table that depends on it; returns the table's scores."""
+    cluster.create_database(database, replace=True)
+    with cluster.connect(database) as connection:
+        if schema != "public":
+            connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE EXTENSION pgboost SCHEMA {schema}")
+        connection.execute(f"SET search_path = {schema}, public")
+        load(connection, "m", grown(20, 5))
+        connection.execute("SELECT pin_model('m@1'), set_alias('m@1', 'champion')")
+        call = f"{schema}.predict_pinned('m@1', {ARGUMENTS})"
+        connection.execute("CREATE SCHEMA app")
+        connection.execute(f"CREATE TABLE {table} (a real)")
+        if generated:
+            connection.execute(
+                f"ALTER TABLE {table} ADD score real GENERATED ALWAYS AS ({call}) STORED"
+            )
+        connection.execute(
+            f"INSERT INTO {table} SELECT i / 100.0 FROM generate_series(1, 500) AS i"
+        )
+        connection.execute(f"CREATE INDEX by_score ON {table} (({call}))")
+    return facts(cluster, database, table)
+
+
+def facts(cluster: Cluster, database: str, table: str = "public.a_table") -> list[tuple]:
+    """The rows, their scores by the index, and that the version is still guarded."""
+    with cluster.connect(database) as connection:
+        schema = one(
+            connection,
+            "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'pgboost'",
+        )
+        connection.execute(f"SET search_path = {schema}, public")
+        connection.execute("SET enable_seqscan = off")
+        with pytest.raises(errors.ObjectInUse):
+            connection.execute("SELECT unpin_model('m@1')")
+        with pytest.raises(errors.ObjectInUse):
+            connection.execute("SELECT drop_model('m')")
+        score = f"predict_pinned('m@1', {ARGUMENTS})"
+        query = f"SELECT t.*, {score} FROM {table} AS t ORDER BY {score}, a"
+        plan = connection.execute(f"EXPLAIN {query}").fetchall()
+        assert any("by_score" in line for (line,) in plan), plan
+        aliases = connection.execute("SELECT * FROM pgboost_aliases").fetchall()
+        return aliases + connection.execute(query).fetchall()
+
+
+def restored(cluster: Cluster, database: str) -> str:
+    """An empty database to restore the dump of another into."""
+    target = f"{database}_restored"
+    cluster.create_database(target, replace=True)
+    return target
+
+
+def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
+    before = source(cluster, "pin_index", "public", generated=False)
+    target = restored(cluster, "pin_index")
+    run(cluster, target, *PSQL, stdin=run(cluster, "pin_index", "pg_dump"))
+    assert len(before) > 500
+    assert facts(cluster, target) == before
+
+
+def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
+    """Also those of models that were dropped: what was stored of them elsewhere must not come true again."""
+    source(cluster, "pin_numbers", "public", generated=False)
+    with cluster.connect("pin_numbers") as connection:
+        connection.execute("DROP TABLE a_table")
+        connection.execute("SELECT unpin_model('m@1'), drop_model('m')")
+    target = restored(cluster, "pin_numbers")
+    run(cluster, target, *PSQL, stdin=run(cluster, "pin_numbers", "pg_dump"))
+    with cluster.connect(target) as connection:
+        assert load(connection, "m", grown(20, 5)) == 2
+        assert load(connection, "other", grown(20, 5)) == 1
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel: bool) -> None:
+    """In parallel section by section: else an index may be built before the models are there."""
+    before = source(cluster, "pin_archive", "public", generated=False)
+    target = restored(cluster, "pin_archive")
+    archive = tmp_path / "archive"
+    run(cluster, "pin_archive", "pg_dump", "--format=custom", "--file", archive)
+    sections = ("pre-data", "data", "post-data")
+    for options in [("--jobs=2", f"--section={part}") for part in sections] if parallel else [()]:
+        run(cluster, target, "pg_restore", *options, "-d", target, archive)
+    assert facts(cluster, target) == before
+
+
+def test_a_generated_column_of_an_earlier_schema_needs_the_models_first(cluster: Cluster) -> None:
+    """pg_dump writes app.a_table before pgboost_catalog.model, as the SQL reference says."""
+    source(cluster, "pin_column", "public", generated=True, table="app.a_table")
+    target = restored(cluster, "pin_column")
+    dump = run(cluster, "pin_column", "pg_dump")
+    with pytest.raises(AssertionError, match='model "m" does not exist'):
+        run(cluster, target, *PSQL, stdin=dump)
+
+
+@pytest.mark.parametrize("schema", ["public", "zoo"])
+def test_a_generated_column_of_a_later_schema_is_restored(cluster: Cluster, schema: str) -> None:
+    before = source(cluster, "pin_schema", schema, generated=True)
+    target = restored(cluster, "pin_schema")
+    run(cluster, target, *PSQL, stdin=run(cluster, "pin_schema", "pg_dump"))
+    assert facts(cluster, target) == before
+
+
+def test_lists_restore_a_generated_column(cluster: Cluster, tmp_path: Path) -> None:
+    table = "app.a_table"
+    before = source(cluster, "pin_lists", "public", generated=True, table=table)
+    target = restored(cluster, "pin_lists")
+    archive, models, others = (tmp_path / name for name in ("archive", "models", "others"))
+    run(cluster, "pin_lists", "pg_dump", "--format=custom", "--file", archive)
+    listed = run(cluster, target, "pg_restore", "--list", archive).decode().splitlines()
+    data = [line for line in listed if " TABLE DATA " in line]
+    models.write_text("\n".join(line for line in data if " pgboost_catalog " in line))
+    others.write_text("\n".join(line for line in data if " pgboost_catalog " not in line))
+    run(cluster, target, "pg_restore", "--section=pre-data", "-d", target, archive)
+    for part in (models, others):
+        run(cluster, target, "pg_restore", "--use-list", part, "-d", target, archive)
+    run(cluster, target, "pg_restore", "--section=post-data", "-d", target, archive)
+    assert facts(cluster, target, table) == before

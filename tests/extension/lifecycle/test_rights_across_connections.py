@@ -1,0 +1,155 @@
+"""A right that is taken away is gone with the next statement of every connection, cached or not."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.models import constant, load, one, value
+
+Connect = Callable[..., psycopg.Connection]
+OWNED_BY = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO {}', current_database()); END $$"
+# From PostgreSQL 16 on, a grant inherits or not as the role did when it was granted.
+NO_LONGER_INHERITED = """
+BEGIN;
+ALTER ROLE lifecycle_user NOINHERIT;
+REVOKE lifecycle_group FROM lifecycle_user;
+GRANT lifecycle_group TO lifecycle_user;
+COMMIT;
+"""
+
+
+@pytest.fixture(autouse=True)
+def roles(connection: psycopg.Connection) -> Iterator[None]:
+    """A user, a group and an owner; the owner's model m answers 1."""
+    for role in ("lifecycle_user", "lifecycle_owner"):
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+    connection.execute("CREATE ROLE lifecycle_group")
+    connection.execute("GRANT EXECUTE ON FUNCTION load_model, drop_model TO lifecycle_owner")
+    connection.execute("SET ROLE lifecycle_owner")
+    load(connection, "m", constant(1))
+    connection.execute("RESET ROLE")
+    yield
+    connection.execute("SELECT drop_model('m')")
+    for role in ("lifecycle_user", "lifecycle_owner", "lifecycle_group"):
+        connection.execute(f"DROP OWNED BY {role}")
+        connection.execute(f"DROP ROLE {role}")
+
+
+def denied(connection: psycopg.Connection) -> bool:
+    """Whether m may not be used; any other error fails the test."""
+    try:
+        assert value(connection) == 1
+    except errors.InsufficientPrivilege as error:
+        assert error.diag.message_primary == 'permission denied for model "m"'
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("grant", "revoke"),
+    [
+        pytest.param(
+            "SELECT grant_model('m', 'lifecycle_user')",
+            "SELECT revoke_model('m', 'lifecycle_user')",
+            id="to the user",
+        ),
+        pytest.param(
+            "SELECT grant_model('m', 'public')", "SELECT revoke_model('m', 'public')", id="to all"
+        ),
+        pytest.param(
+            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
+            "SELECT revoke_model('m', 'lifecycle_group')",
+            id="to the group",
+        ),
+        pytest.param(
+            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
+            "REVOKE lifecycle_group FROM lifecycle_user",
+            id="membership",
+        ),
+        pytest.param(
+            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
+            NO_LONGER_INHERITED,
+            id="inheritance",
+        ),
+        pytest.param(
+            f"SELECT grant_model('m', 'pg_database_owner'); {OWNED_BY.format('lifecycle_user')}",
+            OWNED_BY.format("postgres"),
+            id="owner of the database",
+        ),
+        pytest.param(
+            "ALTER ROLE lifecycle_user SUPERUSER",
+            "ALTER ROLE lifecycle_user NOSUPERUSER",
+            id="superuser",
+        ),
+        pytest.param(
+            "GRANT lifecycle_owner TO lifecycle_user",
+            "REVOKE lifecycle_owner FROM lifecycle_user",
+            id="the owner's",
+        ),
+    ],
+)
+def test_a_right_comes_and_goes(connect: Connect, grant: str, revoke: str) -> None:
+    admin, user = connect(), connect(user="lifecycle_user")
+    user.execute("PREPARE p AS SELECT predict('m', 1)")
+    assert denied(user)
+    admin.execute(grant)
+    for _ in range(3):
+        assert not denied(user)
+    assert one(user, "EXECUTE p") == 1
+    admin.execute(revoke)
+    assert denied(user)
+    with pytest.raises(errors.InsufficientPrivilege):
+        one(user, "EXECUTE p")
+
+
+def test_a_revoke_counts_when_it_is_committed(connect: Connect) -> None:
+    admin, user = connect(autocommit=False), connect(user="lifecycle_user")
+    admin.execute("SELECT grant_model('m', 'lifecycle_user')")
+    assert denied(user)
+    admin.commit()
+    assert not denied(user)
+    admin.execute("SELECT revoke_model('m', 'lifecycle_user')")
+    assert not denied(user)
+    admin.rollback()
+    assert not denied(user)
+    admin.execute("SELECT revoke_model('m', 'lifecycle_user')")
+    admin.commit()
+    assert denied(user)
+
+
+def test_a_revoke_counts_within_a_transaction_that_reads_repeatably(connect: Connect) -> None:
+    """As PostgreSQL treats its own rights: the snapshot says what is seen, not what is allowed."""
+    admin, user = connect(), connect(user="lifecycle_user", autocommit=False)
+    admin.execute("SELECT grant_model('m', 'lifecycle_user')")
+    user.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    assert not denied(user)
+    admin.execute("SELECT revoke_model('m', 'lifecycle_user')")
+    assert denied(user)
+
+
+def test_one_backend_serves_several_roles(connect: Connect) -> None:
+    """What it keeps for one role it does not give to the next."""
+    admin, shared = connect(), connect()
+    admin.execute("SELECT grant_model('m', 'lifecycle_group')")
+    for role, expected in (
+        ("lifecycle_owner", False), ("lifecycle_user", True), ("lifecycle_group", False),
+        ("lifecycle_user", True), ("lifecycle_owner", False),
+    ):  # fmt: skip
+        shared.execute(f"SET ROLE {role}")
+        assert denied(shared) is expected, role
+        shared.execute("RESET ROLE")
+        assert not denied(shared)
+
+
+def test_a_role_that_is_renamed_keeps_its_rights(connect: Connect) -> None:
+    admin, user = connect(), connect(user="lifecycle_user")
+    admin.execute("SELECT grant_model('m', 'lifecycle_user')")
+    assert not denied(user)
+    admin.execute("ALTER ROLE lifecycle_user RENAME TO lifecycle_renamed")
+    try:
+        assert not denied(user)
+        assert not denied(connect(user="lifecycle_renamed"))
+    finally:
+        admin.execute("ALTER ROLE lifecycle_renamed RENAME TO lifecycle_user")

@@ -1,0 +1,287 @@
+"""A physical standby predicts as its primary does, and hears of changes without reconnecting."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tools.cluster import Cluster
+from tools.cluster.standby import follow, promote, stop
+
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+NAMED_ROWS = "SELECT {} FROM generate_series(1, 9) AS i".format(
+    ", ".join(f"i / 10.0 AS f{number}" for number in range(1, 11))
+)
+REPLAY_SECONDS = 20
+Pair = tuple[psycopg.Connection, psycopg.Connection]
+
+
+@pytest.fixture(scope="module")
+def standby(spare: Cluster) -> Iterator[Cluster]:
+    """A copy of the spare cluster that follows it; the model grown is there from before."""
+    with spare.connect() as primary:
+        primary.execute("CREATE EXTENSION pgboost_train")
+        load(primary, "grown", grown(50, 6))
+        load(primary, "m", constant(1))
+        primary.execute("CREATE ROLE standby_user LOGIN")
+    home = Path(spare.place.home, "standby")
+    copy = follow(spare, home, {"listen_addresses": ""})
+    yield copy
+    stop(copy, "immediate")
+    shutil.rmtree(home)
+
+
+@pytest.fixture
+def pair(spare: Cluster, standby: Cluster) -> Iterator[Pair]:
+    """A connection to the primary and one to the standby."""
+    with spare.connect() as primary, standby.connect() as replica:
+        yield primary, replica
+
+
+def replayed(primary: psycopg.Connection, replica: psycopg.Connection) -> None:
+    """Returns once the standby has replayed what the primary has written."""
+    # The cluster commits without waiting for its log; this one is written out, and all before it.
+    with primary.transaction():
+        primary.execute("SET LOCAL synchronous_commit = on")
+        primary.execute("SELECT pg_logical_emit_message(true, 'tests', 'written')")
+    position = one(primary, "SELECT pg_current_wal_flush_lsn()::text")
+    deadline = time.monotonic() + REPLAY_SECONDS
+    while not one(replica, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (position,)):
+        assert time.monotonic() < deadline, "the standby does not follow"
+        time.sleep(0.01)
+
+
+def test_a_standby_evaluates_as_its_primary_does(pair: Pair) -> None:
+    primary, replica = pair
+    source = NAMED_ROWS.replace(" FROM", ", i FROM")
+    profile = f"SELECT set_baseline('grown', $${source}$$)"
+    primary.execute(profile)
+    replayed(primary, replica)
+    with pytest.raises(errors.ReadOnlySqlTransaction):
+        replica.execute(profile)
+    for call in (
+        "evaluate_model('grown', %s, 'i')",
+        "compare_models('grown', 'grown', %s, 'i')",
+        "feature_drift('grown', %s)",
+    ):
+        query = "SELECT * FROM " + call.replace("%s", f"$${source}$$")
+        expected = primary.execute(query).fetchall()
+        assert expected
+        assert replica.execute(query).fetchall() == expected
+
+
+def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
+    primary, replica = pair
+    assert one(replica, "SELECT pg_is_in_recovery()")
+    features = "ARRAY[x, 1 - x, x * x, x, 0.5, x / 2, x, 1 - x, x, x]::real[]"
+    rows = "SELECT i / 1000.0 FROM generate_series(0, 999) AS i"
+    bits = f"float4send(predict('grown', {features}))"
+    scan = f"SELECT array_agg({bits} ORDER BY x) FROM ({rows}) AS v (x)"
+    expected = one(primary, scan)
+    assert len(set(expected)) > 100
+    assert one(replica, scan) == expected
+
+
+def test_a_pinned_version_predicts(pair: Pair) -> None:
+    """Which takes a lock of the kind that a standby may take; there it keeps no owner waiting."""
+    primary, replica = pair
+    load(primary, "pinned", constant(7))
+    primary.execute("SELECT pin_model('pinned@1')")
+    replayed(primary, replica)
+    with replica.transaction():
+        assert one(replica, "SELECT predict_pinned('pinned@1', x) FROM (SELECT 1.0 AS x) AS r") == 7
+        primary.execute("SELECT unpin_model('pinned@1'), drop_model('pinned')")
+    replayed(primary, replica)
+    with pytest.raises(errors.UndefinedObject):
+        replica.execute("SELECT predict_pinned('pinned@1', 1)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT array_agg(v::text ORDER BY name, version) FROM pgboost_models AS v",
+        "SELECT model_info('grown')",
+        "SELECT array_agg(f::text) FROM model_features('grown') AS f",
+        "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
+        "SELECT export_model('grown')",
+        *[
+            f"SELECT {function}('grown', {ROW})"
+            for function in (
+                "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
+                "predict_interactions",
+            )
+        ],
+        f"SELECT array_agg(e::text) FROM explain_prediction('grown', {ROW}) AS e",
+        f"SELECT mean_abs_contribs(predict_contribs('grown', {ROW}))",
+        f"SELECT xgboost_predict('grown', {ROW})",
+        f"SELECT v::text FROM verify_model('grown', '{NAMED_ROWS}') AS v",
+    ],
+)  # fmt: skip
+def test_a_look_at_a_model_needs_no_writing(pair: Pair, query: str) -> None:
+    """Nor a transaction id, which a standby cannot give."""
+    primary, replica = pair
+    replayed(primary, replica)
+    assert one(replica, query) == one(primary, query)
+    with primary.transaction():
+        one(primary, query)
+        assert one(primary, "SELECT pg_current_xact_id_if_assigned()") is None
+
+
+def test_a_deploy_is_seen_after_replay_without_reconnecting(pair: Pair) -> None:
+    primary, replica = pair
+    replayed(primary, replica)
+    replica.execute("PREPARE p AS SELECT predict('m', 1)")
+    for number in (2, 3, 4):
+        before = value(replica)
+        load(primary, "m", constant(number))
+        replayed(primary, replica)
+        assert before != value(replica) == number
+        assert one(replica, "EXECUTE p") == number
+    primary.execute("SELECT deploy_model('m@1')")
+    replayed(primary, replica)
+    assert value(replica) == 1
+    primary.execute("SELECT drop_model('m@4')")
+    replayed(primary, replica)
+    with pytest.raises(errors.UndefinedObject):
+        value(replica, "m@4")
+
+
+def test_rights_follow_too(pair: Pair, standby: Cluster) -> None:
+    primary, replica = pair
+    with standby.connect(user="standby_user") as user:
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+        primary.execute("SELECT grant_model('m', 'standby_user')")
+        replayed(primary, replica)
+        assert value(user) == 1
+        primary.execute("SELECT revoke_model('m', 'standby_user')")
+        replayed(primary, replica)
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+
+
+def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
+    primary, replica = pair
+    replayed(primary, replica)
+    replica.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert value(replica) == 1
+    load(primary, "m", constant(9))
+    replayed(primary, replica)
+    assert value(replica) == 1
+    replica.execute("COMMIT")
+    assert value(replica) == 9
+    primary.execute("SELECT deploy_model('m@1')")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m@1')",
+        "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
+        "set_alias('m@1', 'best')", "drop_alias('m@best')", "pin_model('m@1')",
+        "unpin_model('m@1')", "create_predict_function('m')", "set_baseline('m', '[]')",
+        "set_baseline('m', 'SELECT 1 AS f1')", "train_model('n', 'SELECT 1 AS a, 2 AS y', 'y')",
+    ],
+)  # fmt: skip
+def test_it_refuses_to_write(pair: Pair, call: str) -> None:
+    _, replica = pair
+    with pytest.raises(errors.ReadOnlySqlTransaction) as raised:
+        replica.execute(f"SELECT {call}")
+    function = call.partition("(")[0]
+    message = f"cannot execute {function}() in a read-only transaction"
+    assert raised.value.diag.message_primary == message
+
+
+def test_it_makes_its_own_image(pair: Pair, standby: Cluster) -> None:
+    primary, _ = pair
+    expected = one(primary, f"SELECT predict('grown', {ROW})")
+    folder = Path(standby.place.data, "pgboost")
+    if folder.exists():
+        shutil.rmtree(folder)
+    for _ in range(2):
+        with standby.connect() as fresh:
+            assert one(fresh, f"SELECT predict('grown', {ROW})") == expected
+            assert len(list(folder.glob("*/*.image"))) == 1
+            maps = Path(f"/proc/{fresh.info.backend_pid}/maps").read_text()
+            assert os.fspath(folder) in maps
+
+
+def test_workers_predict_on_the_standby(pair: Pair) -> None:
+    primary, replica = pair
+    primary.execute(
+        "CREATE TABLE xs AS SELECT x / 20000.0 AS x FROM generate_series(1, 20000) AS x"
+    )
+    primary.execute("ANALYZE xs")
+    replayed(primary, replica)
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        replica.execute(f"SET {setting} = 0")
+    query = (
+        "SELECT sum(predict('grown', ARRAY[x, x, x, x, x, x, x, x, x, x]::real[])::numeric) FROM xs"
+    )
+    plan = "\n".join(row[0] for row in replica.execute(f"EXPLAIN (ANALYZE) {query}"))
+    assert "Workers Launched: 2" in plan
+    assert one(replica, query) == one(primary, query)
+
+
+def test_many_changes_are_followed(pair: Pair) -> None:
+    primary, replica = pair
+    answers: list[float] = []
+    with primary.pipeline():
+        for number in range(100, 200):
+            primary.execute("SELECT load_model('m', %s)", (constant(number),))
+    deadline = time.monotonic() + REPLAY_SECONDS
+    while not answers or answers[-1] != 199:
+        answers.append(value(replica))
+        assert time.monotonic() < deadline
+    newer = [answer for answer in answers if answer >= 100]
+    assert newer == sorted(newer)
+
+
+def test_aliases_pins_and_models_by_column_work_on_a_standby(pair: Pair) -> None:
+    primary, replica = pair
+    for number in (3, 4):
+        load(primary, "named", constant(number))
+    primary.execute("SELECT set_alias('named@1', 'best'), pin_model('named@1')")
+    replayed(primary, replica)
+    assert value(replica, "named@best") == 3
+    assert one(replica, "SELECT predict_pinned('named@1', 1)") == 3
+    by_column = (
+        "SELECT sum(predict('named@' || mod(i, 2) + 1, 1)) FROM generate_series(1, 200) AS i"
+    )
+    assert one(replica, by_column) == 700
+    batched = (
+        "SELECT sum(predict(CASE mod(i, 2) WHEN 0 THEN 'named@1' ELSE 'named' END, 1)) FROM {}"
+    )
+    assert one(replica, batched.format("generate_series(1, 200) AS i")) == 700
+    primary.execute("SELECT set_alias('named@2', 'best')")
+    replayed(primary, replica)
+    assert value(replica, "named@best") == 4
+    with pytest.raises(errors.ReadOnlySqlTransaction):
+        replica.execute("SELECT set_alias('named@1', 'best')")
+
+
+def test_a_standby_counts_for_itself(pair: Pair) -> None:
+    primary, replica = pair
+    load(primary, "counted", constant(1))
+    replayed(primary, replica)
+    replica.execute("SET pgboost.track_predictions = on")
+    assert value(replica, "counted") == 1
+    counted = "SELECT rows FROM pg_stat_pgboost WHERE name = 'counted'"
+    assert (one(replica, counted), one(primary, counted)) == (1, 0)
+
+
+def test_a_promoted_standby_goes_on(spare: Cluster, standby: Cluster) -> None:
+    with standby.connect() as replica, spare.connect() as primary:
+        replayed(primary, replica)
+        expected = one(replica, f"SELECT predict('grown', {ROW})")
+        promote(standby)
+        assert one(replica, f"SELECT predict('grown', {ROW})") == expected
+        load(replica, "m", constant(77))
+        assert value(replica) == 77
+        assert value(primary) == 199

@@ -1,0 +1,138 @@
+"""A full disk is an error of the statement: what was there predicts, and nothing unfinished stays.
+
+The data directory lies on a separate small file system, its log elsewhere, as on real servers: a
+full log ends any PostgreSQL. Mounting needs root.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.extension.lifecycle.models import constant, grown, load, value
+from tests.extension.long.unfinished import unfinished
+from tests.times import TIMES
+from tools.cluster import Cluster, start, stop
+
+PORT = 54340
+MEGABYTES = 400
+SMALL = {
+    "shared_buffers": "16MB",
+    "max_wal_size": "64MB",
+    "log_error_verbosity": "verbose",
+    # With any, a checkpoint that finds no room for the places that they have reached ends PostgreSQL itself.
+    "max_replication_slots": "0",
+}
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+
+
+@pytest.fixture(scope="module")
+def small_disk() -> Iterator[Cluster]:
+    """A cluster on a disk of 400 MB, with both extensions in its database postgres."""
+    root = Path(tempfile.mkdtemp(prefix="pgboost-full-"))
+    root.chmod(0o755)
+    disk, log = root / "disk", root / "log"
+    for directory in (disk, log):
+        directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m,mode=755", "tmpfs", str(disk)]
+    subprocess.run(mount, check=True)
+    try:
+        state = disk / "state"
+        running, _ = start(state, PORT, SMALL)
+        stop(state)
+        written = running.place.data / "pg_wal"
+        shutil.move(written, log / "pg_wal")
+        subprocess.run(["chown", "-R", "--reference", running.place.data, log], check=True)
+        written.symlink_to(log / "pg_wal")
+        running, _ = start(state, PORT, SMALL)
+        with running.connect() as connection:
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+            load(connection, "m", constant(7))
+            connection.execute(
+                "CREATE TABLE rows AS SELECT random() AS a, random() AS b, i AS y "
+                "FROM generate_series(1, 200000) AS i"
+            )
+        yield running
+    finally:
+        stop(disk / "state")
+        subprocess.run(["umount", str(disk)], check=True)
+        shutil.rmtree(root)
+
+
+@contextmanager
+def filled(cluster: Cluster, left: int) -> Iterator[None]:
+    """While a file leaves so many bytes of the disk free."""
+    # PostgreSQL itself ends a connection that cannot write this file, which VACUUM FULL takes away.
+    with cluster.connect():
+        assert list(cluster.paths.data.glob("base/*/pg_internal.init"))
+    free = os.statvfs(cluster.paths.data)
+    path = Path(cluster.paths.home).parent / "filler"
+    try:
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))
+        yield
+    finally:
+        path.unlink()
+
+
+def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
+    """The SQLSTATE of a statement in a separate connection."""
+    try:
+        with cluster.connect() as connection:
+            connection.execute(statement, parameters)
+    except psycopg.Error as error:
+        return error.sqlstate
+    return None
+
+
+@pytest.mark.parametrize("round_", range(TIMES))
+def test_loads_fail_until_there_is_room(small_disk: Cluster, round_: int) -> None:
+    content = grown(620, 9, seed=round_)
+    states = set()
+    for left in (0, 64 << 10, 1 << 20, 8 << 20, len(content) - (1 << 20), len(content) + (1 << 20)):
+        with filled(small_disk, left):
+            states.add(refused(small_disk, "SELECT load_model('large', %s)", (content,)))
+            with small_disk.connect() as connection:
+                assert value(connection) == 7
+        refused(small_disk, "SELECT drop_model('large')")
+        assert not unfinished(small_disk.place.data)
+    assert states <= {None, "53100"} and "53100" in states, states
+    with small_disk.connect() as connection:
+        load(connection, "large", content)
+        connection.execute("SELECT drop_model('large')")
+        connection.execute("VACUUM FULL")
+
+
+def test_an_image_that_cannot_be_written_is_made_in_memory(small_disk: Cluster) -> None:
+    with small_disk.connect() as connection:
+        load(connection, "medium", grown(300, 8))
+        row = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+        query = f"SELECT predict('medium', {row})"
+        expected = connection.execute(query).fetchone()
+    for path in (small_disk.place.data / "pgboost").rglob("*.image"):
+        path.unlink()
+    with filled(small_disk, 0):
+        with small_disk.connect() as connection:
+            assert connection.execute(query).fetchone() == expected
+        assert not unfinished(small_disk.place.data)
+    with small_disk.connect() as connection:
+        assert connection.execute(query).fetchone() == expected
+
+
+@pytest.mark.parametrize("left", [0, 100 << 10, 2 << 20])
+def test_a_training_fails_and_leaves_nothing(small_disk: Cluster, left: int) -> None:
+    train = "SELECT * FROM train_model('trained', 'rows', 'y', rounds => 3)"
+    with filled(small_disk, left):
+        assert refused(small_disk, train) in ("53100", None if left else "53100")
+    with small_disk.connect() as connection:
+        connection.execute("SELECT * FROM pg_stat_progress_train_model")
+        assert not unfinished(small_disk.place.data)
+        connection.execute(train)
+        connection.execute("SELECT drop_model('trained')")

@@ -1,0 +1,194 @@
+"""What another role planted in an extension's schema gains it nothing when the extension is made or updated.
+
+An object of one of the extension's own names ends the script with an error; operators and functions that fit
+the script's expressions better than PostgreSQL's own are not called.
+"""
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.connections import Connect
+from tests.extension.packaging.planted import attack, created
+from tests.extension.packaging.releases import NAMES, update_extensions
+from tests.extension.packaging.test_upgrade import schema
+from tools.cluster import Cluster
+
+TYPES = (
+    "text", "name", "integer", "bigint", "smallint", "boolean", "oid", "regclass", "regprocedure", "regrole",
+    "regproc", "regtype", '"char"', "text[]", "aclitem[]", "real[]", "jsonb",
+)  # fmt: skip
+OPERATORS = ("=", "<>", "<", ">", "~", "||", "->", "->>")
+# Each with the arguments for which a script could mean PostgreSQL's own.
+FUNCTIONS = (
+    "format(text, regprocedure, text, text)", "format(text, regprocedure)", "format(text, text)",
+    "pg_extension_config_dump(text, text)", "aclexplode(text)", "pg_has_role(regrole, text)",
+    "to_timestamp(real)", "xgboost_version(text)", "current_database(text)", "now(text)",
+    "predict(text, jsonb)", "predict(text, real)", "pg_stat_pgboost_reset(text)",
+)  # fmt: skip
+# How the attacker makes an object with the name of each of the extensions'. "any" is not for its languages.
+OWN_NAMES = """
+SELECT format('CREATE FUNCTION %s RETURNS integer LANGUAGE sql AS $$SELECT 1$$', p.oid::regprocedure)
+  FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND p.prokind = 'f'
+   AND p.pronamespace = 'planted'::regnamespace
+   AND NOT (p.proargtypes::oid[] && ARRAY['"any"'::regtype, 'internal'::regtype]::oid[])
+UNION ALL
+SELECT format(kind, c.oid::regclass)
+  FROM pg_depend AS d JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid,
+       unnest(ARRAY['CREATE TABLE %s (name text)', 'CREATE VIEW %s AS SELECT 1', 'CREATE SEQUENCE %s',
+                    'CREATE TYPE %s AS ENUM (''a'')']) AS kind
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+   AND c.relnamespace = 'planted'::regnamespace
+UNION ALL
+SELECT format('CREATE SEQUENCE %s', i.indexrelid::regclass)
+  FROM pg_depend AS d JOIN pg_index AS i ON d.classid = 'pg_class'::regclass AND i.indrelid = d.objid
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+   AND i.indrelid::regclass::text LIKE 'planted.%'
+"""
+TAKEN = (errors.DuplicateTable, errors.DuplicateFunction, errors.DuplicateObject)
+REGISTRY = "pgboost_catalog"
+
+
+@pytest.fixture
+def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
+    """What the extensions are where nobody has planted anything."""
+    cluster.create_database("unplanted", replace=True)
+    connection = connect(dbname="unplanted")
+    connection.execute("CREATE SCHEMA planted")
+    created(connection)
+    return definitions(connection)
+
+
+def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
+    """What the extensions are, shown with nothing but PostgreSQL's own on the path."""
+    connection.execute("SET search_path = pg_catalog")
+    found = [schema(connection, name) for name in NAMES]
+    connection.execute("RESET search_path")
+    return found
+
+
+def plant(attacker: psycopg.Connection) -> None:
+    """Plants operators for each pair of types, functions, a cast, types, and relations."""
+    for left in TYPES:
+        for right in TYPES:
+            attacker.execute(attack("attack", f"{left}, {right}", "boolean"))
+            for operator in OPERATORS:
+                attacker.execute(
+                    f"CREATE OPERATOR planted.{operator} "
+                    f"(FUNCTION = planted.attack, LEFTARG = {left}, RIGHTARG = {right})"
+                )
+    for function in FUNCTIONS:
+        name, _, arguments = function.rstrip(")").partition("(")
+        attacker.execute(attack(name, arguments, "text"))
+    for name in ("text", "regrole", "jsonb", "aclitem"):
+        attacker.execute(f"CREATE DOMAIN planted.{name} AS pg_catalog.text CHECK (VALUE IS NULL)")
+    attacker.execute("CREATE TYPE planted.mine AS ENUM ('a')")
+    attacker.execute(attack("mine", "planted.mine", "pg_catalog.text"))
+    attacker.execute("CREATE CAST (planted.mine AS text) WITH FUNCTION planted.mine AS IMPLICIT")
+    for name in ("pg_proc", "pg_init_privs", "pg_shdepend", "pg_database", "pg_stat_activity"):
+        attacker.execute(f"CREATE TABLE planted.{name} (oid oid)")
+    attacker.execute(
+        "CREATE VIEW planted.pg_roles AS SELECT true AS rolsuper, current_user AS rolname"
+    )
+
+
+def test_what_is_planted_would_be_called(
+    attacker: psycopg.Connection, superuser: psycopg.Connection
+) -> None:
+    """By a script that is careless, with the path that a script has."""
+    plant(attacker)
+    superuser.execute("SET search_path = planted, pg_temp")
+    for careless in ("1::oid = 'version'::regproc", "format('%s', 'version()'::regprocedure)"):
+        with pytest.raises(errors.RaiseException, match="attacked as postgres"):
+            superuser.execute(f"SELECT {careless}")
+
+
+def test_creation_calls_nothing_of_anothers(
+    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+) -> None:
+    plant(attacker)
+    created(superuser)
+    assert definitions(superuser) == fresh
+
+
+def test_an_update_calls_nothing_of_anothers(
+    attacker: psycopg.Connection,
+    superuser: psycopg.Connection,
+    fresh: list[list[tuple]],
+    earlier: str,
+) -> None:
+    created(superuser, earlier)
+    plant(attacker)
+    update_extensions(superuser)
+    assert definitions(superuser) == fresh
+
+
+def own_names(superuser: psycopg.Connection) -> set[str]:
+    superuser.execute("SET search_path = pg_catalog")
+    found = {statement for (statement,) in superuser.execute(OWN_NAMES)}
+    superuser.execute("RESET search_path")
+    return found
+
+
+def refuses(
+    superuser: psycopg.Connection, attacker: psycopg.Connection, names: set[str], script: str
+) -> None:
+    """With each of the objects planted the script ends with an error that says that there is one."""
+    for statement in sorted(names):
+        attacker.execute(statement)
+        with pytest.raises(TAKEN):
+            superuser.execute(script)
+        superuser.execute("DROP OWNED BY planter; GRANT USAGE, CREATE ON SCHEMA planted TO planter")
+
+
+def test_creation_takes_no_object_of_anothers(
+    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+) -> None:
+    created(superuser)
+    names = own_names(superuser)
+    assert len(names) > 40
+    superuser.execute("DROP EXTENSION pgboost CASCADE")
+    # One transaction, since either extension may be the one that fails.
+    script = "; ".join(f"CREATE EXTENSION {name} SCHEMA planted" for name in NAMES)
+    refuses(superuser, attacker, names, script)
+    superuser.execute(script)
+    assert definitions(superuser) == fresh
+
+
+def test_creation_takes_no_schema_of_anothers(
+    attacker: psycopg.Connection, superuser: psycopg.Connection
+) -> None:
+    """Whoever may create schemas can make that of the registry before the extension does."""
+    superuser.execute("GRANT CREATE ON DATABASE planted TO planter")
+    attacker.execute(f"CREATE SCHEMA {REGISTRY}")
+    with pytest.raises(errors.DuplicateSchema):
+        created(superuser)
+    attacker.execute(f"DROP SCHEMA {REGISTRY}")
+    created(superuser)
+    for statement in (
+        "CREATE TABLE {}.t (a int)",
+        "DROP SCHEMA {} CASCADE",
+        "ALTER SCHEMA {} RENAME TO t",
+    ):
+        with pytest.raises(errors.InsufficientPrivilege):
+            attacker.execute(statement.format(REGISTRY))
+    superuser.execute("REVOKE CREATE ON DATABASE planted FROM planter")
+
+
+def test_an_update_takes_no_object_of_anothers(
+    attacker: psycopg.Connection,
+    superuser: psycopg.Connection,
+    fresh: list[list[tuple]],
+    earlier: str,
+) -> None:
+    created(superuser)
+    names = own_names(superuser)
+    superuser.execute("DROP EXTENSION pgboost CASCADE")
+    created(superuser, earlier)
+    names -= own_names(superuser)
+    assert len(names) >= 5
+    script = "; ".join(f"ALTER EXTENSION {name} UPDATE" for name in NAMES)
+    refuses(superuser, attacker, names, script)
+    superuser.execute(script)
+    assert definitions(superuser) == fresh

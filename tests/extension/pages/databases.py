@@ -1,0 +1,34 @@
+"""The databases that pages begin with: the quick start's, or an empty one.
+
+All pages but the quick start go on from its table and its model.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.extension.pages.blocks import sections
+from tests.extension.pages.running import printed
+from tools.cluster import Cluster
+
+QUICK_START = "docs/quick-start.md"
+# Those that begin with nothing, and make what the quick start makes or what else they need.
+EMPTY = (QUICK_START, "README.md")
+# Pages whose sections stand alone.
+BY_SECTION = ("docs/recipes.md",)
+TABLES = "page_tables"
+
+
+def make(cluster: Cluster) -> None:
+    """Makes the database that others are copied from: the quick start's table and first model."""
+    cluster.create_database(TABLES, replace=True)
+    made = [one for one in sections(QUICK_START) if one.title in ("Data", "Train")]
+    with TemporaryDirectory() as folder:
+        for section in made:
+            for one in section.blocks:
+                printed(one, cluster, TABLES, Path(folder))
+
+
+def copy(cluster: Cluster, dbname: str, path: str) -> None:
+    """Makes the database in which a page, or a section of it, runs."""
+    template = "template0" if path in EMPTY else TABLES
+    cluster.create_database(dbname, replace=True, template=template)

@@ -1,0 +1,142 @@
+"""Runs the blocks of a page, and compares what they print with what the page shows.
+
+psql runs `sql`, the shell `sh` and Python `python` and `py`, each as a superuser of the page's database, with
+one thread for training, so that figures are the same everywhere. The query of a dbt model, a block `jinja`,
+runs as dbt writes it for a first run. A block `py` is part of an application of Django or SQLAlchemy, and
+runs in one that has the model `Customer`.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.extension.pages.blocks import Block
+from tools.cluster import Cluster
+
+PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+PYTHON = [sys.executable, "-"]
+COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": PYTHON, "py": PYTHON}
+ONE_THREAD = {"PGOPTIONS": "-c pgboost_train.max_threads=1"}
+# What psql writes to its other stream, which a page may show too.
+MESSAGE = re.compile(r"^(DEBUG|NOTICE|WARNING|ERROR): ", re.M)
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
+# Figures of other processors and releases may differ in their last digits.
+TOLERANCE = 1e-3
+# What comes before a block and behind it, by the library that it imports.
+APPLICATIONS = {
+    "django": (
+        """
+import os
+import django
+from django.conf import settings
+from django.db import models
+database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
+settings.configure(DATABASES={"default": database | {"OPTIONS": {"server_side_binding": True}}})
+django.setup()
+class Customer(models.Model):
+    age = models.IntegerField()
+    income = models.FloatField()
+    region = models.TextField()
+    visits = models.IntegerField()
+    class Meta:
+        app_label = "customers"
+        db_table = "customers"
+""",
+        """
+for query in (risky, risky_at_70):
+    print(len(query), sum(customer.pk for customer in query))
+""",
+    ),
+    "sqlalchemy": (
+        """
+from sqlalchemy import create_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+class Base(DeclarativeBase):
+    pass
+class Customer(Base):
+    __tablename__ = "customers"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    age: Mapped[int]
+    income: Mapped[float]
+    region: Mapped[str]
+    visits: Mapped[int]
+""",
+        """
+with Session(create_engine("postgresql+psycopg://")) as session:
+    for query in (risky, risky_at_70):
+        found = session.execute(query).all()
+        print(len(found), sum(id for id, score in found))
+""",
+    ),
+}
+
+
+def program(block: Block) -> str:
+    """What runs for a block."""
+    return in_application(block.text) if block.language == "py" else first_run(block.text)
+
+
+def first_run(text: str) -> str:
+    """The text; of a dbt model the query, without what only later runs need."""
+    if "{{" not in text:
+        return text
+    without_later = re.sub(r"\{% if is_incremental\(\) %\}.*?\{% endif %\}", "", text, flags=re.S)
+    without_config = re.sub(r"\{\{ config\(.*?\) \}\}", "", without_later)
+    return re.sub(r"\{\{ ref\('(\w+)'\) \}\}", r"\1", without_config) + ";"
+
+
+def in_application(text: str) -> str:
+    """The block, in an application of the library that it imports."""
+    (before, behind) = APPLICATIONS[re.search(r"^from (\w+)", text, re.M)[1]]
+    return before + text + behind
+
+
+def printed(block: Block, cluster: Cluster, dbname: str, folder: Path) -> str:
+    """What a block prints, messages too where the page shows some; fails with what it said."""
+    environment = cluster.environment(dbname) | ONE_THREAD
+    done = subprocess.run(
+        COMMANDS[block.language], input=program(block), cwd=folder, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    shows_error = "ERROR: " in (block.shown or "")
+    assert (done.returncode != 0) == shows_error, f"{block.text}\n{done.stderr}\n{done.stdout}"
+    output = done.stdout
+    if MESSAGE.search(block.shown or ""):
+        output = done.stderr + output
+    return "\n".join(line.rstrip() for line in output.rstrip().splitlines()).lstrip("\n") + "\n"
+
+
+def compared(block: Block, output: str) -> None:
+    """Fails where a block prints something else than the page shows."""
+    if block.shown is not None:
+        assert same(output, block.shown), f"{block.text}\nprints\n{output}"
+
+
+def same(output: str, shown: str) -> bool:
+    """Whether the output is what is shown, except for numbers' last digits and columns' widths."""
+    before, _, after = shown.partition("...\n")
+    if before == shown:
+        return alike(output.split(), shown.split())
+    words = output.split()
+    first, last = before.split(), after.split()
+    return alike(words[: len(first)], first) and alike(words[len(words) - len(last) :], last)
+
+
+def alike(words: list[str], shown: list[str]) -> bool:
+    """Whether words equal others: numbers within the tolerance, lines under headings in any width."""
+    if len(words) != len(shown):
+        return False
+    pairs = zip(words, shown, strict=True)
+    return all((ruled(one) and ruled(other)) or near(one, other) for one, other in pairs)
+
+
+def ruled(word: str) -> bool:
+    return not word.strip("-+")
+
+
+def near(word: str, shown: str) -> bool:
+    if NUMBER.sub("#", word) != NUMBER.sub("#", shown):
+        return False
+    pairs = zip(NUMBER.findall(word), NUMBER.findall(shown), strict=True)
+    return all(abs(float(a) - float(b)) <= TOLERANCE * max(abs(float(b)), 0.01) for a, b in pairs)

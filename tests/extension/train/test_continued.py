@@ -1,0 +1,330 @@
+"""Training that goes on from a version: Python's trees, and what must agree with the model."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from sklearn import datasets
+
+from tests.extension.train.rows import copy_table, held_out, in_order, number_columns
+
+ROUNDS = 6
+TRAIN = "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, %s{})"
+EXPORT = "SELECT export_model('m')"
+
+
+@pytest.fixture(autouse=True)
+def no_model(connection: psycopg.Connection) -> None:
+    """There is no version of `m` yet."""
+    connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
+
+
+@pytest.fixture
+def continued(
+    connection: psycopg.Connection, python_side: Callable[..., Any]
+) -> Callable[..., dict[str, Any]]:
+    """Trains in two steps in SQL, with new parameters in the second one, and compares with Python."""
+
+    def run(source: str, arrays: dict[str, Any], names: list[str], **job: Any) -> dict[str, Any]:
+        before, params = job.pop("before", {}), job.pop("params", {})
+        first = {"nthread": 1} | before
+        connection.execute(TRAIN.format(""), (source, json.dumps(first), ROUNDS))
+        (start,) = connection.execute(EXPORT).fetchone()
+        arguments = ", continue_from => 'm'" + job.pop("arguments", "")
+        scores = connection.execute(
+            TRAIN.format(arguments), (source, json.dumps({"nthread": 1} | params), ROUNDS)
+        ).fetchall()
+        (model,) = connection.execute(EXPORT).fetchone()
+        objective = before.get("objective", job.pop("objective", "reg:squarederror"))
+        params = {"objective": objective, "seed": 0} | job.pop("fixed", {}) | params
+        found = python_side(model, arrays, start, names=names, params=params, rounds=ROUNDS, **job)
+        assert found["same_trees"]
+        assert found["differing_margins"] == 0
+        assert found["rounds"] == 2 * ROUNDS
+        for set_name, metric, best_round, value in scores:
+            assert best_round == 2 * ROUNDS
+            assert value == pytest.approx(found["scores"][set_name][metric], rel=1e-6)
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize(("before", "params"), [
+    ({}, {}),
+    ({"max_depth": 3}, {"max_depth": 5, "eta": 0.05}),
+    ({"subsample": 0.7}, {"subsample": 0.5, "colsample_bytree": 0.6}),
+    ({"objective": "reg:absoluteerror"}, {}),
+    ({"objective": "count:poisson"}, {"max_bin": 16}),
+    ({"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.8]},
+     {"quantile_alpha": [0.2, 0.8]}),
+    ({"num_parallel_tree": 2, "subsample": 0.5}, {"num_parallel_tree": 2, "subsample": 0.5}),
+    ({"rate_drop": 0.5}, {"rate_drop": 0.5}),
+    ({"base_score": 100}, {"monotone_constraints": {"x2": 1}}),
+], ids=str)  # fmt: skip
+def test_trees_are_those_of_python(
+    connection: psycopg.Connection, continued: Callable[..., Any], before: Any, params: Any
+) -> None:
+    data = datasets.load_diabetes()
+    features, label = data.data.astype("f4"), data.target.astype("f4")
+    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
+    names = [f"x{i}" for i in range(features.shape[1])]
+    arrays = {"features": features, "label": label}
+    continued(in_order("rows", *names, "y"), arrays, names, before=before, params=params)
+    verified = connection.execute("SELECT * FROM verify_model('m', 'rows')").fetchone()
+    assert verified == (len(label), 0, 0)
+
+
+def test_quantiles_are_the_models_own(connection: psycopg.Connection) -> None:
+    """Parameters of the objective are in the model's file."""
+    connection.execute(
+        "CREATE TABLE waves AS SELECT i AS x, sin(i) AS y FROM generate_series(1, 500) i"
+    )
+    params = '{"objective": "reg:quantileerror", "quantile_alpha": [0.2, 0.8], "nthread": 1}'
+    source = "SELECT x, y FROM waves ORDER BY x"
+    connection.execute(TRAIN.format(""), (source, params, 4))
+    digests = []
+    for again in (params, '{"nthread": 1}'):
+        connection.execute(TRAIN.format(", continue_from => 'm@1'"), (source, again, 4))
+        digests += connection.execute("SELECT model_info('m') ->> 'sha256'").fetchone()
+    assert digests[0] == digests[1]
+    connection.execute("DROP TABLE waves")
+
+
+@pytest.mark.parametrize("load", [datasets.load_iris, datasets.load_breast_cancer])
+def test_classes_keep_their_places(
+    connection: psycopg.Connection, continued: Callable[..., Any], load: Callable[..., Any]
+) -> None:
+    """The further rows miss a class and begin with another one."""
+    data = load()
+    features, label = data.data.astype("f4"), data.target
+    names = [f"x{i}" for i in range(features.shape[1])]
+    texts = [f"class {code}" for code in label]
+    copy_table(connection, "rows", number_columns(features) | {"y": ("text", texts)})
+    source = in_order("rows", *names, "y")
+    classes = len(data.target_names)
+    fixed = {"num_class": classes} if classes > 2 else {}
+    objective = "multi:softprob" if classes > 2 else "binary:logistic"
+    arrays = {"features": features, "label": label.astype("f4")}
+    continued(source, arrays, names, objective=objective, fixed=fixed)
+    one = f"SELECT {', '.join(names)}, y FROM rows WHERE y = 'class 1' ORDER BY id"
+    connection.execute(TRAIN.format(", continue_from => 'm'"), (one, "{}", 2))
+    (labels,) = connection.execute("SELECT model_info('m') -> 'labels'").fetchone()
+    assert labels == [f"class {code}" for code in range(classes)]
+
+
+def test_categories_keep_their_codes(
+    connection: psycopg.Connection, continued: Callable[..., Any], raises: Callable[..., Any]
+) -> None:
+    random = np.random.default_rng(5)
+    colours = ["blue", "green", "grün", "red"]
+    codes = random.integers(0, 4, 3_000)
+    number = random.normal(size=3_000).astype("f4")
+    label = (number + np.array([3, -1, 2, 0])[codes] + random.normal(size=3_000)).astype("f4")
+    texts = [colours[code] for code in codes]
+    columns = {"x": ("real", number), "colour": ("text", texts), "y": ("real", label)}
+    copy_table(connection, "rows", columns)
+    arrays = {"features": np.stack([number, codes.astype("f4")], axis=1), "label": label}
+    params = {"max_cat_to_onehot": 2}
+    source = in_order("rows", "x", "colour", "y")
+    continued(
+        source, arrays, ["x", "colour"], before=params, params=params,
+        categories={"colour": colours},
+    )  # fmt: skip
+    assert connection.execute(
+        "SELECT rows, differing, max_ulp FROM verify_model('m', 'rows')"
+    ).fetchone() == (3_000, 0, 0)
+    red = "SELECT x, colour, y FROM rows WHERE colour = 'red'"
+    call = TRAIN.format(", continue_from => 'm@1'")
+    connection.execute(call, (red, "{}", 1))
+    (known,) = connection.execute(
+        "SELECT categories FROM model_features('m') WHERE feature = 'colour'"
+    ).fetchone()
+    assert known == colours
+    said = raises("22P02", call, ("SELECT x, 'pink' AS colour, y FROM rows", "{}", 1))
+    assert said.message_primary == 'source has a value of column "colour" that is not in the model'
+    said = raises("22023", call, ("SELECT x, 1 AS colour, y FROM rows", "{}", 1))
+    assert said.message_detail == 'Its feature "colour" is text, and the column is not.'
+    said = raises("22023", call, ("SELECT 'a' AS x, colour, y FROM rows", "{}", 1))
+    assert said.message_detail == 'Its feature "x" is a number, and the column is text.'
+
+
+def test_early_stopping_counts_all_rounds(
+    connection: psycopg.Connection, python_side: Callable[..., Any]
+) -> None:
+    rows = held_out(connection)
+    connection.execute(TRAIN.format(""), (rows.training, '{"eta": 0.1, "nthread": 1}', 3))
+    (start,) = connection.execute(EXPORT).fetchone()
+    more = ", continue_from => 'm', early_stopping_rounds => 4, eval_source => %s"
+    scores = connection.execute(
+        TRAIN.format(more), (rows.training, '{"eta": 0.5, "nthread": 1}', 200, rows.evaluation)
+    ).fetchall()
+    (model,) = connection.execute(EXPORT).fetchone()
+    found = python_side(
+        model, rows.arrays, start, names=rows.names, params={"eta": 0.5}, rounds=200,
+        early_stopping_rounds=4,
+    )  # fmt: skip
+    assert found["same_trees"]
+    assert 3 < found["rounds"] < 40
+    assert {row[2] for row in scores} == {found["rounds"]}
+    assert scores[1][3] == pytest.approx(found["scores"]["eval"]["rmse"], rel=1e-6)
+
+
+def test_rounds_that_predictions_leave_out_are_left_out(
+    connection: psycopg.Connection, python_side: Callable[..., Any]
+) -> None:
+    """A model that was loaded with the rounds that early stopping found best."""
+    data = datasets.load_diabetes()
+    features, label = data.data.astype("f4"), data.target.astype("f4")
+    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
+    names = [f"x{i}" for i in range(features.shape[1])]
+    source = in_order("rows", *names, "y")
+    connection.execute(TRAIN.format(""), (source, '{"nthread": 1}', 8))
+    (start,) = connection.execute(EXPORT).fetchone()
+    connection.execute("SELECT load_model('m', %s, rounds => 5)", (start,))
+    connection.execute(TRAIN.format(", continue_from => 'm'"), (source, '{"nthread": 1}', ROUNDS))
+    (model,) = connection.execute(EXPORT).fetchone()
+    arrays = {"features": features, "label": label}
+    found = python_side(model, arrays, start, names=names, params={}, rounds=ROUNDS, start_rounds=5)
+    assert found["same_trees"]
+    assert found["rounds"] == 5 + ROUNDS
+
+
+@pytest.fixture
+def plain(connection: psycopg.Connection) -> str:
+    """A model `base` of the features a and b, with two versions; gives its source."""
+    connection.execute("DROP TABLE IF EXISTS rows")
+    connection.execute(
+        "CREATE TABLE rows AS SELECT i AS a, i % 7 AS b, i * 2 AS y, i % 3 = 0 AS flag "
+        "FROM generate_series(1, 300) AS i"
+    )
+    source = "SELECT a, b, y FROM rows"
+    connection.execute("SELECT drop_model('base') FROM pgboost_models WHERE name = 'base' LIMIT 1")
+    for rounds in (2, 3):
+        connection.execute("SELECT train_model('base', %s, 'y', rounds => %s)", (source, rounds))
+    return source
+
+
+CALL = "SELECT train_model('next', {}, rounds => 2, continue_from => 'base')"
+
+
+@pytest.mark.parametrize(("call", "detail"), [
+    ("'rows', 'flag', features => '{a,b}'", "The objective"),
+    ("'rows', 'y', '{\"objective\": \"reg:gamma\"}'",
+     "Its objective is reg:squarederror, not reg:gamma."),
+    ("'rows', 'y', '{\"base_score\": 1}'", "The model has a base score, which base_score cannot change."),
+    ("'rows', 'y', features => '{a,b,flag}'", 'It has no feature "flag".'),
+    ("'rows', 'y', features => '{a}'",
+     'It has the feature "b", which is not among the features.'),
+    ("'SELECT a, b::text, y FROM rows', 'y'",
+     'Its feature "b" is a number, and the column is text.'),
+])  # fmt: skip
+def test_what_must_agree(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str, call: str, detail: str
+) -> None:
+    if detail == "The objective":
+        connection.execute(CALL.format(call))  # A boolean is the number 0 or 1 to this model.
+        return
+    said = raises("22023", CALL.format(call))
+    assert said.message_primary == 'training cannot continue from model "base@2"'
+    assert said.message_detail == detail
+    assert "continue_from" in said.message_hint
+
+
+def test_features_are_found_by_name(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+) -> None:
+    """In the model's order, whatever further columns there are."""
+    digests = []
+    for source in (plain, "rows", "SELECT y, 1 AS more, b, a FROM rows"):
+        connection.execute(CALL.format("%s, 'y', '{\"nthread\": 1}'"), (source,))
+        digests += connection.execute("SELECT model_info('next') ->> 'sha256'").fetchone()
+    assert len(set(digests)) == 1
+    said = raises("42703", CALL.format("'SELECT a, y FROM rows', 'y'"))
+    assert said.message_primary == 'column "b" is not in the source'
+
+
+def test_lineage_is_kept_with_the_version(connection: psycopg.Connection, plain: str) -> None:
+    call = "SELECT best_round FROM train_model('base', %s, 'y', rounds => 4, continue_from => %s)"
+    for model, number, rounds in (("base@1", 1, 6), ("base", 3, 10)):
+        assert connection.execute(call, (plain, model)).fetchone() == (rounds,)
+        (info,) = connection.execute("SELECT model_info('base')").fetchone()
+        assert info["parameters"]["continue_from"] == f"base@{number}"
+        assert info["parameters"]["rounds"] == 4
+        assert info["rounds"] == info["metrics"]["best_round"] == rounds
+    connection.execute("SELECT set_alias('base@2', 'best')")
+    connection.execute(call, (plain, "base@best"))
+    (info,) = connection.execute("SELECT model_info('base')").fetchone()
+    assert info["parameters"]["continue_from"] == "base@2"
+
+
+def test_labels_that_are_numbers(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+) -> None:
+    """What is the same number is the same class; a model without labels counts its classes from 0."""
+    source = "SELECT a, b, CASE WHEN flag THEN 3 ELSE -2 END AS y FROM rows"
+    train = "SELECT train_model('next', %s, 'y', '{{\"objective\": \"binary:logistic\"}}', 2{})"
+    connection.execute(train.format(""), (source,))
+    more = train.format(", continue_from => 'next'")
+    connection.execute(more, (source.replace("-2", "-2.0::numeric"),))
+    (info,) = connection.execute("SELECT model_info('next')").fetchone()
+    assert info["labels"] == ["-2", "3"]
+    said = raises("22P02", more, (source.replace("-2", "0"),))
+    assert said.message_primary == 'source has a value of column "y" that is not in the model'
+    connection.execute("SELECT load_model('next', export_model('next'))")
+    connection.execute(more, ("SELECT a, b, flag AS y FROM rows",))
+    (info,) = connection.execute("SELECT model_info('next')").fetchone()
+    assert info["labels"] is None
+    raises("22P02", more, ("SELECT a, b, 2 AS y FROM rows",))
+
+
+def test_only_who_may_read_the_model_continues_it(
+    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any],
+    plain: str,
+) -> None:  # fmt: skip
+    """A right to predict is none to the trees, which the new model would hold."""
+    connection.execute("DROP ROLE IF EXISTS heir; CREATE ROLE heir LOGIN")
+    connection.execute("GRANT EXECUTE ON FUNCTION train_model, load_model TO heir")
+    connection.execute("GRANT SELECT ON rows TO heir")
+    heir = connect(user="heir")
+    call = "SELECT train_model('theirs', %s, 'y', rounds => 2, continue_from => 'base')"
+    said = raises("42501", call, (plain,), on=heir)
+    assert said.message_primary == 'permission denied for model "base"'
+    connection.execute("SELECT grant_model('base', 'heir')")
+    said = raises("42501", call, (plain,), on=heir)
+    assert said.message_primary == 'must be owner of model "base"'
+    raises("42704", call.replace("'base'", "'nowhere'"), (plain,))
+    raises("42704", call.replace("'base'", "'base@9'"), (plain,))
+    assert not connection.execute("SELECT 1 FROM pgboost_models WHERE name = 'theirs'").fetchall()
+    heir.close()
+    connection.execute("DROP OWNED BY heir; DROP ROLE heir")
+
+
+def test_models_of_other_libraries_stay_theirs(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+) -> None:
+    text = (
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n"
+        "objective=regression\nfeature_names=a b\nfeature_infos=[0:9] [0:9]\ntree_sizes=242\n\n"
+        "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nsplit_gain=1\nthreshold=1.5\n"
+        "decision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=1 2\nleaf_weight=1 1\n"
+        "leaf_count=1 1\ninternal_value=0\ninternal_weight=0\ninternal_count=2\nis_linear=0\n"
+        "shrinkage=1\n\n\nend of trees\n\nparameters:\nend of parameters\n\npandas_categorical:null\n"
+    )
+    connection.execute("SELECT load_model('light', %s)", (text.encode(),))
+    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'light')"
+    assert raises("22023", call).message_detail == "Its format is lightgbm text."
+    connection.execute("SELECT drop_model('light')")
+
+
+def test_linear_models_do_not_grow_trees(
+    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+) -> None:
+    linear = Path(__file__).parents[1] / "sql/models/linear.json"
+    connection.execute("SELECT load_model('line', %s)", (linear.read_bytes(),))
+    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'line')"
+    assert raises("22023", call).message_detail == "It is a linear model, without trees."
+    connection.execute("SELECT drop_model('line')")

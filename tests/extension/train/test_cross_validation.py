@@ -1,0 +1,232 @@
+"""cross_validate_model: the figures of xgboost.cv on the same folds, and how folds are made."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from sklearn import datasets
+
+from tests.extension.train.rows import copy_table, in_order, number_columns
+
+ROUNDS = 8
+COLUMNS = "round, metric, train_mean, train_std, eval_mean, eval_std, train, eval"
+
+
+def _validated(
+    connection: psycopg.Connection, source: str, params: dict[str, Any], **more: Any
+) -> list[Any]:
+    named = "".join(f", {name} => %({name})s" for name in more)
+    arguments = {"source": source, "params": json.dumps({"nthread": 1} | params)}
+    return connection.execute(
+        f"SELECT {COLUMNS} FROM cross_validate_model(%(source)s, 'y', %(params)s{named})",
+        arguments | {"rounds": ROUNDS} | more,
+    ).fetchall()
+
+
+def _holds(rows: list[Any], found: dict[str, list[float]]) -> None:
+    """Each round's means and deviations are Python's, and no round is left out."""
+    metrics = {row[1] for row in rows}
+    rounds = len(rows) // len(metrics)
+    assert {len(values) for values in found.values()} == {rounds}
+    for number, metric, train_mean, train_std, eval_mean, eval_std, train, evaluated in rows:
+        said = {
+            f"train-{metric}-mean": train_mean, f"train-{metric}-std": train_std,
+            f"test-{metric}-mean": eval_mean, f"test-{metric}-std": eval_std,
+        }  # fmt: skip
+        for name, value in said.items():
+            assert value == pytest.approx(found[name][number - 1], rel=1e-12, abs=1e-15), name
+        assert (train_mean, eval_mean) == (
+            pytest.approx(np.mean(train), rel=1e-12), pytest.approx(np.mean(evaluated), rel=1e-12)
+        )  # fmt: skip
+        assert (train_std, eval_std) == (
+            pytest.approx(np.std(train), rel=1e-9), pytest.approx(np.std(evaluated), rel=1e-9)
+        )  # fmt: skip
+
+
+def _diabetes(connection: psycopg.Connection) -> tuple[str, dict[str, Any]]:
+    data = datasets.load_diabetes()
+    features, label = data.data.astype("f4"), data.target.astype("f4")
+    fold = np.random.default_rng(1).integers(0, 4, len(label))
+    weight = np.random.default_rng(2).random(len(label)).astype("f4")
+    columns = number_columns(features) | {
+        "y": ("real", label), "fold": ("integer", fold * 10), "w": ("real", weight),
+    }  # fmt: skip
+    copy_table(connection, "rows", columns)
+    names = [f"x{i}" for i in range(features.shape[1])]
+    arrays = {"features": features, "label": label, "fold": fold}
+    return in_order("rows", *names, "y", "fold", "w"), arrays | {"weight": weight}
+
+
+@pytest.mark.parametrize("params", [
+    {},
+    {"max_depth": 3, "eta": 0.1, "eval_metric": ["mae", "rmse"]},
+    {"subsample": 0.7, "colsample_bytree": 0.6},
+    {"num_parallel_tree": 2, "subsample": 0.5, "max_bin": 16},
+    {"rate_drop": 0.4, "seed": 5},
+], ids=str)  # fmt: skip
+def test_figures_are_those_of_python(
+    connection: psycopg.Connection, python_cv: Callable[..., Any], params: Any
+) -> None:
+    source, arrays = _diabetes(connection)
+    rows = _validated(
+        connection, source, params, fold_by="fold", weight="w", rounds=ROUNDS
+    )  # fmt: skip
+    _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
+
+
+def test_early_stopping_is_that_of_python(
+    connection: psycopg.Connection, python_cv: Callable[..., Any]
+) -> None:
+    source, arrays = _diabetes(connection)
+    job = {"rounds": 300, "early_stopping_rounds": 5}
+    rows = _validated(connection, source, {"eta": 0.2}, fold_by="fold", weight="w", **job)
+    assert 3 < len(rows) < 100
+    _holds(rows, python_cv(arrays, params={"eta": 0.2}, **job))
+    assert min(row[4] for row in rows) == rows[-1][4]
+
+
+def test_classes(connection: psycopg.Connection, python_cv: Callable[..., Any]) -> None:
+    data = datasets.load_wine()
+    features, label = data.data.astype("f4"), data.target
+    fold = np.random.default_rng(3).integers(0, 10, len(label))
+    texts, folds = [f"class {code}" for code in label], [f"fold {number}" for number in fold]
+    columns = number_columns(features) | {"y": ("text", texts), "fold": ("text", folds)}
+    copy_table(connection, "rows", columns)
+    names = [f"x{i}" for i in range(features.shape[1])]
+    source = in_order("rows", *names, "y", "fold")
+    params = {"eval_metric": ["merror", "mlogloss"]}
+    rows = _validated(connection, source, params, fold_by="fold", rounds=ROUNDS)
+    params |= {"objective": "multi:softprob", "num_class": 3}
+    arrays = {"features": features, "label": label.astype("f4"), "fold": fold}
+    _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
+    assert {len(row[6]) for row in rows} == {10}
+
+
+def test_groups_stay_whole(
+    connection: psycopg.Connection, python_cv: Callable[..., Any], raises: Callable[..., Any]
+) -> None:
+    random = np.random.default_rng(6)
+    group = np.repeat(np.arange(60), random.integers(5, 20, 60))
+    features = random.normal(size=(len(group), 4)).astype("f4")
+    label = np.clip(np.round(features[:, 0] + 1), 0, 3).astype("f4")
+    columns = number_columns(features) | {
+        "y": ("real", label), "q": ("integer", group), "fold": ("integer", group % 3),
+    }  # fmt: skip
+    copy_table(connection, "rows", columns)
+    source = in_order("rows", "x0", "x1", "x2", "x3", "y", "q", "fold")
+    params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@3", "ndcg@5"]}
+    rows = _validated(connection, source, params, fold_by="fold", qid="q", rounds=ROUNDS)
+    arrays = {"features": features, "label": label, "group": group, "fold": group % 3}
+    _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS, by_hand=True))
+    call = "SELECT * FROM cross_validate_model(%s, 'y', qid => 'q', rounds => 2{})"
+    torn = source.replace("fold", "(id % 3) AS fold")
+    said = raises("22023", call.format(", fold_by => 'fold'"), (torn,))
+    assert said.message_primary == "rows of a group are in different folds"
+    assert connection.execute(call.format(""), (source.replace(", fold", ""),)).fetchall()
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_folds_by_chance_are_even_and_follow_the_seed(
+    connection: psycopg.Connection, groups: bool
+) -> None:
+    source = (
+        "SELECT i / 5 AS q, sin(i) AS x, i * 7919 % 11 % 4 AS y FROM generate_series(0, 1999) AS i"
+    )
+    call = (
+        f"SELECT {COLUMNS} FROM cross_validate_model(%s, 'y', %s, rounds => 3, seed => %s, folds => 4"
+        f"{', qid => $$q$$' if groups else ''})"
+    )
+    params = json.dumps({"nthread": 1, "objective": "rank:ndcg"} if groups else {"nthread": 1})
+    first, again, other = (
+        connection.execute(call, (source, params, seed)).fetchall() for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+    assert {len(row[7]) for row in first} == {4}
+    assert len(first) == 3
+
+
+def test_stratified_folds_have_all_classes(
+    connection: psycopg.Connection, raises: Callable[..., Any]
+) -> None:
+    """Five rare rows in five folds: with one in each, none has the metric of a fold without."""
+    source = "SELECT i AS x, i % 100 = 0 AS y FROM generate_series(0, 499) AS i"
+    call = (
+        "SELECT eval FROM cross_validate_model(%s, 'y', '{\"eval_metric\": \"auc\"}', rounds => 1, "
+        "folds => 5, stratified => %s, seed => %s)"
+    )
+    for seed in range(5):
+        (areas,) = connection.execute(call, (source, True, seed)).fetchone()
+        # XGBoost gives NaN where there is one class only.
+        assert not any(np.isnan(areas))
+    without = [connection.execute(call, (source, False, seed)).fetchone()[0] for seed in range(5)]
+    assert np.isnan(without).any()
+    said = raises("22023", call, (source.replace("i % 100 = 0", "i"), True, 1))
+    assert said.message_primary == "folds are stratified by classes, and the target has none"
+
+
+@pytest.mark.parametrize(("arguments", "sqlstate", "message"), [
+    ("folds => 1", "22023", "folds must be between 2 and 100, not 1"),
+    ("folds => 101", "22023", "folds must be between 2 and 100, not 101"),
+    ("folds => 3, fold_by => 'f'", "22023", "folds and fold_by exclude each other"),
+    ("fold_by => 'f', stratified => true", "22023", "stratified is for folds"),
+    ("fold_by => 'one'", "22023", "all rows are in one fold"),
+    ("fold_by => 'many'", "54000", 'column "many" has more than 100 distinct values'),
+    ("fold_by => 'holes'", "22000", 'a value of column "holes" is null, so it cannot be a fold'),
+    ("fold_by => 'nowhere'", "42703", 'column "nowhere" is not in the source'),
+    ("fold_by => 'y'", "42701", "two things"),
+    ("folds => 100", "22023", "a fold has no rows to evaluate on"),
+    ("params => '[]'", "22023", "params must be a jsonb object, not an array"),
+    ("params => '{\"etaa\": 1}'", "22023", 'unknown training parameter "etaa"'),
+])  # fmt: skip
+def test_errors(raises: Callable[..., Any], arguments: str, sqlstate: str, message: str) -> None:
+    rows = 99 if "100" in arguments else 300
+    source = (
+        "SELECT i AS x, i * 2 AS y, i % 3 AS f, 1 AS one, i AS many, nullif(i % 3, 0) AS holes "
+        f"FROM generate_series(1, {rows}) AS i"
+    )
+    if "fold_by => 'y'" in arguments:
+        arguments += ", features => '{x,y}'"
+    call = f"SELECT * FROM cross_validate_model(%s, 'y', {arguments}, rounds => 2)"
+    assert message in raises(sqlstate, call, (source,)).message_primary
+
+
+def test_predictions_count_for_each_fold(
+    connection: psycopg.Connection, raises: Callable[..., Any]
+) -> None:
+    source = "SELECT i AS x, i AS y FROM generate_series(1, 100) AS i"
+    call = "SELECT * FROM cross_validate_model(%s, 'y', rounds => 1, folds => 3)"
+    connection.execute("SET pgboost_train.max_prediction_memory = 3")
+    said = raises("54000", call, (source,))
+    assert said.message_primary == "too many predictions to train: 300 rows times 1 outputs"
+    connection.execute("SET pgboost_train.max_prediction_memory = 4")
+    assert connection.execute(call, (source,)).fetchall()
+    connection.execute("RESET pgboost_train.max_prediction_memory")
+
+
+def test_it_writes_nothing_and_runs_with_the_rights_of_the_caller(
+    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+) -> None:
+    for statement in (
+        "DROP TABLE IF EXISTS rows", "DROP ROLE IF EXISTS half",
+        "CREATE TABLE rows AS SELECT i AS a, i * 2 AS y FROM generate_series(1, 400) AS i",
+        "CREATE ROLE half LOGIN", "ALTER TABLE rows ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 50)",
+    ):  # fmt: skip
+        connection.execute(statement)
+    half = connect(user="half")
+    half.execute("SET default_transaction_read_only = on")
+    call = "SELECT round FROM cross_validate_model('rows', 'y', rounds => 1, folds => 60)"
+    assert "cross_validate_model" in raises("42501", call, on=half).message_primary
+    connection.execute("GRANT EXECUTE ON FUNCTION cross_validate_model TO half")
+    assert "table rows" in raises("42501", call, on=half).message_primary
+    connection.execute("GRANT SELECT ON rows TO half")
+    assert connection.execute(call).fetchall() == [(1,)]
+    said = raises("22023", call, on=half)
+    assert said.message_primary == "a fold has no rows to evaluate on"
+    assert half.execute(call.replace("60", "50")).fetchall() == [(1,)]
+    half.close()
+    connection.execute("DROP OWNED BY half; DROP ROLE half; DROP TABLE rows")

@@ -1,0 +1,108 @@
+"""The extension in other schemas, and where libxgboost is not there."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tools.cluster import Cluster, start, stop
+from tools.cluster.server import bin_directory
+
+SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
+
+
+@pytest.fixture
+def library_alone() -> Iterator[Path]:
+    """A folder with the extension's library and nothing next to it."""
+    pg_config = bin_directory() / "pg_config"
+    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(Path(found.stdout.strip()) / "pgboost_train.so", folder)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture
+def empty(cluster: Cluster) -> str:
+    """A database without extensions."""
+    cluster.create_database("empty", replace=True)
+    return "empty"
+
+
+def test_missing_library_is_named_with_what_to_do(
+    connect: Callable[..., Any], empty: str, library_alone: Path
+) -> None:
+    connection = connect(dbname=empty)
+    connection.execute(f"SET dynamic_library_path = '{library_alone}:$libdir'")
+    connection.execute("CREATE EXTENSION pgboost")
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute("CREATE EXTENSION pgboost_train")
+    assert caught.value.sqlstate == "58P01"
+    said = caught.value.diag
+    assert said.message_primary == "libxgboost is not installed"
+    assert str(library_alone / "pgboost_train") in said.message_detail
+    assert "make install" in said.message_hint
+    assert connection.execute("SELECT count(*) FROM pgboost_models").fetchone() == (0,)
+
+
+def test_other_schemas(connect: Callable[..., Any], empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute('CREATE SCHEMA "odd one"; CREATE SCHEMA other')
+    connection.execute('CREATE EXTENSION pgboost SCHEMA "odd one"')
+    connection.execute("CREATE EXTENSION pgboost_train SCHEMA other")
+    connection.execute("SELECT other.train_model('m', %s, 'y')", (SOURCE,))
+    found = connection.execute("SELECT * FROM other.verify_model('m', %s)", (SOURCE,)).fetchone()
+    assert found == (100, 0, 0)
+    assert connection.execute("SELECT other.xgboost_predict('m', '{5}')").fetchone()
+    assert connection.execute("SELECT * FROM other.pg_stat_progress_train_model").fetchall() == []
+
+
+def test_dropping_it_leaves_the_models(connect: Callable[..., Any], empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+    connection.execute("SELECT train_model('m', %s, 'y')", (SOURCE,))
+    connection.execute("DROP EXTENSION pgboost_train")
+    assert connection.execute("SELECT round(predict('m', 50))").fetchone() == (50,)
+
+
+def test_preloaded_by_the_server_it_loads_no_libxgboost(tmp_path: Path) -> None:
+    """OpenMP does not survive a fork, so the postmaster must never have it."""
+    state = tmp_path / "preloaded"
+    running, _ = start(state, 54335, {"shared_preload_libraries": "pgboost_train,pgboost"})
+    try:
+        postmaster = int((running.place.data / "postmaster.pid").read_text().splitlines()[0])
+        maps = Path(f"/proc/{postmaster}/maps").read_text()
+        assert "pgboost_train.so" in maps
+        assert "libxgboost" not in maps
+        assert "libgomp" not in maps
+        assert len(list(Path(f"/proc/{postmaster}/task").iterdir())) == 1
+        with running.connect() as connection:
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+            for _ in range(3):
+                connection.execute("SELECT train_model('m', %s, 'y', rounds => 2)", (SOURCE,))
+            assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
+    finally:
+        stop(state, delete=True)
+
+
+def test_users_have_few_functions_and_those_that_only_read_run_in_parallel(
+    connect: Callable[..., Any], empty: str
+) -> None:
+    """At most 40 of both extensions, besides the aggregates."""
+    superuser = connect(dbname=empty)
+    superuser.execute("CREATE EXTENSION pgboost_train CASCADE")
+    functions = superuser.execute(
+        "SELECT p.oid::regprocedure::text, p.provolatile <> 'v' AND p.proparallel <> 's'"
+        " FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass"
+        " JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass"
+        " WHERE e.extname ~ '^pgboost' AND d.deptype = 'e' AND p.prokind = 'f'"
+        " AND p.pronamespace <> 'pgboost_catalog'::regnamespace"
+    ).fetchall()
+    assert 30 < len(functions) <= 40
+    assert [name for name, serial in functions if serial] == []

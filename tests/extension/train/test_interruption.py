@@ -1,0 +1,245 @@
+"""Cancel, timeout, terminate and rollback; progress as another connection sees it."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.connections import running_since
+from tests.extension.train.running import (
+    ALLOWANCE,
+    ENDLESS,
+    FOREST,
+    LONG_ROUND,
+    PATIENCE,
+    TRAIN,
+    Running,
+    gone,
+    seen,
+    trainers,
+)
+from tools.cluster import start, stop
+from tools.cluster.server import bin_directory
+
+# Some seconds of reading, and then minutes of rounds.
+LONG = (
+    "SELECT i AS a, sin(i) AS b, cos(i) AS c, (i % 1000) AS y FROM generate_series(1, 400000) AS i"
+)
+PARAMS = '{"max_depth": 10}'
+FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
+
+
+@pytest.fixture
+def untouched(connection: psycopg.Connection) -> Iterator[None]:
+    """After the test, there is no model, no progress, no file, and the server is the same."""
+    started = running_since(connection)
+    yield
+    models = connection.execute(
+        "SELECT count(*) FROM pgboost_models WHERE name = 'long'"
+    ).fetchone()
+    assert models == (0,)
+    assert connection.execute("SELECT count(*) FROM pg_stat_progress_train_model").fetchone() == (
+        0,
+    )
+    until = time.monotonic() + PATIENCE
+    while connection.execute(FILES).fetchone() != (0,):
+        assert time.monotonic() < until, "a file of progress is left"
+        connection.execute("SELECT * FROM pgboost_catalog.progress_records()")
+        time.sleep(0.02)
+    (temporary,) = connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone()
+    assert temporary == 0
+    assert running_since(connection) == started
+
+
+def test_progress_is_seen_while_rows_are_read(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    running = Running(connect(), ENDLESS)
+    with seen(connection, running.pid, "reading rows") as row:
+        first = row[1]
+    time.sleep(0.5)
+    with seen(connection, running.pid, "reading rows") as row:
+        assert row[1] > first
+        assert row[5:] == ("long", connection.info.dbname, "postgres")
+    running.connection.cancel()
+    assert running.ended() == "57014"
+    assert running.connection.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("end", ["cancel", "terminate"])
+def test_rounds_end_at_once(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
+) -> None:
+    running = Running(connect(), LONG)
+    with seen(connection, running.pid, "training", rounds=3) as row:
+        assert row[3] == 100000
+    before = time.monotonic()
+    connection.execute(f"SELECT pg_{end}_backend(%s)", (running.pid,))
+    state = running.ended()
+    assert time.monotonic() - before < ALLOWANCE
+    assert state == {"cancel": "57014", "terminate": "57P01"}[end]
+    if end == "cancel":
+        assert running.connection.execute("SELECT xgboost_version()").fetchone()
+    while connection.execute(
+        "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND %s = 'terminate'", (running.pid, end)
+    ).fetchone():
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("end", ["cancel", "terminate"])
+def test_a_round_ends_at_once(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
+) -> None:
+    running = Running(connect(), LONG_ROUND, FOREST)
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    before = time.monotonic()
+    connection.execute(f"SELECT pg_{end}_backend(%s)", (running.pid,))
+    assert running.ended() == {"cancel": "57014", "terminate": "57P01"}[end]
+    assert time.monotonic() - before < ALLOWANCE
+    assert gone(trainer)
+
+
+@pytest.mark.parametrize(("function", "phase"), [
+    ("cross_validate_model(%s, 'y', %s, folds => 2", "training"),
+    ("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1", "trial 1 of 2"),
+    ("train_model('long', %s, 'y', %s, continue_from => 'before'", "training"),
+])  # fmt: skip
+def test_rounds_of_other_kinds_end_at_once(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None,
+    function: str, phase: str,
+) -> None:  # fmt: skip
+    if "before" in function:
+        small = LONG_ROUND.replace("200000", "1000")
+        connection.execute("SELECT train_model('before', %s, 'y', rounds => 2)", (small,))
+    statement = f"SELECT * FROM {function}, rounds => 100000)"
+    running = Running(connect(), LONG_ROUND, FOREST, statement)
+    with seen(connection, running.pid, phase) as row:
+        assert row[5] == ("long" if "before" in function else None)
+        (trainer,) = trainers(running.pid)
+    before = time.monotonic()
+    connection.execute("SELECT pg_cancel_backend(%s)", (running.pid,))
+    assert running.ended() == "57014"
+    assert time.monotonic() - before < ALLOWANCE
+    assert gone(trainer)
+
+
+def test_timeout_acts_in_a_round(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    other = connect()
+    other.execute("SET statement_timeout = '3s'")
+    before = time.monotonic()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        other.execute(TRAIN, (LONG_ROUND, FOREST))
+    assert time.monotonic() - before < 3 + ALLOWANCE
+    assert trainers(other.info.backend_pid) == []
+
+
+def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
+    state = tmp_path / "ended"
+    running, _ = start(state, 54336)
+    try:
+        with running.connect() as connection:
+            # The cluster commits without waiting for the log; a crash would lose the extension.
+            connection.execute("SET synchronous_commit = on")
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+        for end in ("crash", "fast"):
+            with running.connect() as watcher:
+                training = Running(running.connect(), LONG_ROUND, FOREST)
+                with seen(watcher, training.pid, "training"):
+                    (trainer,) = trainers(training.pid)
+                before = time.monotonic()
+                if end == "crash":
+                    running.place.run("kill", "-9", str(training.pid))
+                    assert training.ended() is None
+                else:
+                    pg_ctl = bin_directory() / "pg_ctl"
+                    running.place.run(pg_ctl, "stop", "-D", running.place.data, "-m", "fast")
+                    assert time.monotonic() - before < ALLOWANCE
+                    assert training.ended() == "57P01"
+            assert gone(trainer)
+            running, _ = start(state, 54336)
+    finally:
+        stop(state, delete=True)
+
+
+def test_terminate_while_rows_are_read(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    running = Running(connect(), ENDLESS)
+    with seen(connection, running.pid, "reading rows"):
+        pass
+    connection.execute("SELECT pg_terminate_backend(%s, 10000)", (running.pid,))
+    assert running.ended() == "57P01"
+
+
+@pytest.mark.parametrize("milliseconds", [300, 700, 1100, 1500, 2500])
+def test_timeout_acts_in_every_phase(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, milliseconds: int
+) -> None:
+    other = connect()
+    other.execute(f"SET statement_timeout = {milliseconds}")
+    before = time.monotonic()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        other.execute(TRAIN, (LONG, PARAMS))
+    assert time.monotonic() - before < milliseconds / 1000 + ALLOWANCE
+    other.execute("SET statement_timeout = 0")
+    other.execute(
+        "SELECT train_model('short', 'SELECT i AS a, i AS y FROM generate_series(1, 100) i', 'y')"
+    )
+
+
+def test_users_see_their_own_trainings_and_monitors_all(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    connection.execute("DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
+    running = Running(connect(), ENDLESS)
+    with seen(connection, running.pid, "reading rows"):
+        pass
+    watcher = connect(user="watcher")
+    count = "SELECT count(*) FROM pg_stat_progress_train_model"
+    assert watcher.execute(count).fetchone() == (0,)
+    connection.execute("GRANT pg_monitor TO watcher")
+    assert watcher.execute(count).fetchone() == (1,)
+    running.connection.cancel()
+    assert running.ended() == "57014"
+    watcher.close()
+    connection.execute("DROP ROLE watcher")
+
+
+def test_rollback_leaves_no_model(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    small = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
+    with connect(autocommit=False) as other:
+        other.execute("SELECT train_model('long', %s, 'y', rounds => 2)", (small,))
+        assert other.execute("SELECT predict('long', 5) > 0").fetchone() == (True,)
+        other.rollback()
+        other.execute("SAVEPOINT s")
+        other.execute("SELECT train_model('long', %s, 'y', rounds => 2)", (small,))
+        other.execute("ROLLBACK TO s")
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            other.execute("SELECT predict('long', 5)")
+        other.rollback()
+
+
+def test_errors_inside_the_query_end_the_training(
+    connection: psycopg.Connection, raises: Callable[..., Any], untouched: None
+) -> None:
+    query = "SELECT i AS a, 1 / (5000 - i) AS y FROM generate_series(1, 10000) AS i"
+    raises("22012", TRAIN, (query, PARAMS))
+    with connection.transaction(), pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
+        connection.execute("SET LOCAL temp_file_limit = '1MB'")
+        connection.execute(TRAIN, (LONG, PARAMS))
+
+
+def test_read_only_transactions_train_nothing(
+    raises: Callable[..., Any], connect: Callable[..., Any]
+) -> None:
+    other = connect()
+    other.execute("SET default_transaction_read_only = on")
+    raises("25006", TRAIN, (ENDLESS, PARAMS), on=other)

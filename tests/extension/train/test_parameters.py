@@ -1,0 +1,265 @@
+"""Parameters and arguments: what is out of range, unknown, or not for users."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.extension.train.running import FOREST, LONG_ROUND, Running, seen, trainers
+
+CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2)"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def table(cluster: Any, dbname: str) -> None:
+    with cluster.connect(dbname) as connection:
+        connection.execute(
+            "CREATE TABLE rows AS SELECT i AS a, (i % 5) AS b, (i * 2)::real AS y, "
+            "'class ' || i % 3 AS label FROM generate_series(1, 100) AS i"
+        )
+
+
+@pytest.mark.parametrize(("params", "message"), [
+    ({"max_depth": -1}, '"max_depth" must be a whole number between 0 and 64, not -1'),
+    ({"max_depth": 2.5}, '"max_depth" must be a whole number between 0 and 64, not 2.5'),
+    ({"max_depth": "6"}, '"max_depth" must be a whole number between 0 and 64, not "6"'),
+    ({"eta": "fast"}, '"eta" must be a number of 0 or more, not "fast"'),
+    ({"subsample": 0}, '"subsample" must be a number between 0.000001 and 1, not 0'),
+    ({"subsample": None}, '"subsample" must be a number between 0.000001 and 1, not null'),
+    ({"tree_method": "exact"}, '"tree_method" must be "hist" or "auto", not "exact"'),
+    ({"booster": "gblinear"}, '"booster" must be "gbtree" or "dart", not "gblinear"'),
+    ({"objective": "binary:logistik"}, 'such as "binary:logistic", not "binary:logistik"'),
+    ({"objective": 1}, '"objective" must be an objective, not 1'),
+    ({"eval_metric": ["rmse", "rmsse"]}, 'such as "rmse", not "rmsse"'),
+    ({"rate_drop": 1.5}, '"rate_drop" must be a number between 0 and 1, not 1.5'),
+    ({"sample_type": "all"}, '"sample_type" must be "uniform" or "weighted", not "all"'),
+    ({"max_bin": 1}, '"max_bin" must be a whole number between 2 and 65536, not 1'),
+    ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
+    ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
+    ({"quantile_alpha": [0.5] * 5000}, "0 and 1, or an array of at most 4096 such numbers, not [0"),
+    ({"quantile_alpha": [0.5, 1.0]}, "at most 4096 such numbers, not [0.5,1.0]"),
+    ({"quantile_alpha": []}, "at most 4096 such numbers, not []"),
+    ({"expectile_alpha": [0.5] * 65}, "0 and 1, or an array of at most 64 such numbers, not [0.5"),
+    ({"nthread": 0}, '"nthread" must be a whole number between 1 and 1024, not 0'),
+    ({"learning_rate": 1, "eta": 2},
+     'training parameter "eta" and training parameter "learning_rate" have different values'),
+    ({"n_estimators": 5, "num_boost_round": 6}, '"n_estimators" and training parameter "num_bo'),
+    ({"random_state": 1, "seed": 2}, '"random_state" and training parameter "seed" have'),
+    ({"n_estimators": 3}, 'argument rounds and training parameter "n_estimators" have different'),
+    ({"n_estimators": 0}, '"n_estimators" must be a whole number between 1 and 1000000, not 0'),
+    ({"early_stopping_rounds": 5}, "early_stopping_rounds needs rows for evaluation"),
+])  # fmt: skip
+def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> None:
+    assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
+
+
+@pytest.mark.parametrize(("name", "nearest"), [
+    ("max_dept", "max_depth"), ("learning_rat", "learning_rate"), ("sub_sample", "subsample"),
+    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"),
+    ("Max_Depht", "max_depth"), ("temperature", None),
+])  # fmt: skip
+def test_unknown_comes_with_the_nearest(
+    raises: Callable[..., Any], name: str, nearest: str | None
+) -> None:
+    said = raises("22023", CALL, (json.dumps({name: 1}),))
+    assert said.message_primary == f'unknown training parameter "{name}"'
+    if nearest:
+        assert said.message_hint == f'Perhaps you mean "{nearest}".'
+    else:
+        assert "Perhaps" not in said.message_hint
+
+
+@pytest.mark.parametrize("name", ["device", "updater", "process_type", "verbosity", "missing"])
+def test_some_are_not_for_users(raises: Callable[..., Any], name: str) -> None:
+    assert raises("0A000", CALL, (json.dumps({name: 1}),)).message_hint
+
+
+@pytest.mark.parametrize("name", ["model_in", "save_period", "dsplit", "data_uri", "plugin"])
+def test_others_do_not_reach_libxgboost(raises: Callable[..., Any], name: str) -> None:
+    raises("22023", CALL, (json.dumps({name: "/etc/passwd"}),))
+
+
+def test_params_must_be_an_object(
+    raises: Callable[..., Any], connection: psycopg.Connection
+) -> None:
+    for params in ("[1]", "1", '"x"', "null"):
+        raises("22023", CALL, (params,))
+    assert connection.execute(CALL, (None,)).fetchall(), "null means the defaults"
+
+
+@pytest.mark.parametrize("value", ["1e400", "[" * 200 + "]" * 200])
+def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) -> None:
+    said = raises("22023", CALL, (f'{{"eta": {value}}}',))
+    assert said.message_primary.startswith("params must be a jsonb object, not one with")
+
+
+@pytest.mark.parametrize(("argument", "sqlstate"), [
+    ("rounds => 0", "22023"), ("rounds => -5", "22023"), ("rounds => 1000001", "22023"),
+    ("seed => 1, params => '{\"random_state\": 2}'", "22023"),
+    ("eval_fraction => 0.5, early_stopping_rounds => 5, params => '{\"early_stopping_rounds\": 6}'",
+     "22023"),
+    ("eval_fraction => 0", "22023"), ("eval_fraction => 1", "22023"),
+    ("eval_fraction => 'NaN'", "22023"), ("early_stopping_rounds => 5", "22023"),
+    ("eval_fraction => 0.5, early_stopping_rounds => 0", "22023"),
+    ("eval_fraction => 0.5, eval_source => 'rows'", "22023"),
+    ("verbose_eval => 0", "22023"), ("features => '{}'", "22023"),
+    ("features => '{NULL}'", "22004"), ("weight => 'label'", "42804"),
+    ("qid => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("params => '{\"objective\": \"rank:ndcg\"}'", "22023"),
+    ("label_upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
+    ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
+])  # fmt: skip
+def test_arguments(raises: Callable[..., Any], argument: str, sqlstate: str) -> None:
+    raises(sqlstate, f"SELECT train_model('m', 'rows', 'y', {argument})")
+
+
+@pytest.mark.parametrize("call", [
+    "NULL, 'rows', 'y'", "'m', NULL, 'y'", "'m', 'rows', NULL",
+])  # fmt: skip
+def test_arguments_that_must_be_there(raises: Callable[..., Any], call: str) -> None:
+    raises("22004", f"SELECT train_model({call})")
+
+
+@pytest.mark.parametrize("name", ["", "a@b", "x" * 64])
+def test_names_are_checked_before_the_work(raises: Callable[..., Any], name: str) -> None:
+    raises("42602", "SELECT train_model(%s, 'nowhere', 'y')", (name,))
+
+
+def test_text_cannot_be_regressed(raises: Callable[..., Any]) -> None:
+    call = "SELECT train_model('m', 'rows', 'label', %s)"
+    raises("42804", call, ('{"objective": "reg:squarederror"}',))
+    raises("22023", call, ('{"objective": "binary:logistic"}',))
+
+
+def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
+    """What only libxgboost can know is its to say, without source places and addresses."""
+    query = "SELECT a, -y AS y FROM rows"
+    call = "SELECT train_model('m', %s, 'y', '{\"objective\": \"count:poisson\"}')"
+    said = raises("38000", call, (query,))
+    assert said.message_primary == "libxgboost reported an error"
+    assert "non-negative" in said.message_detail or "nonnegative" in said.message_detail
+    assert ".cc" not in said.message_detail
+    assert "0x" not in said.message_detail
+
+
+def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
+    """What was written for XGBRegressor trains the same model as XGBoost's own names and arguments."""
+    call = "SELECT train_model(%s, 'SELECT a, b, y FROM rows ORDER BY a', 'y', "
+    pasted = {
+        "n_estimators": 6, "random_state": 7, "learning_rate": 0.5, "reg_lambda": 2,
+        "reg_alpha": 0.5, "max_leaves": 5, "n_jobs": 1, "subsample": 0.5, "min_split_loss": 0.1,
+        "early_stopping_rounds": 3,
+    }  # fmt: skip
+    own = {
+        "eta": 0.5, "lambda": 2, "alpha": 0.5, "max_leaves": 5, "nthread": 1, "subsample": 0.5,
+        "gamma": 0.1,
+    }  # fmt: skip
+    connection.execute(call + "%s, eval_fraction => 0.3)", ("pasted", json.dumps(pasted)))
+    connection.execute(
+        call + "%s, rounds => 6, seed => 7, eval_fraction => 0.3, early_stopping_rounds => 3)",
+        ("own", json.dumps(own)),
+    )
+    both = {**own, "seed": 7, "num_boost_round": 6, "random_state": 7, "learning_rate": 0.50}
+    connection.execute(
+        call + "%s, rounds => 6, seed => 7, eval_fraction => 0.3, early_stopping_rounds => 3)",
+        ("both", json.dumps(both)),
+    )
+    connection.execute(
+        call + '\'{"seed": 8, "subsample": 0.5}\', rounds => 6, eval_fraction => 0.3)', ("other",)
+    )
+    said = [
+        connection.execute(
+            "SELECT model_info(%s) -> 'sha256', model_info(%s) -> 'parameters'", (name, name)
+        ).fetchone()
+        for name in ("pasted", "own", "both", "other")
+    ]
+    assert said[0] == said[1] == said[2] != said[3]
+    assert said[3][1]["seed"] == 8
+
+
+def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    scores = connection.execute(
+        "SELECT set, metric, best_round, value FROM train_model('kept', 'rows', 'y', "
+        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, verbose_eval => 2)"
+    ).fetchall()
+    (info,) = connection.execute("SELECT model_info('kept')").fetchone()
+    assert info["parameters"] == {
+        "eta": 0.5, "objective": "reg:squarederror", "rounds": 4, "seed": 7, "target": "y",
+        "eval_fraction": 0.3,
+    }  # fmt: skip
+    assert info["rounds"] == info["metrics"]["best_round"] == 4
+    for set_name, metric, best_round, value in scores:
+        assert best_round == 4
+        assert info["metrics"][set_name][metric] == pytest.approx(value)
+    assert [notice.split(":")[0] for notice in notices[1:]] == ["round 2 of 4", "round 4 of 4"]
+
+
+def threads_of_a_training(connection: psycopg.Connection, capped: psycopg.Connection) -> int:
+    """How many threads a training takes that asks for 64."""
+    running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    threads = len(list(Path(f"/proc/{trainer}/task").iterdir()))
+    capped.cancel()
+    assert running.ended() == "57014"
+    return threads
+
+
+@pytest.mark.parametrize("first", ["xgboost_version()", "predict('plain', 1, 2)"])
+def test_threads_are_capped_by_a_setting_for_superusers(
+    connection: psycopg.Connection,
+    connect: Callable[..., Any],
+    raises: Callable[..., Any],
+    first: str,
+) -> None:
+    """Also if the other library, whose prefix begins alike, is loaded first."""
+    train = "SELECT train_model('plain', 'rows', 'y', '{\"nthread\": 64}', 1, '{a,b}')"
+    connection.execute(train)
+    connection.execute("DROP ROLE IF EXISTS capped; CREATE ROLE capped SUPERUSER LOGIN")
+    connection.execute("ALTER ROLE capped SET pgboost_train.max_threads = 1")
+    capped = connect(user="capped")
+    capped.execute(f"SELECT {first}")
+    capped.execute(train)
+    assert capped.execute("SHOW pgboost_train.max_threads").fetchone() == ("1",)
+    assert threads_of_a_training(connection, capped) == 1
+    capped.execute("SET pgboost_train.max_threads = 0")
+    assert threads_of_a_training(connection, capped) == max(1, len(os.sched_getaffinity(0)) // 2)
+    capped.execute("SET pgboost_train.max_threads = 1000")
+    assert threads_of_a_training(connection, capped) == len(os.sched_getaffinity(0))
+    raises("42602", "SET pgboost_train.max_thread = 1", on=capped)
+    raises("22023", "SET pgboost_train.max_threads = -1", on=capped)
+    connection.execute("ALTER ROLE capped NOSUPERUSER")
+    raises("42501", "SET pgboost_train.max_threads = 64", on=capped)
+    capped.close()
+    connection.execute("DROP OWNED BY capped; DROP ROLE capped")
+
+
+@pytest.mark.parametrize(("target", "params", "outputs"), [
+    ("label", {}, 3),
+    ("y", {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.7, 0.9]}, 4),
+    ("y", {"objective": "reg:expectileerror", "expectile_alpha": [0.1, 0.9]}, 2),
+    ("y", {}, 1),
+])  # fmt: skip
+def test_predictions_are_capped_by_a_setting_for_superusers(
+    connection: psycopg.Connection, raises: Callable[..., Any],
+    target: str, params: dict[str, Any], outputs: int,
+) -> None:  # fmt: skip
+    train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}')"
+    arguments = (target, json.dumps(params))
+    connection.execute(f"SET pgboost_train.max_prediction_memory = {1200 * outputs // 1024}")
+    said = raises("54000", train, arguments)
+    assert f"100 rows times {outputs} outputs" in said.message_primary
+    assert "pgboost_train.max_prediction_memory" in said.message_detail
+    connection.execute(f"SET pgboost_train.max_prediction_memory = {1200 * outputs // 1024 + 1}")
+    connection.execute(train, arguments)
+    connection.execute("RESET pgboost_train.max_prediction_memory")
+    connection.execute("DROP ROLE IF EXISTS modest; CREATE ROLE modest; SET ROLE modest")
+    raises("42501", "SET pgboost_train.max_prediction_memory = 0")
+    connection.execute("RESET ROLE; DROP ROLE modest")

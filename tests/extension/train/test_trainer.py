@@ -1,0 +1,171 @@
+"""The process that trains: what it may die of, and that nothing of it stays."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.extension.train.running import ENDLESS, FOREST, LONG_ROUND, Running, seen, trainers
+from tools.cluster import Cluster
+from tools.cluster.server import bin_directory
+
+SMALL = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
+TRAIN = "SELECT * FROM train_model('small', %s, 'y', rounds => 2)"
+# Some seconds of reading, and then a matrix of many megabytes.
+WIDE = """SELECT i AS a, sin(i) AS b, cos(i) AS c, tan(i) AS d, i % 1000 AS y
+    FROM generate_series(1, 1000000) AS i"""
+
+
+@pytest.mark.parametrize(("number", "state", "said"), [
+    (signal.SIGKILL, "53200", "the training process was killed"),
+    (signal.SIGABRT, "38000", "the training process ended unexpectedly"),
+])  # fmt: skip
+def test_its_death_is_an_error(
+    connection: psycopg.Connection, connect: Callable[..., Any],
+    number: signal.Signals, state: str, said: str,
+) -> None:  # fmt: skip
+    running = Running(connect(), LONG_ROUND, FOREST)
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    os.kill(trainer, number)
+    assert running.ended() == state
+    assert running.error.diag.message_primary == said
+    if state == "38000":
+        assert f"signal: {int(number)}" in running.error.diag.message_detail
+    assert running.connection.execute(TRAIN, (SMALL,)).fetchone()
+    assert running.connection.info.backend_pid == running.pid
+    assert trainers(running.pid) == []
+
+
+def test_out_of_memory(
+    cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    running = Running(connect(), WIDE)
+    # The trainer is started before the first row is read, in the same phase.
+    with seen(connection, running.pid, "reading rows", rows=1):
+        (trainer,) = trainers(running.pid)
+        status = Path(f"/proc/{trainer}/status").read_text()
+        most = (int(status.split("VmPeak:")[1].split()[0]) << 10) + (4 << 20)
+        cluster.paths.run("prlimit", "--pid", str(trainer), f"--as={most}")
+    assert running.ended() == "53200"
+    assert running.connection.execute(TRAIN, (SMALL,)).fetchone()
+
+
+def test_it_is_alone_with_its_socket(
+    connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    """No file and no variable of the server's; and where memory runs out, the system ends it first."""
+    running = Running(connect(), ENDLESS)
+    with seen(connection, running.pid, "reading rows", rows=1):
+        (trainer,) = trainers(running.pid)
+    place = Path(f"/proc/{trainer}")
+    descriptors = sorted(int(entry.name) for entry in (place / "fd").iterdir())
+    assert descriptors == [0, 1, 2, 3]
+    assert (place / "environ").read_bytes() == b"OMP_WAIT_POLICY=passive\0"
+    assert (place / "oom_score_adj").read_text() == "1000\n"
+    assert os.getpgid(trainer) == trainer
+    running.connection.cancel()
+    assert running.ended() == "57014"
+
+
+def test_training_loads_nothing_into_the_backend(connect: Callable[..., Any]) -> None:
+    connection = connect()
+    backend = Path(f"/proc/{connection.info.backend_pid}")
+    connection.execute(TRAIN, (SMALL,))
+    assert "libxgboost" not in (backend / "maps").read_text()
+    connection.execute("SELECT xgboost_predict('small', '{5}')")
+    connection.execute("SELECT * FROM verify_model('small', %s)", (SMALL,))
+    assert "libxgboost" in (backend / "maps").read_text()
+    assert len(list((backend / "task").iterdir())) == 1
+
+
+def test_a_training_within_a_training(connection: psycopg.Connection) -> None:
+    connection.execute(
+        "CREATE FUNCTION inner_training() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN "
+        f"PERFORM train_model('inner', '{SMALL}', 'y', rounds => 2); RETURN 1; END $$"
+    )
+    source = f"SELECT a, y, inner_training() AS b FROM ({SMALL}) AS s WHERE a < 4"
+    assert connection.execute(TRAIN, (source,)).fetchone()
+    assert trainers(connection.info.backend_pid) == []
+
+
+@pytest.fixture
+def beside(cluster: Cluster, connect: Callable[..., Any]) -> Iterator[tuple[Any, Path]]:
+    """A connection with the extension from a separate folder, and where its trainer would be."""
+    pg_config = bin_directory() / "pg_config"
+    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
+    libraries = Path(found.stdout.strip())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copy(libraries / "pgboost_train.so", folder)
+        (folder / "pgboost_train").mkdir(mode=0o755)
+        (folder / "pgboost_train" / "xgboost").symlink_to(libraries / "pgboost_train" / "xgboost")
+        cluster.create_database("beside", replace=True)
+        connection = connect(dbname="beside")
+        connection.execute(f"SET dynamic_library_path = '{folder}:$libdir'")
+        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+        yield connection, folder / "pgboost_train" / "pgboost_trainer"
+
+
+def test_missing_it_is_named_with_what_to_do(beside: tuple[Any, Path]) -> None:
+    connection, path = beside
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(TRAIN, (SMALL,))
+    assert caught.value.sqlstate == "58P01"
+    said = caught.value.diag
+    assert said.message_primary == "pgboost_trainer is not installed"
+    assert str(path) in said.message_detail
+    assert "make install" in said.message_hint
+
+
+@pytest.mark.parametrize(("program", "state", "detail"), [
+    ("exit 3", "38000", "exit status: 3"),
+    ("echo went wrong >&2; exit 1", "38000", "went wrong"),
+    ("echo std::bad_alloc >&2; kill -ABRT $$", "53200", ""),
+    ("printf '\\377\\377\\377\\377\\377\\377\\377\\377' >&0; exec sleep 600", "38000", ""),
+    ("printf '\\015\\0\\0\\0\\0\\0\\0\\0{\"Ready\":\"7\"}' >&0; exec sleep 600", "58P01", "version"),
+])  # fmt: skip
+def test_what_it_says_is_not_trusted(
+    beside: tuple[Any, Path], program: str, state: str, detail: str
+) -> None:
+    connection, path = beside
+    path.write_text(f"#!/bin/sh\n{program}\n")
+    path.chmod(0o755)
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(TRAIN, (SMALL,))
+    assert caught.value.sqlstate == state, caught.value
+    assert detail in (caught.value.diag.message_detail or "")
+    assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_unfinished_files_of_progress_go(
+    cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    """Where the disk takes no byte, and where a backend was killed while it wrote."""
+    files = "SELECT f FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
+    other = connect()
+    cluster.paths.run("prlimit", "--pid", str(other.info.backend_pid), "--fsize=0")
+    with pytest.raises(psycopg.Error) as caught:
+        other.execute(TRAIN, (SMALL,))
+    assert caught.value.sqlstate in ("58030", "53100")
+    assert connection.execute(files).fetchall() == []
+    connection.execute(f"COPY (SELECT 1) TO '{_unfinished(connection)}'")
+    assert connection.execute(files).fetchall() != []
+    connection.execute("SELECT * FROM pg_stat_progress_train_model")
+    assert connection.execute(files).fetchall() == []
+
+
+def _unfinished(connection: psycopg.Connection) -> str:
+    """The file of a process that is no more."""
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    (data,) = connection.execute("SHOW data_directory").fetchone()
+    return f"{data}/pg_stat_tmp/pgboost_train.{process.pid}.new"

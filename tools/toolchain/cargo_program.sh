@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Builds programs out of crates.io into .build/cargo, each in the release below: cargo_program.sh NAME...
+# Does nothing for those that are there.
+set -euo pipefail
+. "$(dirname "$0")/env.sh"
+
+# What it is for stands where it is called: a load generator, and two that look at dependencies.
+declare -A releases=([oha]=1.16.0 [cargo-deny]=0.20.2 [cargo-cyclonedx]=0.5.9)
+
+for name in "$@"; do
+    release=${releases[$name]}
+    if grep -qs "^\"$name $release " "$root/.build/cargo/.crates.toml" && [ -x "$root/.build/cargo/bin/$name" ]; then
+        continue
+    fi
+    say "building $name $release, which takes some minutes"
+    # Only the load generator must be fast, where anything is measured.
+    level=0
+    [ "$name" = oha ] && [ -z "${PGBOOST_QUICK:-}" ] && level=3
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=$level \
+        cargo install --quiet --locked --root "$root/.build/cargo" --version "=$release" "$name"
+done
