@@ -20,7 +20,7 @@ MODEL = Path(__file__).resolve().parents[1] / "sql" / "models" / "price.ubj"
 
 @pytest.fixture
 def image() -> Iterator[Path]:
-    """What packaging/cnpg/Dockerfile puts into its image, without the right to write."""
+    """A directory with the files of an extension image, read-only."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         scripts = root / "share" / "extension"

@@ -28,8 +28,6 @@ def test_the_control_file_has_the_version_of_the_crates(name: str) -> None:
     [
         ("META.json", r'^  "version": "(.*)"'),
         ("packaging/deb/debian/changelog", r"^pgboost \((.*)-\d+\)"),
-        ("packaging/cnpg/Dockerfile", r'sql\.version="(.*)"'),
-        ("packaging/cnpg/cluster.yaml", r'version: "(.*)"'),
     ],
 )
 def test_packages_are_of_the_present_version(file: str, pattern: str) -> None:
