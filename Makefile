@@ -83,6 +83,11 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 			-- -D warnings; done
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --quiet --check .
+	@if command -v go >/dev/null; then $(MAKE) prose; else echo "prose was not checked: no Go is installed"; fi
+
+.PHONY: prose
+prose: ## check the language of pages, comments and messages (Vale), and Markdown; needs Go
+	@tools/toolchain/prose.sh
 
 .PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
@@ -127,9 +132,9 @@ test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 
 test-asan: setup venv ## test the extensions with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
 	@tests/extension/asan/run.sh $(TESTS)
 
-.PHONY: test-fixes
-test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the test that each left must fail
-	@tests/fixes/run.sh $(FIX)
+.PHONY: mutants
+mutants: setup ## change the code in small ways, each of which a test must notice: FILES, a pattern of files
+	@tools/toolchain/mutants.sh $(FILES)
 
 .PHONY: test-citus
 test-citus: setup venv ## test models on the nodes of a Citus cluster, built from CITUS_SOURCE
@@ -270,11 +275,11 @@ site: ## make a site of the pages, in .build/site
 	@echo "open .build/site/index.html"
 
 .PHONY: lock
-lock: ## write tools/toolchain/requirements.txt, tools/toolchain/site.txt and tools/toolchain/dbt.txt from their .in files
+lock: ## write tools/toolchain/requirements.txt, tools/toolchain/site.txt and tools/toolchain/markdown.txt from their .in files
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/dbt; do \
+	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/markdown; do \
 		.build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done

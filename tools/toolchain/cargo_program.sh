@@ -4,8 +4,8 @@
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 
-# What it is for stands where it is called: a load generator, and two that look at dependencies.
-declare -A releases=([oha]=1.16.0 [cargo-deny]=0.20.2 [cargo-cyclonedx]=0.5.9)
+# A load generator, two that look at dependencies, and one that changes the code to try the tests.
+declare -A releases=([oha]=1.16.0 [cargo-deny]=0.20.2 [cargo-cyclonedx]=0.5.9 [cargo-mutants]=27.1.0)
 
 for name in "$@"; do
     release=${releases[$name]}

@@ -58,5 +58,5 @@ need_writable() {
     local there=$1
     until [ -e "$there" ]; do there=$(dirname "$there"); done
     [ -d "$there" ] && [ -w "$there" ] || die "cannot write to $1" \
-        "run this as root, or set PG_CONFIG to the pg_config of your own PostgreSQL"
+        "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL that you own"
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Changes the code in small ways, one at a time, in a copy of the repository, and runs the tests, one of which
+# must fail (cargo-mutants): mutants.sh [PATTERN...]
+#
+# A pattern names files below extension/: gbtrees/src/lower/order.rs, or 'pgboost/src/features/*'. Without one
+# these are the engine's lower, format and explain, and the extension's features, cache and registry. The
+# engine is tested by its unit tests and golden models; the extension by TESTS (SQL regression), which pytest
+# runs on a separate PostgreSQL 18. SHARD=1/20 takes a part of them. What no test noticed is in
+# .build/mutants/*/mutants.out/missed.txt.
+set -euo pipefail
+. "$(dirname "$0")/env.sh"
+cd "$root"
+
+place=$root/.build/mutants
+copy=$place/sources
+runner=CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER
+
+# Files get the time of now: cargo takes a file that is older than what it built for unchanged.
+copy_sources() {
+    rm -rf "$copy.new"
+    mkdir -p "$copy.new"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null |
+        tar -c --files-from=- | tar -x -m -C "$copy.new"
+    ln -s "$root/.venv" "$copy.new/.venv"
+    [ ! -d "$copy/.build" ] || mv "$copy/.build" "$copy.new"
+    rm -rf "$copy"
+    mv "$copy.new" "$copy"
+}
+
+# mutate PACKAGE PATTERN... -- ARGUMENT...: arguments are cargo test's.
+mutate() {
+    local package=$1 patterns=()
+    shift
+    while [ "$1" != -- ]; do patterns+=(--file "$1"); shift; done
+    "$root/.build/cargo/bin/cargo-mutants" mutants --dir "$copy/extension" --in-place --package "$package" \
+        --test-workspace=false --output "$place/$package" --no-times ${SHARD:+--shard "$SHARD"} "${patterns[@]}" "$@"
+}
+
+# What cargo would run is the unit tests of a library that no server has loaded: the server's tests follow.
+write_runner() {
+    cat >"$place/run" <<RUN
+#!/usr/bin/env bash
+set -e
+"\$@"
+cd "$copy"
+tools/toolchain/install.sh
+.venv/bin/pytest -q -x ${TESTS:-tests/extension/test_sql_regression.py}
+RUN
+    chmod +x "$place/run"
+}
+
+engine=() extension=()
+[ $# -gt 0 ] || set -- 'gbtrees/src/'{lower,format,explain}'/**' 'pgboost/src/'{features,cache,registry}'/**'
+for pattern; do
+    case $pattern in
+    gbtrees/*) engine+=("$pattern") ;;
+    pgboost/*) extension+=("$pattern") ;;
+    *) die "not a file of the engine or of pgboost: $pattern" ;;
+    esac
+done
+
+tools/toolchain/cargo_program.sh cargo-mutants
+copy_sources
+export CARGO_TARGET_DIR=$place/target CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none
+unset MAKEFLAGS MFLAGS
+failed=0
+if [ ${#engine[@]} -gt 0 ]; then
+    mutate gbtrees "${engine[@]}" -- --lib --test engine || failed=$?
+fi
+if [ ${#extension[@]} -gt 0 ]; then
+    PG_CONFIG=$(tools/toolchain/postgres.sh 18)
+    export PG_CONFIG PGRX_PG_CONFIG_PATH=$PG_CONFIG
+    write_runner
+    export "$runner=$place/run"
+    mutate pgboost "${extension[@]}" --no-default-features --features pgboost/pg18 -- --lib || failed=$?
+fi
+exit "$failed"
