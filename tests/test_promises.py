@@ -1,19 +1,26 @@
 """Every test and file that docs/dev/testing.md names as what holds a promise exists."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.files import ROOT
+
 PAGE = ROOT / "docs" / "dev" / "testing.md"
 PROMISES = 43
-# A name in code that ends as a file or folder does, and perhaps the name of a test in it.
-NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|sh))(?:::(\w+))?`")
+# Where the page's paths begin.
+FOLDERS = (ROOT, ROOT / "tests" / "extension")
+# A name in code that ends as a file or folder does, and perhaps a test in it; or one more test of the last file.
+NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|sh|py))?(?:::(\w+))?`")
 
 
-def named() -> list[tuple[str, str]]:
-    return sorted(set(NAMED.findall(PAGE.read_text())))
+def named() -> Iterator[tuple[str, str]]:
+    """The files of the page, each with a test or an empty string."""
+    last = ""
+    for path, test in NAMED.findall(PAGE.read_text()):
+        last = path or last
+        yield last, test
 
 
 def test_every_promise_has_a_line() -> None:
@@ -21,9 +28,9 @@ def test_every_promise_has_a_line() -> None:
     assert numbers == [str(number) for number in range(1, PROMISES + 1)]
 
 
-@pytest.mark.parametrize(("path", "test"), named())
+@pytest.mark.parametrize(("path", "test"), sorted(set(named())))
 def test_what_is_named_exists(path: str, test: str) -> None:
-    file = ROOT / path
-    assert file.exists()
+    found = [folder / path for folder in FOLDERS if (folder / path).exists()]
+    assert found
     if test:
-        assert re.search(rf"^\s*(?:def|fn) {test}\(", file.read_text(), re.MULTILINE)
+        assert re.search(rf"^\s*(?:def|fn) {test}\(", found[0].read_text(), re.MULTILINE)
