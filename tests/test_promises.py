@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "dev" / "testing.md"
 PROMISES = 43
 # Where the page's paths begin.
 FOLDERS = (ROOT, ROOT / "tests" / "extension")
-# A name in code that ends as a file or folder does, and perhaps a test in it; or one more test of the last file.
+# A file or folder in code, and perhaps a test in it; or one more test of the last file.
 NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|sh|py))?(?:::(\w+))?`")
 
 
