@@ -3,10 +3,10 @@
 # must fail (cargo-mutants): mutants.sh [PATTERN...]
 #
 # A pattern names files below extension/: gbtrees/src/lower/order.rs, or 'pgboost/src/features/*'. Without one
-# these are the engine's lower, format and explain, and the extension's features, cache and registry. The
-# engine is tested by its unit tests and golden models; the extension by TESTS (SQL regression), which pytest
-# runs on a separate PostgreSQL 18. SHARD=1/20 takes a part of them. What no test noticed is in
-# .build/mutants/*/mutants.out/missed.txt.
+# these are the engine's lower, format and explain, and the extension's features, cache and registry. TESTS are
+# arguments of cargo test for the engine (all of its tests), and files of pytest for the extension, which run on
+# a separate PostgreSQL 18 (SQL regression). SHARD=1/20 takes a part of the changes. What no test noticed is
+# in .build/mutants/*/mutants.out/missed.txt.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$root"
@@ -66,7 +66,8 @@ export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none
 unset MAKEFLAGS MFLAGS
 failed=0
 if [ ${#engine[@]} -gt 0 ]; then
-    mutate gbtrees "${engine[@]}" -- --lib --test engine || failed=$?
+    # shellcheck disable=SC2086
+    mutate gbtrees "${engine[@]}" -- ${TESTS:---lib --test engine} || failed=$?
 fi
 if [ ${#extension[@]} -gt 0 ]; then
     PG_CONFIG=$(tools/toolchain/postgres.sh 18)
