@@ -1,4 +1,5 @@
-"""Every link of a page to a file of the repository leads to it, and to a heading that it has."""
+"""Every link of a page to a file of the repository leads to it, and to a heading that it has; files that the
+developers' pages name in code exist, by their path or its end."""
 
 import re
 
@@ -9,6 +10,13 @@ from tests.files import ROOT, files
 PAGES = files("*.md")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$|(?<= src=)\"([^\"]+)\"", re.M)
+# A file in code, or at the beginning of a line of a listing.
+FILE = re.compile(
+    r"`((?:[\w.-]+/)*[\w.-]+\.(?:rs|py|sh|sql|md|toml|txt|out|h))`|^((?:\w+/)*\w+\.(?:rs|py|sql))\b",
+    re.M,
+)
+# Of a file that a how-to makes.
+PLACEHOLDER = re.compile(r"NAME|--A--B")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
@@ -38,6 +46,18 @@ def test_links_lead_somewhere(page: str) -> None:
         assert target.exists(), link
         if wanted and target.suffix == ".md":
             assert wanted in anchors(target.read_text()), link
+
+
+@pytest.mark.parametrize("page", files("docs/dev/*.md", ":(glob)extension/*/README.md"))
+def test_named_files_exist(page: str) -> None:
+    paths = {f"/{path}" for path in files()}
+    named = [next(filter(None, match)) for match in FILE.findall((ROOT / page).read_text())]
+    lost = [
+        name
+        for name in named
+        if not PLACEHOLDER.search(name) and not any(path.endswith(f"/{name}") for path in paths)
+    ]
+    assert lost == []
 
 
 def test_links_are_found() -> None:
