@@ -69,10 +69,10 @@ def logged(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
         started = running_since(connection)
         connection.execute("ALTER SYSTEM SET log_error_verbosity = verbose")
         connection.execute("SELECT pg_reload_conf()")
-    begin = cluster.paths.log.stat().st_size
+    begin = cluster.place.log.stat().st_size
 
     def lines() -> list[str]:
-        with cluster.paths.log.open(errors="replace") as log:
+        with cluster.place.log.open(errors="replace") as log:
             log.seek(begin)
             return log.read().splitlines()
 

@@ -23,7 +23,7 @@ def _setting(text: str) -> tuple[str, str]:
 def _start(arguments: argparse.Namespace) -> None:
     (directory,) = arguments.directories
     cluster, _ = start(directory, arguments.port, dict(arguments.set), arguments.allow)
-    print(json.dumps(asdict(cluster.paths)))
+    print(json.dumps(asdict(cluster.place)))
 
 
 def _stop(arguments: argparse.Namespace) -> None:

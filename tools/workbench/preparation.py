@@ -25,7 +25,7 @@ def start_cluster(
     """Starts the PostgreSQL of a state directory: the demo's own, or another's."""
     with teller.step("start a separate PostgreSQL cluster"):
         cluster, started = start(state, preferred_port)
-        place = cluster.paths
+        place = cluster.place
         say(f"{'started' if started else DONE + ': running'} on 127.0.0.1, port {place.port}")
         say(f"files in {place.home}" + (f", run by user {place.user}" if place.user else ""))
         if not Path(place.home).is_relative_to(state):

@@ -56,7 +56,7 @@ def test_it_starts_once_and_keeps_its_data(state: Path) -> None:
 
 def test_deleting_leaves_no_files_and_no_server(state: Path) -> None:
     cluster, _ = start(state, PREFERRED_PORT)
-    home = Path(cluster.paths.home)
+    home = Path(cluster.place.home)
     assert stop(state, delete=True)
     assert not home.exists()
     assert list(state.iterdir()) == []
@@ -85,7 +85,7 @@ def test_a_long_path_gets_a_socket_elsewhere(reachable: Path) -> None:
     directory = reachable / ("deep" * 30)
     try:
         cluster, _ = start(directory, PREFERRED_PORT)
-        assert not Path(cluster.paths.home).is_relative_to(directory)
+        assert not Path(cluster.place.home).is_relative_to(directory)
         assert len(os.fsencode(cluster.host)) < LONGEST_SOCKET_PATH
         assert answer(cluster) == 42
         assert start(directory, PREFERRED_PORT)[0] == cluster
@@ -99,7 +99,7 @@ def test_a_directory_that_the_user_cannot_enter_is_not_used(reachable: Path) -> 
     closed.mkdir(mode=0o700)
     try:
         cluster, _ = start(closed / "state", PREFERRED_PORT)
-        assert not Path(cluster.paths.home).is_relative_to(closed)
+        assert not Path(cluster.place.home).is_relative_to(closed)
         assert answer(cluster) == 42
         assert closed.stat().st_mode & 0o777 == 0o700
     finally:

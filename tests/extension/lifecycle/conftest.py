@@ -31,7 +31,7 @@ def folder(cluster: Cluster, connection: psycopg.Connection) -> Iterator[Path]:
     """The folder of the module's database, without any models in it."""
     drop_all(connection)
     database = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
-    directory = cluster.paths.data / "pgboost" / str(database)
+    directory = cluster.place.data / "pgboost" / str(database)
     if directory.exists():
         shutil.rmtree(directory)
     yield directory

@@ -34,8 +34,8 @@ def image(folder: Path) -> Path:
 def as_server(cluster: Cluster, path: Path, content: bytes) -> None:
     """Writes a file that belongs to the server's user, as every file in its directory."""
     path.write_bytes(content)
-    if cluster.paths.user:
-        shutil.chown(path, cluster.paths.user, cluster.paths.user)
+    if cluster.place.user:
+        shutil.chown(path, cluster.place.user, cluster.place.user)
 
 
 def mapped(connection: psycopg.Connection) -> list[str]:

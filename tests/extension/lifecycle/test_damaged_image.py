@@ -123,7 +123,7 @@ def test_where_it_cannot_be_written_each_connection_makes_its_own(
         assert images(folder) == []
     finally:
         folder.chmod(0o700)
-    log = cluster.paths.log.read_text(errors="replace")
+    log = cluster.place.log.read_text(errors="replace")
     assert "could not write the image of a model" in log
     assert one(connect(), f"SELECT predict('m', {ROW})") == expected
     assert len(images(folder)) == 1

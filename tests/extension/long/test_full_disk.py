@@ -71,9 +71,9 @@ def filled(cluster: Cluster, left: int) -> Iterator[None]:
     """While a file leaves so many bytes of the disk free."""
     # PostgreSQL itself ends a connection that cannot write this file, which VACUUM FULL takes away.
     with cluster.connect():
-        assert list(cluster.paths.data.glob("base/*/pg_internal.init"))
-    free = os.statvfs(cluster.paths.data)
-    path = Path(cluster.paths.home).parent / "filler"
+        assert list(cluster.place.data.glob("base/*/pg_internal.init"))
+    free = os.statvfs(cluster.place.data)
+    path = Path(cluster.place.home).parent / "filler"
     try:
         with path.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))

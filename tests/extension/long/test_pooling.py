@@ -54,7 +54,7 @@ def configuration(cluster: Cluster, dbname: str, mode: str, port: int, users: Pa
 def pooled(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Pooled]:
     """Opens connections through a separate PgBouncer in that mode."""
     assert PROGRAM, "no pgbouncer: apt-get install pgbouncer"
-    place = cluster.paths
+    place = cluster.place
     port = next(port for port in range(56432, 56532) if is_free(port))
     users, ini = Path(place.home, "users.txt"), Path(place.home, "pgbouncer.ini")
     users.write_text('"postgres" ""\n"pooled_reader" ""\n')

@@ -129,7 +129,7 @@ def test_everything_at_once(cluster: Cluster, dbname: str) -> None:
 
 def _nothing_left(cluster: Cluster, dbname: str) -> None:
     """A load sweeps what nothing uses: an image per version is what may stay."""
-    data, until = cluster.paths.data, time.monotonic() + 30
+    data, until = cluster.place.data, time.monotonic() + 30
     with cluster.connect(dbname) as connection:
         oid = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
         load(connection, "last", constant(3))

@@ -53,7 +53,7 @@ def test_out_of_memory(
         (trainer,) = trainers(running.pid)
         status = Path(f"/proc/{trainer}/status").read_text()
         most = (int(status.split("VmPeak:")[1].split()[0]) << 10) + (4 << 20)
-        cluster.paths.run("prlimit", "--pid", str(trainer), f"--as={most}")
+        cluster.place.run("prlimit", "--pid", str(trainer), f"--as={most}")
     assert running.ended() == "53200"
     assert running.connection.execute(TRAIN, (SMALL,)).fetchone()
 
@@ -152,7 +152,7 @@ def test_unfinished_files_of_progress_go(
     """Where the disk takes no byte, and where a backend was killed while it wrote."""
     files = "SELECT f FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
     other = connect()
-    cluster.paths.run("prlimit", "--pid", str(other.info.backend_pid), "--fsize=0")
+    cluster.place.run("prlimit", "--pid", str(other.info.backend_pid), "--fsize=0")
     with pytest.raises(psycopg.Error) as caught:
         other.execute(TRAIN, (SMALL,))
     assert caught.value.sqlstate in ("58030", "53100")
