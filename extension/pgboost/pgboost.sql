@@ -14,15 +14,19 @@ COMMENT ON SCHEMA pgboost_catalog IS 'pgboost: the registry and internal functio
 -- change of a locale can make a model unfindable. There are no foreign keys: a parallel restore fills the
 -- tables of an extension in any order. The functions keep the tables consistent under the lock of a model's
 -- row.
+--
+-- A model is its id, whatever its name: all but the pins refer to it, and rights are those of the id. It is random,
+-- since a sequence would give a number again on a subscriber, on another node and after a crash.
 
 CREATE TABLE pgboost_catalog.model (
-    name text COLLATE "C" CONSTRAINT model_pkey PRIMARY KEY,
+    id uuid CONSTRAINT model_pkey PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
+    name text COLLATE "C" NOT NULL CONSTRAINT model_name_key UNIQUE,
     deployed integer,
     last_version integer NOT NULL
 );
 
 CREATE TABLE pgboost_catalog.version (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     version integer NOT NULL,
     size integer NOT NULL,
     digest bytea NOT NULL,
@@ -52,7 +56,7 @@ CREATE TABLE pgboost_catalog.version (
 -- A model's file in parts of some megabytes, each with the number of bytes before it. Parts are what a cancel
 -- waits for, and are stored as they are: to compress the largest file takes seconds.
 CREATE TABLE pgboost_catalog.part (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     version integer NOT NULL,
     start integer NOT NULL,
     bytes bytea NOT NULL,
@@ -62,7 +66,7 @@ CREATE TABLE pgboost_catalog.part (
 ALTER TABLE pgboost_catalog.part ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE TABLE pgboost_catalog.privilege (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     role regrole NOT NULL,
     privilege text COLLATE "C" NOT NULL
         CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict'])),
@@ -71,24 +75,34 @@ CREATE TABLE pgboost_catalog.privilege (
 
 CREATE UNIQUE INDEX privilege_one_owner ON pgboost_catalog.privilege (model)
     WHERE privilege OPERATOR(pg_catalog.=) 'owner';
+CREATE INDEX privilege_role ON pgboost_catalog.privilege (role);
+
+-- Each role that a privilege names has USAGE on this type, which has no other use: so PostgreSQL knows that
+-- the role is in use, and nothing passes to a later role with the number of a dropped one. A row whose role
+-- is not named here gives nothing.
+CREATE TYPE pgboost_catalog.model_privileges AS ENUM ();
+REVOKE ALL ON TYPE pgboost_catalog.model_privileges FROM PUBLIC;
+COMMENT ON TYPE pgboost_catalog.model_privileges IS
+    'pgboost: granted to each role that owns a model or may predict with one';
 
 CREATE TABLE pgboost_catalog.alias (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     alias text COLLATE "C" NOT NULL,
     version integer NOT NULL,
     CONSTRAINT alias_pkey PRIMARY KEY (model, alias)
 );
 
 CREATE TABLE pgboost_catalog.function (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     function text COLLATE "C" NOT NULL,
     CONSTRAINT function_pkey PRIMARY KEY (model, function)
 );
 
+-- By the name, since that is what expressions say.
 CREATE TABLE pgboost_catalog.pinned (
-    model text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
     version integer NOT NULL,
-    CONSTRAINT pinned_pkey PRIMARY KEY (model, version)
+    CONSTRAINT pinned_pkey PRIMARY KEY (name, version)
 );
 
 COMMENT ON TABLE pgboost_catalog.model IS 'pgboost: one row per model; use the view pgboost_models';
@@ -106,15 +120,17 @@ COMMENT ON TABLE pgboost_catalog.pinned IS
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.model', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.version', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.part', '');
--- Roles that were dropped are numbers, which may be other roles' where the dump is restored.
+-- A row that gives nothing may have the number of a role that was dropped.
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.privilege',
-    'WHERE role OPERATOR(pg_catalog.=) 0::pg_catalog.oid '
-    'OR EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid OPERATOR(pg_catalog.=) role)');
+    'WHERE role OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR EXISTS (SELECT FROM pg_catalog.pg_type AS t, '
+    'pg_catalog.aclexplode(t.typacl) AS a WHERE t.oid OPERATOR(pg_catalog.=) '
+    '''pgboost_catalog.model_privileges''::pg_catalog.regtype '
+    'AND a.grantee OPERATOR(pg_catalog.=) role)');
 
 -- What the features of a version were where it was trained: of numbers points of their distribution, each
 -- with the shares of the numbers below it and up to it; of categories the share of each.
 CREATE TABLE pgboost_catalog.baseline (
-    model text COLLATE "C" NOT NULL,
+    model uuid NOT NULL,
     version integer NOT NULL,
     position integer NOT NULL,
     feature text NOT NULL,
@@ -141,6 +157,11 @@ CREATE FUNCTION pgboost_catalog.registry_changed() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'pgboost_registry_changed';
 COMMENT ON FUNCTION pgboost_catalog.registry_changed() IS 'pgboost: invalidates the registry in all backends';
 
+CREATE FUNCTION pgboost_catalog.privilege_changed() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'pgboost_privilege_changed';
+COMMENT ON FUNCTION pgboost_catalog.privilege_changed() IS
+    'pgboost: keeps the grants on the type model_privileges';
+
 CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON pgboost_catalog.model
     FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.registry_changed();
 CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON pgboost_catalog.version
@@ -149,6 +170,10 @@ CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON pgboost_catalog.p
     FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.registry_changed();
 CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON pgboost_catalog.alias
     FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.registry_changed();
+CREATE TRIGGER role_named BEFORE INSERT OR UPDATE ON pgboost_catalog.privilege
+    FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.privilege_changed();
+CREATE TRIGGER role_unnamed AFTER UPDATE OR DELETE ON pgboost_catalog.privilege
+    FOR EACH ROW EXECUTE FUNCTION pgboost_catalog.privilege_changed();
 CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON pgboost_catalog.model
     FOR EACH STATEMENT EXECUTE FUNCTION pgboost_catalog.registry_changed();
 CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON pgboost_catalog.version
@@ -161,54 +186,13 @@ CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON pgboost_catalog.alias
 ALTER TABLE pgboost_catalog.model ENABLE ALWAYS TRIGGER row_changed;
 ALTER TABLE pgboost_catalog.version ENABLE ALWAYS TRIGGER row_changed;
 ALTER TABLE pgboost_catalog.privilege ENABLE ALWAYS TRIGGER row_changed;
+ALTER TABLE pgboost_catalog.privilege ENABLE ALWAYS TRIGGER role_named;
+ALTER TABLE pgboost_catalog.privilege ENABLE ALWAYS TRIGGER role_unnamed;
 ALTER TABLE pgboost_catalog.model ENABLE ALWAYS TRIGGER all_rows_removed;
 ALTER TABLE pgboost_catalog.version ENABLE ALWAYS TRIGGER all_rows_removed;
 ALTER TABLE pgboost_catalog.privilege ENABLE ALWAYS TRIGGER all_rows_removed;
 ALTER TABLE pgboost_catalog.alias ENABLE ALWAYS TRIGGER row_changed;
 ALTER TABLE pgboost_catalog.alias ENABLE ALWAYS TRIGGER all_rows_removed;
-
-CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
-    SELECT m.name,
-           v.version,
-           COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
-           (SELECT p.role FROM pgboost_catalog.privilege AS p
-             WHERE p.model OPERATOR(pg_catalog.=) m.name
-               AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
-           v.objective,
-           v.features,
-           v.outputs,
-           v.trees,
-           v.rounds,
-           v.used_rounds,
-           v.best_rounds,
-           v.depth,
-           v.format,
-           v.library_version,
-           v.size,
-           v.loaded_by,
-           v.loaded_at,
-           v.deployed_at,
-           v.pinned
-      FROM pgboost_catalog.model AS m
-      JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.name
-     WHERE (SELECT r.rolsuper FROM pg_catalog.pg_roles AS r
-             WHERE r.rolname OPERATOR(pg_catalog.=) CURRENT_USER)
-        OR EXISTS (SELECT FROM pgboost_catalog.privilege AS p
-                    WHERE p.model OPERATOR(pg_catalog.=) m.name
-                      AND (p.role OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-                           OR pg_catalog.pg_has_role(p.role, 'USAGE')));
-GRANT SELECT ON @extschema@.pgboost_models TO PUBLIC;
-COMMENT ON VIEW @extschema@.pgboost_models IS
-    'pgboost: the models, and their versions, that the current user may predict with';
-
-CREATE VIEW @extschema@.pgboost_aliases WITH (security_barrier) AS
-    SELECT a.model AS name, a.alias, a.version
-      FROM pgboost_catalog.alias AS a
-      JOIN @extschema@.pgboost_models AS v ON v.name OPERATOR(pg_catalog.=) a.model
-                                          AND v.version OPERATOR(pg_catalog.=) a.version;
-GRANT SELECT ON @extschema@.pgboost_aliases TO PUBLIC;
-COMMENT ON VIEW @extschema@.pgboost_aliases IS
-    'pgboost: the aliases of the models that the current user may predict with';
 
 -- The functions of the extension. docs/sql-reference.md describes them.
 
@@ -720,13 +704,63 @@ COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS
 -- What follows is called with the privileges of whoever reads the view.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgboost_catalog FROM PUBLIC;
 
-CREATE FUNCTION pgboost_catalog.statistics(model text, version integer)
+-- Privileges are as of now, whatever rows the statement's snapshot sees.
+CREATE FUNCTION pgboost_catalog.may_predict(model uuid) RETURNS boolean
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 100
+    AS 'MODULE_PATHNAME', 'pgboost_may_predict_wrapper';
+COMMENT ON FUNCTION pgboost_catalog.may_predict(uuid) IS
+    'pgboost: whether the current user may predict with a model';
+
+CREATE FUNCTION pgboost_catalog.owner(model uuid) RETURNS regrole
+    LANGUAGE c STABLE STRICT PARALLEL SAFE COST 100
+    AS 'MODULE_PATHNAME', 'pgboost_owner_wrapper';
+COMMENT ON FUNCTION pgboost_catalog.owner(uuid) IS 'pgboost: returns the owner of a model';
+
+CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
+    SELECT m.name,
+           v.version,
+           COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
+           pgboost_catalog.owner(m.id) AS owner,
+           v.objective,
+           v.features,
+           v.outputs,
+           v.trees,
+           v.rounds,
+           v.used_rounds,
+           v.best_rounds,
+           v.depth,
+           v.format,
+           v.library_version,
+           v.size,
+           v.loaded_by,
+           v.loaded_at,
+           v.deployed_at,
+           v.pinned
+      FROM pgboost_catalog.model AS m
+      JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.id
+     WHERE pgboost_catalog.may_predict(m.id);
+GRANT SELECT ON @extschema@.pgboost_models TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_models IS
+    'pgboost: the models, and their versions, that the current user may predict with';
+
+CREATE VIEW @extschema@.pgboost_aliases WITH (security_barrier) AS
+    SELECT m.name, a.alias, a.version
+      FROM pgboost_catalog.alias AS a
+      JOIN pgboost_catalog.model AS m ON m.id OPERATOR(pg_catalog.=) a.model
+      JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) a.model
+                                       AND v.version OPERATOR(pg_catalog.=) a.version
+     WHERE pgboost_catalog.may_predict(m.id);
+GRANT SELECT ON @extschema@.pgboost_aliases TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_aliases IS
+    'pgboost: the aliases of the models that the current user may predict with';
+
+CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
     RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision,
         missing_rows bigint, outside_rows bigint, last_used double precision)
     LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
-COMMENT ON FUNCTION pgboost_catalog.statistics(text, integer) IS
-    'pgboost: returns the counters of a version; use the view pg_stat_pgboost';
+COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
+    'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
 
 CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
     RETURNS void LANGUAGE c VOLATILE
@@ -735,18 +769,14 @@ REVOKE ALL ON FUNCTION @extschema@.pg_stat_pgboost_reset() FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of pg_stat_pgboost to zero';
 
 -- Members of pg_read_all_stats, such as pg_monitor, see all models here, as they see all of PostgreSQL's
--- statistics.
+-- statistics. For others the function returns no row of a model that they may not predict with.
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
     SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
            pg_catalog.to_timestamp(s.last_used) AS last_used
       FROM pgboost_catalog.model AS m
-      JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.name,
-           LATERAL pgboost_catalog.statistics(m.name, v.version) AS s
-     WHERE pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
-        OR EXISTS (SELECT FROM @extschema@.pgboost_models AS seen
-                    WHERE seen.name OPERATOR(pg_catalog.=) m.name
-                      AND seen.version OPERATOR(pg_catalog.=) v.version);
+      JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.id,
+           LATERAL pgboost_catalog.statistics(m.id, v.version) AS s;
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS
     'pgboost: the use of each version, counted while pgboost.track_predictions is on';

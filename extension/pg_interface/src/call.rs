@@ -9,7 +9,7 @@
 
 use std::any::TypeId;
 use std::borrow::Cow;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -248,16 +248,77 @@ impl<'c> Arguments<'c> {
         Datum::from(0)
     }
 
-    /// The table of the trigger that the function runs for, if it runs for one.
-    pub fn trigger_table(self) -> Option<Oid> {
+    /// The change that the function runs for as a trigger, if it runs for one.
+    pub fn change(self) -> Option<Change<'c>> {
         // SAFETY: `new` was given a valid call; a context is a node, which is what its tag says.
         unsafe {
             let context = (*self.call).context;
             if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
                 return None;
             }
-            Some((*(*context.cast::<pg_sys::TriggerData>()).tg_relation).rd_id)
+            Some(Change { trigger: &*context.cast::<pg_sys::TriggerData>() })
         }
+    }
+}
+
+/// The change of a table, or of a row of it, for which a trigger's function runs.
+#[derive(Clone, Copy)]
+pub struct Change<'c> {
+    trigger: &'c pg_sys::TriggerData,
+}
+
+impl Change<'_> {
+    /// The table.
+    pub fn table(self) -> Oid {
+        // SAFETY: PostgreSQL passes the table, open.
+        unsafe { (*self.trigger.tg_relation).rd_id }
+    }
+
+    /// Whether the row is not yet changed.
+    pub fn is_before(self) -> bool {
+        self.trigger.tg_event & pg_sys::TRIGGER_EVENT_BEFORE != 0
+    }
+
+    fn is(self, operation: u32) -> bool {
+        self.trigger.tg_event & pg_sys::TRIGGER_EVENT_OPMASK == operation
+    }
+
+    /// The role that a column of the row had.
+    pub fn old_role(self, column: &CStr) -> Option<Oid> {
+        let changed =
+            self.is(pg_sys::TRIGGER_EVENT_UPDATE) || self.is(pg_sys::TRIGGER_EVENT_DELETE);
+        changed.then_some(self.trigger.tg_trigtuple).and_then(|row| self.role(row, column))
+    }
+
+    /// The role that a column of the row gets.
+    pub fn new_role(self, column: &CStr) -> Option<Oid> {
+        self.new_row().and_then(|row| self.role(row, column))
+    }
+
+    fn new_row(self) -> Option<pg_sys::HeapTuple> {
+        if self.is(pg_sys::TRIGGER_EVENT_UPDATE) {
+            return Some(self.trigger.tg_newtuple);
+        }
+        self.is(pg_sys::TRIGGER_EVENT_INSERT).then_some(self.trigger.tg_trigtuple)
+    }
+
+    fn role(self, row: pg_sys::HeapTuple, column: &CStr) -> Option<Oid> {
+        let mut null = true;
+        // SAFETY: PostgreSQL passes a row of the table, which is open; a number above 0 is that of a column.
+        unsafe {
+            let description = (*self.trigger.tg_relation).rd_att;
+            let number = pg_sys::SPI_fnumber(description, column.as_ptr());
+            let is_role =
+                number > 0 && pg_sys::SPI_gettypeid(description, number) == pg_sys::REGROLEOID;
+            let value =
+                is_role.then(|| pg_sys::SPI_getbinval(row, description, number, &raw mut null))?;
+            (!null).then(|| Oid::from(value.value() as u32))
+        }
+    }
+
+    /// What the function returns to leave the change as it is.
+    pub fn unchanged(self) -> Datum {
+        Datum::from(self.new_row().unwrap_or(self.trigger.tg_trigtuple))
     }
 }
 

@@ -20,6 +20,22 @@ pub fn schema(name: &CStr) -> Option<Oid> {
     (schema != Oid::INVALID).then_some(schema)
 }
 
+/// A type of a schema.
+pub fn type_in(schema: Oid, name: &CStr) -> Option<Oid> {
+    // SAFETY: the keys are a name and an OID, as the cache's are; returns an invalid OID if there is none.
+    let type_oid = unsafe {
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
+            pg_sys::Anum_pg_type_oid as i16,
+            Datum::from(name.as_ptr()),
+            Datum::from(schema),
+            Datum::from(0),
+            Datum::from(0),
+        )
+    };
+    (type_oid != Oid::INVALID).then_some(type_oid)
+}
+
 /// A table or an index of a schema.
 pub fn relation(schema: Oid, name: &CStr) -> Option<Oid> {
     // SAFETY: the name ends in a NUL; returns an invalid OID if there is none.

@@ -2,7 +2,7 @@
 //!
 //! PostgreSQL sends relcache messages to all backends at commit, and with the log to standbys: for tables
 //! that an extension watches, by its triggers, for roles and memberships in them, for the owner of the
-//! database, who is a member of pg_database_owner, and for the columns of any row type. The callbacks run in
+//! database, who is a member of pg_database_owner, for grants on a type, and for the columns of any row type. The callbacks run in
 //! the middle of other work and may look up nothing, so they only increment a generation: what was cached
 //! under another one is read again before its next use.
 //!
@@ -22,6 +22,10 @@ static RELATIONS: AtomicU64 = AtomicU64::new(1);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// The tables that are watched; 0 is none.
 static TABLES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+/// The hash of the type that is watched.
+static TYPE: AtomicU32 = AtomicU32::new(0);
+
+const TYPES: i32 = pg_sys::SysCacheIdentifier::TYPEOID as i32;
 
 /// The generation: it grows with each invalidation of what is watched that this backend accepts.
 #[inline]
@@ -41,11 +45,17 @@ pub fn accept() {
     unsafe { pg_sys::AcceptInvalidationMessages() }
 }
 
-/// Watches these tables from now on.
-pub fn watch(tables: impl IntoIterator<Item = Oid>) {
+/// Watches these tables, and the grants on this type, from now on.
+pub fn watch(tables: impl IntoIterator<Item = Oid>, type_oid: Oid) {
     for (slot, table) in TABLES.iter().zip(tables) {
         slot.store(table.to_u32(), Relaxed);
     }
+    // SAFETY: takes any OID.
+    let hash = unsafe {
+        let zero = Datum::from(0);
+        pg_sys::GetSysCacheHashValue(TYPES, Datum::from(type_oid), zero, zero, zero)
+    };
+    TYPE.store(hash, Relaxed);
     if REGISTERED.swap(true, Relaxed) {
         return;
     }
@@ -59,6 +69,7 @@ pub fn watch(tables: impl IntoIterator<Item = Oid>) {
         ] {
             pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(roles_changed), Datum::from(0));
         }
+        pg_sys::CacheRegisterSyscacheCallback(TYPES, Some(type_changed), Datum::from(0));
     }
 }
 
@@ -82,6 +93,14 @@ unsafe extern "C-unwind" fn relation_changed(_argument: Datum, relation: Oid) {
 /// PostgreSQL calls it.
 unsafe extern "C-unwind" fn roles_changed(_argument: Datum, _cache: i32, _hash: u32) {
     GENERATION.fetch_add(1, Relaxed);
+}
+
+/// # Safety
+/// PostgreSQL calls it; 0 is the hash of all types.
+unsafe extern "C-unwind" fn type_changed(_argument: Datum, _cache: i32, hash: u32) {
+    if hash == 0 || hash == TYPE.load(Relaxed) {
+        GENERATION.fetch_add(1, Relaxed);
+    }
 }
 
 /// What a snapshot can see, as far as it takes to order two snapshots of one backend.

@@ -22,6 +22,7 @@ pub mod call;
 pub mod catalog;
 pub mod dependency;
 pub mod fault;
+pub mod grants;
 pub mod invalidation;
 pub mod jsonb;
 pub mod nodes;

@@ -1,4 +1,4 @@
-//! Reads rows of a table by its primary key, and of a catalog by its index, without SPI.
+//! Reads rows of a table or a catalog by the first columns of an index, without SPI.
 //!
 //! Reading this way needs no transaction id and no plan, so it works on a standby and in a parallel
 //! worker. The lock is the weakest there is and is released at once; an error leaves closing to the
@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::ops::ControlFlow;
 
 use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::{FromDatum, IntoDatum, Uuid};
 
 use crate::invalidation::{self, ReadSnapshot, SnapshotMark};
 use crate::nodes::Expr;
@@ -16,15 +17,17 @@ use crate::{array, catalog, jsonb, tuple, unguarded, varlena};
 /// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
 const SMALL: u32 = 4;
 
-/// A table and its primary key.
+/// A table and an index by which its rows are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its OID.
     pub relation: Oid,
     /// Where the table and its index are.
     pub schema: Oid,
-    /// The name of the index of its primary key.
-    pub primary_key: &'static CStr,
+    /// The name of the index.
+    pub index: &'static CStr,
+    /// The number of the index's first column in the table; the others follow it.
+    pub first: i16,
 }
 
 impl Table {
@@ -32,14 +35,14 @@ impl Table {
     ///
     /// # Safety
     /// The relation is this table, and open.
-    unsafe fn index(self, relation: pg_sys::Relation) -> Option<Oid> {
+    unsafe fn fast_index(self, relation: pg_sys::Relation) -> Option<Oid> {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
         // SAFETY: guaranteed by the caller.
         let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
         if pages <= SMALL {
             return None;
         }
-        catalog::index_of(self.relation, self.schema, self.primary_key)
+        catalog::index_of(self.relation, self.schema, self.index)
     }
 }
 
@@ -49,6 +52,10 @@ pub enum Key<'a> {
     Text(&'a str),
     /// In a column of type integer.
     Integer(i32),
+    /// In a column of type uuid.
+    Uuid(Uuid),
+    /// In a column of type regrole.
+    Role(Oid),
 }
 
 /// A row that a scan has found; valid until the scan goes on.
@@ -99,6 +106,13 @@ impl Row<'_> {
     /// A column of type regrole.
     pub fn role(&self, column: &CStr) -> Option<Oid> {
         Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
+    }
+
+    /// A column of type uuid.
+    pub fn uuid(&self, column: &CStr) -> Option<Uuid> {
+        let value = self.value(column, pg_sys::UUIDOID)?;
+        // SAFETY: the value is of that type.
+        unsafe { Uuid::from_datum(value, false) }
     }
 
     /// A column of type text.
@@ -153,7 +167,7 @@ pub fn rows(
 ) -> SnapshotMark {
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
     for (index, (slot, key)) in scan_keys.iter_mut().zip(keys).enumerate() {
-        fill(slot, index, key);
+        fill(slot, table.first + index as i16, key);
     }
     let count = keys.len().min(scan_keys.len()) as i32;
     // SAFETY: the table was looked up by the caller; the keys are filled in; what is
@@ -168,7 +182,7 @@ pub fn rows(
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
-        let index = table.index(relation);
+        let index = table.fast_index(relation);
         let scan = pg_sys::systable_beginscan(
             relation,
             index.unwrap_or(Oid::INVALID),
@@ -231,17 +245,19 @@ pub fn catalog_rows(
     }
 }
 
-fn fill(slot: &mut pg_sys::ScanKeyData, index: usize, key: &Key<'_>) {
+fn fill(slot: &mut pg_sys::ScanKeyData, column: i16, key: &Key<'_>) {
     let (equal, value) = match key {
-        Key::Text(text) => (pg_sys::F_TEXTEQ, pgrx::IntoDatum::into_datum(*text)),
-        Key::Integer(number) => (pg_sys::F_INT4EQ, pgrx::IntoDatum::into_datum(*number)),
+        Key::Text(text) => (pg_sys::F_TEXTEQ, text.into_datum()),
+        Key::Integer(number) => (pg_sys::F_INT4EQ, number.into_datum()),
+        Key::Uuid(uuid) => (pg_sys::F_UUID_EQ, uuid.into_datum()),
+        Key::Role(role) => (pg_sys::F_OIDEQ, Some(Datum::from(*role))),
     };
     // SAFETY: the slot is ours; the procedures are built in and fit the columns' types. The columns
     // have collation "C", which is what ScanKeyInit sets.
     unsafe {
         pg_sys::ScanKeyInit(
             slot,
-            index as i16 + 1,
+            column,
             pg_sys::BTEqualStrategyNumber as u16,
             equal.into(),
             value.unwrap_or(Datum::from(0)),

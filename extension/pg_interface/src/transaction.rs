@@ -1,5 +1,5 @@
 //! What lasts until the transaction ends: locks of objects that PostgreSQL does not know, and files to
-//! remove.
+//! remove; and what it sees of itself.
 //!
 //! Locks are in PostgreSQL's own table (lmgr.c, `LockDatabaseObject`) and count in deadlocks, `lock_timeout`
 //! and `pg_locks`. The two modes for use are among those that a standby, a parallel worker and a read-only
@@ -16,6 +16,12 @@ use std::path::PathBuf;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::session;
+
+/// Makes what this transaction has written visible to what reads from now on.
+pub fn see_own_changes() {
+    // SAFETY: a transaction is running, which may write.
+    unsafe { pg_sys::CommandCounterIncrement() }
+}
 
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +75,17 @@ impl Lock {
                 pg_sys::AcceptInvalidationMessages();
             }
             is_new
+        }
+    }
+
+    /// Takes the lock, with all invalidations that were sent until now, unless another session has it.
+    /// Returns whether the transaction has it.
+    pub fn try_take(&self, mode: Mode) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let taken = pg_sys::LockAcquire(&self.tag, mode.number(), false, true);
+            pg_sys::AcceptInvalidationMessages();
+            taken != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
         }
     }
 }

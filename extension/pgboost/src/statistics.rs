@@ -6,10 +6,10 @@
 //!
 //! The shared counters are a file of fixed size next to the images, which all backends map, so that nothing
 //! needs to be preloaded, and standbys count for themselves. Each version that was used has a slot. All
-//! fields are atomic, so that backends need no lock. A slot is found by a hash of the model's name and the
-//! version, from where on the next free one is taken; once taken it stays, until `reset` empties all of them.
-//! A backend that still counts for an emptied slot then adds to nothing or to another version, for the rest
-//! of its statement.
+//! fields are atomic, so that backends need no lock. A slot is found by a hash of the model's id and the
+//! version, from where on the next free one is taken. Once taken it stays, until `reset` empties all of them,
+//! or until there is no free one for another version and it was not used for the longest time. What a backend
+//! has counted for a slot that is another's by then is lost.
 //!
 //! The file is written whole under another name first: a hole in a mapped file would end the server where
 //! the disk is full. It is a cache like the images. Where it cannot be made nothing is counted.
@@ -31,6 +31,7 @@ use row_source::distribution::Ranges;
 
 use crate::cache::image_file::folder;
 use crate::guc;
+use crate::registry::model::ModelId;
 use crate::registry::{Registry, baseline};
 
 /// What a statement counts of one version, and where it adds that. It stays with what else statements
@@ -52,14 +53,14 @@ impl PendingCounters {
     /// Begins a statement, which counts for a version of a model under that generation of the registry,
     /// if predictions are counted and there is room for another version.
     #[inline]
-    pub(crate) fn begin(&mut self, reference: &str, version: i32, generation: u64, function: Oid) {
+    pub(crate) fn begin(&mut self, model: ModelId, version: i32, generation: u64, function: Oid) {
         self.on = guc::track();
         if self.on {
-            let is_same = self.slot.as_ref().is_some_and(|slot| slot.is_of_version(version));
+            let key = SlotKey::new(model, version);
+            let is_same = self.slot.as_ref().is_some_and(|slot| slot.key == key && slot.is_valid());
             if !is_same || self.generation != generation {
-                let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-                self.slot = SlotOf::new(name, version);
-                self.ranges = training_ranges(name, version, generation, function);
+                self.slot = SlotOf::new(key);
+                self.ranges = training_ranges(model, version, generation, function);
                 self.generation = generation;
             }
             self.on = self.slot.is_some();
@@ -134,11 +135,11 @@ impl PendingCounters {
     }
 }
 
-/// The ranges of the features in training, by name and version, of one generation of the registry.
+/// The ranges of the features in training, by model and version, of one generation of the registry.
 #[derive(Default)]
 struct KnownRanges {
     generation: u64,
-    by_version: HashMap<(String, i32), Option<Rc<Ranges>>>,
+    by_version: HashMap<(ModelId, i32), Option<Rc<Ranges>>>,
 }
 
 /// Versions whose ranges are kept.
@@ -150,8 +151,13 @@ thread_local! {
 
 /// The ranges of the features in the training of a version; `function` leads to the registry.
 #[cold]
-fn training_ranges(name: &str, version: i32, generation: u64, function: Oid) -> Option<Rc<Ranges>> {
-    let key = (name.to_owned(), version);
+fn training_ranges(
+    model: ModelId,
+    version: i32,
+    generation: u64,
+    function: Oid,
+) -> Option<Rc<Ranges>> {
+    let key = (model, version);
     let known = KNOWN.with_borrow_mut(|known| {
         if known.generation != generation || known.by_version.len() >= MAX_KNOWN {
             *known = KnownRanges { generation, ..KnownRanges::default() };
@@ -162,7 +168,7 @@ fn training_ranges(name: &str, version: i32, generation: u64, function: Oid) -> 
         return ranges;
     }
     let registry = Registry::of_function(function).ok()?;
-    let ranges = baseline::ranges(&registry, name, version).map(Rc::new);
+    let ranges = baseline::ranges(&registry, model, version).map(Rc::new);
     KNOWN.with_borrow_mut(|known| known.by_version.insert(key, ranges.clone()));
     ranges
 }
@@ -184,11 +190,10 @@ const SLOTS: usize = 1 << 14;
 const MAX_PROBES: usize = 64;
 /// Looks at a slot that another backend is taking just now.
 const MAX_SPINS: usize = 1000;
-const NAME_WORDS: usize = 8;
 /// An odd number with well mixed bits: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The layout's number is part of the name.
-const NAME: &str = "statistics-1";
+const NAME: &str = "statistics-2";
 
 const EMPTY: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -199,8 +204,7 @@ const TAKEN: u32 = 2;
 struct Slot {
     state: AtomicU32,
     version: AtomicU32,
-    /// At most 63 bytes, then zeros.
-    name: [AtomicU64; NAME_WORDS],
+    model: [AtomicU64; 2],
     calls: AtomicU64,
     rows: AtomicU64,
     batches: AtomicU64,
@@ -252,9 +256,9 @@ impl Slot {
         }
     }
 
-    fn is_of(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
-        self.version.load(Relaxed) == version
-            && self.name.iter().zip(name).all(|(own, other)| own.load(Relaxed) == *other)
+    fn is_of(&self, key: &SlotKey) -> bool {
+        self.version.load(Relaxed) == key.version
+            && self.model.iter().zip(key.model).all(|(own, other)| own.load(Relaxed) == other)
     }
 
     /// The state, once no other backend is about to change it.
@@ -269,53 +273,86 @@ impl Slot {
         CLAIMED
     }
 
-    /// Takes an empty slot; false if another backend was faster.
-    fn take(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
-        if self.state.compare_exchange(EMPTY, CLAIMED, AcqRel, Acquire).is_err() {
+    /// Takes a slot that is in that state; false if another backend was faster.
+    fn take(&self, state: u32, key: &SlotKey) -> bool {
+        if self.state.compare_exchange(state, CLAIMED, AcqRel, Acquire).is_err() {
             return false;
         }
-        self.version.store(version, Relaxed);
-        self.name.iter().zip(name).for_each(|(own, word)| own.store(*word, Relaxed));
+        self.set_to_zero();
+        self.version.store(key.version, Relaxed);
+        self.model.iter().zip(key.model).for_each(|(own, word)| own.store(word, Relaxed));
         self.state.store(TAKEN, Release);
         true
     }
 
-    fn clear(&self) {
+    fn set_to_zero(&self) {
         let counters = [&self.calls, &self.rows, &self.batches, &self.nanoseconds];
         let of_rows = [&self.missing, &self.outside];
         counters.iter().chain(&of_rows).for_each(|counter| counter.store(0, Relaxed));
         self.last_used.store(0, Relaxed);
+    }
+
+    fn clear(&self) {
+        self.set_to_zero();
         self.state.store(EMPTY, Release);
     }
 }
 
+/// A version of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SlotKey {
+    model: [u64; 2],
+    version: u32,
+}
+
+impl SlotKey {
+    #[inline]
+    fn new(model: ModelId, version: i32) -> Self {
+        let id = u128::from_le_bytes(model.bytes());
+        SlotKey { model: [id as u64, (id >> 64) as u64], version: version.cast_unsigned() }
+    }
+
+    /// The slots that are looked at for it. An id is random, so that one word of it is a hash.
+    fn probed(&self) -> impl Iterator<Item = &'static Slot> {
+        let first = (self.model[0] ^ u64::from(self.version).wrapping_mul(MULTIPLIER)) as usize;
+        let slots = slots().unwrap_or_default();
+        (0..MAX_PROBES).filter_map(move |next| slots.get(first.wrapping_add(next) % SLOTS))
+    }
+}
+
 /// The slot of a version of a model.
-pub(crate) struct SlotOf {
+struct SlotOf {
     slot: &'static Slot,
-    name: [u64; NAME_WORDS],
+    key: SlotKey,
 }
 
 impl SlotOf {
     /// That of a version, taken now if it has none; nothing if there is no room.
-    pub(crate) fn new(name: &str, version: i32) -> Option<SlotOf> {
-        Some(SlotOf { slot: find(name, version, true)?, name: words_of(name)? })
+    fn new(key: SlotKey) -> Option<SlotOf> {
+        Some(SlotOf { slot: find_or_take(&key)?, key })
     }
 
-    /// Whether it is still that of this version of the model.
+    /// Whether it is still that of the version.
     #[inline]
-    pub(crate) fn is_of_version(&self, version: i32) -> bool {
-        self.slot.state.load(Acquire) == TAKEN
-            && self.slot.is_of(&self.name, version.cast_unsigned())
+    fn is_valid(&self) -> bool {
+        self.slot.state.load(Acquire) == TAKEN && self.slot.is_of(&self.key)
     }
 
-    pub(crate) fn add(&self, counted: &Counters) {
-        self.slot.add(counted);
+    fn add(&self, counted: &Counters) {
+        if self.is_valid() {
+            self.slot.add(counted);
+        }
     }
 }
 
 /// What is counted of a version so far.
-pub(crate) fn counters(name: &str, version: i32) -> Counters {
-    find(name, version, false).map(Slot::counters).unwrap_or_default()
+pub(crate) fn counters(model: ModelId, version: i32) -> Counters {
+    find(&SlotKey::new(model, version)).map(Slot::counters).unwrap_or_default()
+}
+
+/// Forgets what was counted of a version.
+pub(crate) fn forget(model: ModelId, version: i32) {
+    find(&SlotKey::new(model, version)).into_iter().for_each(Slot::set_to_zero);
 }
 
 /// Forgets everything.
@@ -323,34 +360,25 @@ pub(crate) fn reset() {
     slots().unwrap_or_default().iter().for_each(Slot::clear);
 }
 
-fn find(name: &str, version: i32, take: bool) -> Option<&'static Slot> {
-    let slots = slots()?;
-    let version = version.cast_unsigned();
-    let words = words_of(name)?;
-    let mix = |hash: u64, word: &u64| (hash ^ word).wrapping_mul(MULTIPLIER).rotate_left(31);
-    let first = words.iter().fold(u64::from(version), mix) as usize % SLOTS;
-    let probed = (first..).take(MAX_PROBES).filter_map(|index| slots.get(index % SLOTS));
-    for slot in probed {
-        if take && slot.settled() == EMPTY && slot.take(&words, version) {
-            return Some(slot);
-        }
-        match slot.settled() {
-            EMPTY => return None,
-            TAKEN if slot.is_of(&words, version) => return Some(slot),
-            _ => {}
-        }
-    }
-    None
+/// The slot of a version, if it has one. Slots behind an empty one are nobody's.
+fn find(key: &SlotKey) -> Option<&'static Slot> {
+    let mut states = key.probed().map(|slot| (slot.settled(), slot));
+    let found =
+        states.find(|(state, slot)| *state == EMPTY || (*state == TAKEN && slot.is_of(key)));
+    found.filter(|(state, _)| *state == TAKEN).map(|(_, slot)| slot)
 }
 
-fn words_of(name: &str) -> Option<[u64; NAME_WORDS]> {
-    let mut words = [0; NAME_WORDS];
-    let mut bytes = [0; NAME_WORDS * size_of::<u64>()];
-    bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
+fn find_or_take(key: &SlotKey) -> Option<&'static Slot> {
+    for slot in key.probed() {
+        if slot.settled() == EMPTY && slot.take(EMPTY, key) {
+            return Some(slot);
+        }
+        if slot.settled() == TAKEN && slot.is_of(key) {
+            return Some(slot);
+        }
     }
-    Some(words)
+    let oldest = key.probed().min_by_key(|slot| slot.last_used.load(Relaxed))?;
+    oldest.take(TAKEN, key).then_some(oldest)
 }
 
 /// The slots, mapped when they are first asked for, and for as long as the backend lives.

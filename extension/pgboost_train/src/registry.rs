@@ -69,15 +69,9 @@ impl Registry {
     }
 
     /// The tables that say what a name means.
-    fn tables(&self) -> Result<Vec<Oid>> {
-        let table = |name| {
-            let schema = catalog::schema(c"pgboost_catalog")?;
-            catalog::relation(schema, name)
-        };
-        [c"model", c"version", c"privilege", c"alias"]
-            .into_iter()
-            .map(|name| table(name).ok_or(Error::Registry { what: "registry" }))
-            .collect()
+    fn tables(schema: Oid) -> Option<Vec<Oid>> {
+        let tables = [c"model", c"version", c"privilege", c"alias"];
+        tables.into_iter().map(|name| catalog::relation(schema, name)).collect()
     }
 
     fn in_schema(&self, statement: &str) -> String {
@@ -294,8 +288,12 @@ pub(crate) fn resolve(reference: &str) -> Result<Rc<Version>> {
 #[cold]
 fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
     let registry = Registry::find()?;
-    let tables = registry.tables()?;
-    invalidation::watch(tables.iter().copied());
+    let schema = catalog::schema(c"pgboost_catalog");
+    let privileges = schema.and_then(|schema| catalog::type_in(schema, c"model_privileges"));
+    let tables = schema.and_then(Registry::tables);
+    let watched = tables.zip(privileges).ok_or(Error::Registry { what: "registry" });
+    let (tables, privileges) = watched?;
+    invalidation::watch(tables.iter().copied(), privileges);
     let validity = Validity::now(mark);
     let version = Rc::new(registry.version(reference)?);
     let latest = tables.first().is_some_and(|table| SnapshotMark::latest(*table) == mark);

@@ -134,7 +134,8 @@ def test_a_node_with_other_models_is_named(
     worker = connect(nodes.workers[0])
     # As a restored backup of one node would: no trigger of pgboost_citus fires.
     worker.execute("SET session_replication_role = replica")
-    worker.execute("DELETE FROM pgboost_catalog.version WHERE model = 'other'")
+    other = "(SELECT id FROM pgboost_catalog.model WHERE name = 'other')"
+    worker.execute(f"DELETE FROM pgboost_catalog.version WHERE model = {other}")
     assert agree(connection) == [True, False, True]
     connection.execute("SELECT pgboost_sync_nodes()")
     assert agree(connection) == [True] * 3

@@ -156,7 +156,10 @@ def test_a_baseline_is_the_same_from_a_temporary_file(connection: psycopg.Connec
 
 
 def test_a_baseline_goes_with_its_version(connection: psycopg.Connection) -> None:
-    count = "SELECT count(*) FROM pgboost_catalog.baseline WHERE model = 'trained'"
+    count = (
+        "SELECT count(*) FROM pgboost_catalog.baseline JOIN pgboost_catalog.model AS m ON m.id = model"
+        " WHERE name = 'trained'"
+    )
     connection.execute("SELECT * FROM train_model('trained', 'before', 'y', rounds => 1)")
     assert connection.execute(count).fetchone() == (8,)
     connection.execute("SELECT drop_model('trained@1')")

@@ -64,7 +64,8 @@ def test_what_was_there_before_is_copied(pair: Pair) -> None:
     publisher, subscriber = pair
     expected = one(publisher, f"SELECT predict('grown', {ROW})")
     until(lambda: one(subscriber, f"SELECT predict('grown', {ROW})"), expected)
-    digest = "SELECT encode(digest, 'hex') FROM pgboost_catalog.version WHERE model = 'grown'"
+    digest = """SELECT model::text || encode(digest, 'hex')
+        FROM pgboost_catalog.version JOIN pgboost_catalog.model AS m ON m.id = model WHERE name = 'grown'"""
     assert one(subscriber, digest) == one(publisher, digest)
 
 

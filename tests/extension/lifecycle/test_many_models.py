@@ -18,25 +18,28 @@ MAX_RATIO = 4
 
 def copies(connection: psycopg.Connection, count: int) -> None:
     """Models c1, c2 and so on, each with a separate image, made of the model m."""
-    connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
+    copied = "DELETE FROM {} WHERE model IN (SELECT id FROM pgboost_catalog.model WHERE name ~ '^c[0-9]')"
     for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
-        connection.execute(f"DELETE FROM {table} WHERE model ~ '^c[0-9]'")
+        connection.execute(copied.format(table))
+    connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
     connection.execute(
-        "INSERT INTO pgboost_catalog.model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i",
+        "INSERT INTO pgboost_catalog.model (name, deployed, last_version)"
+        " SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i",
         (count,),
+    )
+    pairs = (
+        " JOIN pgboost_catalog.model AS m ON m.id = model AND m.name = 'm',"
+        " pgboost_catalog.model AS c WHERE version = 1 AND c.name ~ '^c[0-9]'"
     )
     connection.execute(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"
         " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
-        " SELECT 'c' || i, 1, size, digest, ARRAY['x' || i], format, objective,"
+        " SELECT c.id, 1, size, digest, ARRAY['x' || c.name], format, objective,"
         " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
-        " FROM pgboost_catalog.version, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
-        (count,),
+        f" FROM pgboost_catalog.version{pairs}"
     )
     connection.execute(
-        "INSERT INTO pgboost_catalog.part SELECT 'c' || i, 1, start, bytes"
-        " FROM pgboost_catalog.part, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
-        (count,),
+        f"INSERT INTO pgboost_catalog.part SELECT c.id, 1, start, bytes FROM pgboost_catalog.part{pairs}"
     )
 
 

@@ -54,4 +54,5 @@ SET ROLE regress_drift;
 SELECT feature, missing FROM feature_drift('price@1', 'homes');
 RESET ROLE;
 DROP TABLE homes, visits;
+DROP OWNED BY regress_drift;
 DROP ROLE regress_drift;

@@ -184,28 +184,28 @@ END $$;
 
 -- A registry that somebody has changed by hand.
 BEGIN;
-DELETE FROM pgboost_catalog.version WHERE model = 'price';
+DELETE FROM pgboost_catalog.version WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_catalog.part SET bytes = 'hello' WHERE model = 'price';
+UPDATE pgboost_catalog.part SET bytes = 'hello' WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT export_model('price');
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_catalog.version SET feature_names = ARRAY['only one'] WHERE model = 'price';
+UPDATE pgboost_catalog.version SET feature_names = ARRAY['only one'] WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_catalog.version SET digest = sha256('hello') WHERE model = 'price';
+UPDATE pgboost_catalog.version SET digest = sha256('hello') WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
 ALTER TABLE pgboost_catalog.version ALTER digest DROP NOT NULL;
-UPDATE pgboost_catalog.version SET digest = NULL WHERE model = 'price';
+UPDATE pgboost_catalog.version SET digest = NULL WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;

@@ -113,4 +113,5 @@ SET search_path = attack, public;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
 RESET search_path;
 DROP TABLE homes, calls, flowers;
+DROP OWNED BY regress_evaluation;
 DROP ROLE regress_evaluation;

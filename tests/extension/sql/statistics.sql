@@ -61,9 +61,10 @@ CREATE ROLE regress_used;
 GRANT SELECT ON used TO regress_used;
 SELECT grant_model('price', 'regress_used');
 GRANT USAGE ON SCHEMA pgboost_catalog TO regress_used;
+SELECT id AS m FROM pgboost_catalog.model WHERE name = 'm' \gset
 SET ROLE regress_used;
 SELECT name, version, rows FROM pg_stat_pgboost;
-SELECT * FROM pgboost_catalog.statistics('m', 1);
+SELECT * FROM pgboost_catalog.statistics(:'m', 1);
 SET pgboost.track_predictions = on;
 SELECT pg_stat_pgboost_reset();
 -- Members of pg_read_all_stats, such as those of pg_monitor, see all models; they see no more of them than that.
@@ -72,15 +73,14 @@ SELECT revoke_model('price', 'regress_used');
 GRANT pg_monitor TO regress_used;
 SET ROLE regress_used;
 SELECT name, version, deployed, rows FROM pg_stat_pgboost WHERE rows > 0 ORDER BY name, version;
-SELECT rows FROM pgboost_catalog.statistics('m', 1);
-SELECT * FROM pgboost_catalog.statistics('nosuch', 1);
+SELECT rows FROM pgboost_catalog.statistics(:'m', 1);
+SELECT * FROM pgboost_catalog.statistics('00000000-0000-0000-0000-000000000000', 1);
 SELECT count(*) FROM pgboost_models;
 SELECT predict('price', 60, 4, 1);
 SELECT pg_stat_pgboost_reset();
 RESET ROLE;
 DROP OWNED BY regress_used;
 DROP ROLE regress_used;
-SELECT * FROM pgboost_catalog.statistics('nosuch', 1);
 
 SELECT pg_stat_pgboost_reset();
 SELECT * FROM used;

@@ -22,6 +22,7 @@ use crate::error::Result;
 use crate::guc;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
+use crate::registry::model::{Model, ModelId};
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -143,11 +144,11 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
 /// file that it wrote is removed; what another version needs of that is made again.
 pub(crate) fn share_new(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     version: i32,
     lowered: AlignedBytes,
 ) -> Result<()> {
-    let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
+    let key = lookup::with_version(registry, model, version, ReadSnapshot::Latest, key_of)?;
     if key.path().exists() {
         if find(&key).is_none() {
             let image = image_file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
@@ -177,9 +178,9 @@ fn in_use(registry: &Registry) -> HashSet<ImageKey> {
 }
 
 /// The images of a model's versions, each with the digest of the file that it was made from.
-pub(crate) fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
+pub(crate) fn of_model(registry: &Registry, model: ModelId) -> HashMap<ImageKey, Vec<u8>> {
     let mut images = HashMap::new();
-    lookup::each_version(registry, Some(name), |stored| {
+    lookup::each_version(registry, Some(model), |stored| {
         if let (Ok(key), Ok(digest)) = (key_of(stored), stored.digest()) {
             images.insert(key, digest.to_owned());
         }

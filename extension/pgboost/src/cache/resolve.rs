@@ -23,6 +23,7 @@ use pg_interface::{Oid, invalidation, report, varlena};
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
 use crate::registry::lookup::{self, Stored};
+use crate::registry::model::{Model, ModelId};
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{self, Registry};
 
@@ -32,6 +33,7 @@ const MAX_NAMES: usize = 16_384;
 /// What a model's name means, and for whom and how long.
 pub(crate) struct Resolved {
     pub(crate) image: Rc<CachedImage>,
+    pub(crate) model: ModelId,
     pub(crate) version: i32,
     /// Whether the name says the version's number, as `name@version`, and the version is pinned.
     pub(crate) pinned: bool,
@@ -41,6 +43,7 @@ pub(crate) struct Resolved {
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
 struct Answer {
     image: Weak<CachedImage>,
+    model: ModelId,
     version: i32,
     pinned: bool,
     validity: Validity,
@@ -50,9 +53,9 @@ impl Answer {
     /// The answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Answer { version, pinned, validity, .. } = *self;
+        let Answer { model, version, pinned, validity, .. } = *self;
         let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
-        Some(Resolved { image, version, pinned, validity: validity.under(snapshot) })
+        Some(Resolved { image, model, version, pinned, validity: validity.under(snapshot) })
     }
 }
 
@@ -94,21 +97,20 @@ pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
     let parsed = Reference::parse(varlena::require_representable(reference, "name")?)?;
     let registry = Registry::of_function(function)?;
-    invalidation::watch(registry.watched());
-    let latest_mark = || SnapshotMark::latest(registry.model.relation);
+    invalidation::watch(registry.watched(), registry.privileges_type);
+    let latest_mark = || SnapshotMark::latest(registry.model_by_name.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
     images::evict_deleted(validity.generation);
 
-    let (deployed, _) = lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Active);
-    let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
-    registry::require_predict(&registry, parsed.name, validity.user)?;
-    let version = lookup::wanted_version(&registry, &parsed, deployed, ReadSnapshot::Active)?;
+    let model = Model::find(&registry, parsed.name, ReadSnapshot::Active)?;
+    registry::require_predict(&registry, model, validity.user)?;
+    let version = lookup::wanted_version(&registry, model, parsed.wanted, ReadSnapshot::Active)?;
     let read = |stored: &Stored<'_>| {
         let pinned = is_pinned_by_number(&parsed, reference, stored);
         Ok((images::image_of(&registry, stored)?, pinned))
     };
     let (image, pinned) =
-        lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, read).map_err(
+        lookup::with_version(&registry, model, version, ReadSnapshot::Active, read).map_err(
             |error| match (error, parsed.wanted) {
                 // Nobody asked for a version, so it is the registry that is wrong.
                 (Error::NoSuchVersion { name, .. }, Wanted::Deployed) => {
@@ -125,19 +127,21 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     // need not be read again.
     let mut mark = latest_mark();
     let still = snapshot == Some(mark) || {
-        let (latest, later) =
-            lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Latest);
+        let (latest, later) = Model::find_with_mark(&registry, parsed.name, ReadSnapshot::Latest);
         mark = later;
-        let wanted =
-            |deployed| lookup::wanted_version(&registry, &parsed, deployed, ReadSnapshot::Latest);
-        latest.map(wanted) == Some(Ok(version))
-            && is_latest(&registry, parsed.name, version, &image)
+        latest.is_some_and(|latest| {
+            let wanted =
+                lookup::wanted_version(&registry, latest, parsed.wanted, ReadSnapshot::Latest);
+            latest.id == model.id
+                && wanted == Ok(version)
+                && is_latest(&registry, latest, version, &image)
+        })
     };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
-        keep(reference, Answer { image, version, pinned, validity });
+        keep(reference, Answer { image, model: model.id, version, pinned, validity });
     }
-    Ok(Resolved { image, version, pinned, validity })
+    Ok(Resolved { image, model: model.id, version, pinned, validity })
 }
 
 /// Whether the version is pinned and written as expressions write it that may depend on it: without
@@ -147,10 +151,9 @@ fn is_pinned_by_number(parsed: &Reference<'_>, reference: &str, stored: &Stored<
     stored.is_pinned() && reference == format!("{}@{version}", parsed.name)
 }
 
-/// Whether the version is still there and made of the same: a model that was dropped and loaded
-/// again has the same numbers.
-fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage) -> bool {
-    lookup::with_version(registry, name, version, ReadSnapshot::Latest, |stored| {
+/// Whether the version is still there and made of the same, whatever was done to the tables by hand.
+fn is_latest(registry: &Registry, model: Model<'_>, version: i32, image: &CachedImage) -> bool {
+    lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
         Ok(images::key_of(stored)? == image.key)
     })
     .unwrap_or(false)

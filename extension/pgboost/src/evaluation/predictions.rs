@@ -14,6 +14,7 @@ use crate::features::{FeatureContext, read_doubles};
 use crate::guc;
 use crate::predictor::batch;
 use crate::predictor::statement_state::Margins;
+use crate::registry::model::ModelId;
 
 pub(crate) struct SourcePredictor {
     model: String,
@@ -94,6 +95,11 @@ impl SourcePredictor {
     /// The model as the statement names it.
     pub(crate) fn model(&self) -> &str {
         &self.model
+    }
+
+    /// The model that the name means.
+    pub(crate) fn resolved_model(&self) -> ModelId {
+        self.resolved.model
     }
 
     /// Its version.

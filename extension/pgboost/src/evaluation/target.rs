@@ -279,7 +279,9 @@ fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f6
 
 /// The objective, as the registry has it.
 fn objective(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
-    let reference = Reference::parse(predictor.model())?;
-    let (name, version) = (reference.name, predictor.version());
-    lookup::with_version(registry, name, version, ReadSnapshot::Active, |stored| stored.objective())
+    let name = Reference::parse(predictor.model())?.name;
+    let (model, version) = (predictor.resolved_model().named(name), predictor.version());
+    lookup::with_version(registry, model, version, ReadSnapshot::Active, |stored| {
+        stored.objective()
+    })
 }

@@ -7,15 +7,16 @@
 
 use gbtrees::internals::CategoryKind;
 use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
-use pg_interface::{ErrorReport, FunctionCallInfo, Oid, session};
+use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid, report, session};
 use pgrx::pg_extern;
 
-use super::inspect::Visible;
 use super::{feature_name, owned, required_text};
-use crate::cache::ModelImage;
+use crate::cache::{ModelImage, images};
 use crate::error::{Error, Result};
+use crate::registry::model::Model;
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, predict_functions};
+use crate::registry::{self, Registry, lookup, predict_functions};
 
 /// PostgreSQL's functions have at most 100 arguments, and the model's name is one of predict's.
 const MAX_FEATURES: usize = 99;
@@ -40,9 +41,17 @@ fn pgboost_create_predict_function(
 ) -> std::result::Result<Oid, ErrorReport> {
     session::require_writable(c"create_predict_function()");
     let model = required_text(model, "model")?;
-    let name = Reference::parse(model)?.name;
-    let registry = owned(call, name)?;
-    let image = Visible::find(model, call)?.image()?;
+    let Reference { name, wanted } = Reference::parse(model)?;
+    let (registry, found) = owned(call, name)?;
+    registry::lock(&registry, found)?;
+    // What the statement's snapshot saw may be gone; from here on nobody else changes the model.
+    let found = Model::find(&registry, name, ReadSnapshot::Latest)?;
+    let version = lookup::wanted_version(&registry, found, wanted, ReadSnapshot::Latest)?;
+    let image = report::with_reserve(|| {
+        lookup::with_version(&registry, found, version, ReadSnapshot::Latest, |stored| {
+            images::image_of(&registry, stored)
+        })
+    })?;
     let given = |text: Option<&[u8]>, what| {
         text.map(|text| required_text(Some(text), what).map(str::to_owned)).transpose()
     };
@@ -52,7 +61,7 @@ fn pgboost_create_predict_function(
         arguments: arguments(image.model()),
         output: output_of(image.model(), given(output, "output")?)?,
     };
-    Ok(create(&registry, model, name, &function, replace.unwrap_or(false))?)
+    Ok(create(&registry, model, found, &function, replace.unwrap_or(false))?)
 }
 
 struct Function {
@@ -98,8 +107,8 @@ impl Function {
 
 fn create(
     registry: &Registry,
-    model: &str,
-    name: &str,
+    reference: &str,
+    model: Model<'_>,
     function: &Function,
     replace: bool,
 ) -> Result<Oid> {
@@ -110,21 +119,21 @@ fn create(
     let names = function.arguments.iter().map(|(name, _)| name.clone()).collect();
     let is_same = predict_functions::has_arguments(registry, &signature, names)?;
     // Of a model whose features have changed, the function that it made before is another.
-    for old in predict_functions::of_model(registry, name)? {
+    for old in predict_functions::of_model(registry, model.id)? {
         if old.starts_with(&prefix) && !(is_same && old == signature) {
-            predict_functions::drop_function(registry, name, &old)?;
+            predict_functions::drop_function(registry, model, &old)?;
         }
     }
-    predict_functions::run(&function.definition(registry, model, replace))?;
-    if !predict_functions::predicts_by(registry, &signature, function.output.0, name)? {
+    predict_functions::run(&function.definition(registry, reference, replace))?;
+    if !predict_functions::predicts_by(registry, &signature, function.output.0, model.name)? {
         return Err(Error::OtherFunction { function: function.output.0 });
     }
-    let comment = format!("{} of model {model}, by pgboost", function.output.0);
+    let comment = format!("{} of model {reference}, by pgboost", function.output.0);
     predict_functions::run(&format!(
         "COMMENT ON FUNCTION {signature} IS {}",
         quoted_literal(&comment)
     ))?;
-    predict_functions::record(registry, name, &signature)
+    predict_functions::record(registry, model, &signature)
 }
 
 /// The features, with the types that predict reads as the model was trained. Of more features than a function

@@ -12,6 +12,7 @@ use super::{required, required_text};
 use crate::error::{Error, Result};
 use crate::evaluation::predictions::SourcePredictor;
 use crate::feature_drift::{Distribution, NumberDrift, Shares, collect, stability_index};
+use crate::registry::model::Model;
 use crate::registry::reference::Reference;
 use crate::registry::{self, Registry, baseline};
 
@@ -22,7 +23,7 @@ const DECILES: u32 = 10;
 struct Profiled<'a> {
     registry: Registry,
     predictor: SourcePredictor,
-    name: &'a str,
+    model: Model<'a>,
     version: i32,
 }
 
@@ -32,12 +33,12 @@ impl<'a> Profiled<'a> {
         let function = call::called_function(call);
         let predictor = SourcePredictor::new(model, function)?;
         let version = predictor.version();
-        let name = Reference::parse(model)?.name;
-        Ok(Profiled { registry: Registry::of_function(function)?, predictor, name, version })
+        let model = predictor.resolved_model().named(Reference::parse(model)?.name);
+        Ok(Profiled { registry: Registry::of_function(function)?, predictor, model, version })
     }
 
     fn profiles(&self) -> Result<Vec<FeatureProfile>> {
-        baseline::read(&self.registry, self.name, self.version)
+        baseline::read(&self.registry, self.model, self.version)
     }
 }
 
@@ -50,11 +51,11 @@ fn pgboost_set_baseline(
 ) -> std::result::Result<(), ErrorReport> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    registry::require_owner(&found.registry, found.name, session::current_user())?;
+    registry::require_owner(&found.registry, found.model, session::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
-    registry::lock(&found.registry, found.name)?;
-    Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
+    registry::lock(&found.registry, found.model)?;
+    Ok(baseline::store(&found.registry, found.model.id, found.version, profiles)?)
 }
 
 /// `set_baseline(model, baseline)`, of what `train_model` or `feature_baseline` has written
@@ -66,15 +67,15 @@ fn pgboost_set_baseline_jsonb(
 ) -> std::result::Result<(), ErrorReport> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    registry::require_owner(&found.registry, found.name, session::current_user())?;
+    registry::require_owner(&found.registry, found.model, session::current_user())?;
     let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
     let profiles = baseline::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
         return Err(Error::InvalidBaseline.into());
     }
-    registry::lock(&found.registry, found.name)?;
-    Ok(baseline::store(&found.registry, found.name, found.version, profiles)?)
+    registry::lock(&found.registry, found.model)?;
+    Ok(baseline::store(&found.registry, found.model.id, found.version, profiles)?)
 }
 
 /// `feature_baseline(model) -> table(feature, rows, missing, quantiles, categories, shares)`
@@ -146,7 +147,7 @@ fn pgboost_feature_drift(
     let source = required_text(source, "source")?;
     let profiles = found.profiles()?;
     if profiles.len() != found.predictor.image().num_features() {
-        let (name, version) = (found.name.to_owned(), found.version);
+        let (name, version) = (found.model.name.to_owned(), found.version);
         return Err(Error::NoBaseline { name, version }.into());
     }
     Ok(TableIterator::new(drift(&found, &profiles, source)?))

@@ -24,7 +24,7 @@ use crate::evaluation::sums;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
 use crate::predictor::output::Explanation;
 use crate::predictor::output::Output;
-use crate::registry::pin;
+use crate::registry::{Registry, pin, roles};
 
 /// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
 macro_rules! c_function {
@@ -145,6 +145,7 @@ c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments,
     support(arguments, prediction_cost)
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
+c_function!(pgboost_privilege_changed, pg_finfo_pgboost_privilege_changed, privilege_changed);
 
 /// The planner's questions about a prediction or an explanation, with its cost per call.
 fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
@@ -246,8 +247,20 @@ fn address(function: Oid) -> Option<*const ()> {
 }
 
 fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
-    arguments.trigger_table().into_iter().for_each(invalidation::announce);
+    arguments.change().into_iter().for_each(|change| invalidation::announce(change.table()));
     // The result of an AFTER trigger is ignored.
+    Ok(Datum::from(0))
+}
+
+fn privilege_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+    let Some(change) = arguments.change() else { return Ok(Datum::from(0)) };
+    let registry = Registry::of_function(arguments.function())?;
+    if change.is_before() {
+        change.new_role(c"role").map_or(Ok(()), |role| roles::name(&registry, role))?;
+        return Ok(change.unchanged());
+    }
+    let old = change.old_role(c"role").filter(|role| change.new_role(c"role") != Some(*role));
+    old.into_iter().for_each(|role| roles::unname(&registry, role));
     Ok(Datum::from(0))
 }
 

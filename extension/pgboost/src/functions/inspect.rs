@@ -1,25 +1,26 @@
 //! A look at a model, for those who may predict with it: `model_info`, `model_features`,
-//! `feature_importance`, and the counters of the view `pg_stat_pgboost`.
+//! `feature_importance`, and what the views ask for of a model that they list.
 
 use std::rc::Rc;
 
 use gbtrees::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, call, fault, report, session};
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid, call, fault, report, session};
 use pgrx::iter::TableIterator;
-use pgrx::{AnyElement, name, pg_extern};
+use pgrx::{AnyElement, Uuid, name, pg_extern};
 
-use super::{exists, feature_name, required, required_text};
+use super::{feature_name, required, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
 use crate::registry::lookup::{self, Stored};
+use crate::registry::model::{Model, ModelId};
 use crate::registry::reference::Reference;
-use crate::registry::{self, Registry};
-use crate::statistics::{self, Counters};
+use crate::registry::{self, Access, Registry};
+use crate::statistics;
 
 pub(super) struct Visible<'a> {
     registry: Registry,
-    name: &'a str,
+    model: Model<'a>,
     version: i32,
 }
 
@@ -27,17 +28,17 @@ impl<'a> Visible<'a> {
     pub(super) fn find(reference: &'a str, call: FunctionCallInfo) -> Result<Self> {
         let reference = Reference::parse(reference)?;
         let registry = Registry::of_function(call::called_function(call))?;
-        let deployed = exists(&registry, reference.name)?;
-        registry::require_predict(&registry, reference.name, session::current_user())?;
         let snapshot = ReadSnapshot::Active;
-        let version = lookup::wanted_version(&registry, &reference, deployed, snapshot)?;
-        Ok(Visible { registry, name: reference.name, version })
+        let model = Model::find(&registry, reference.name, snapshot)?;
+        registry::require_predict(&registry, model, session::current_user())?;
+        let version = lookup::wanted_version(&registry, model, reference.wanted, snapshot)?;
+        Ok(Visible { registry, model, version })
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        let (name, version) = (self.name, self.version);
+        let Visible { registry, model, version } = self;
         report::with_reserve(|| {
-            lookup::with_version(&self.registry, name, version, ReadSnapshot::Active, read)
+            lookup::with_version(registry, *model, *version, ReadSnapshot::Active, read)
         })
     }
 
@@ -53,7 +54,7 @@ fn pgboost_model_info(
     call: FunctionCallInfo,
 ) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
-    Ok(lookup::describe(&visible.registry, visible.name, visible.version)?)
+    Ok(lookup::describe(&visible.registry, visible.model, visible.version)?)
 }
 
 /// `model_features(model) -> table(position, feature, type, categories)`
@@ -146,15 +147,33 @@ fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind
     );
 }
 
+/// `pgboost_catalog.may_predict(model) -> boolean`
+#[pg_extern(sql = false)]
+fn pgboost_may_predict(
+    model: Uuid,
+    call: FunctionCallInfo,
+) -> std::result::Result<bool, ErrorReport> {
+    let registry = Registry::of_function(call::called_function(call))?;
+    let model = ModelId::of_view(model);
+    Ok(registry::access(&registry, model, session::current_user()) >= Access::Predict)
+}
+
+/// `pgboost_catalog.owner(model) -> regrole`
+#[pg_extern(sql = false)]
+fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> std::result::Result<Oid, ErrorReport> {
+    let registry = Registry::of_function(call::called_function(call))?;
+    Ok(registry::owner(&registry, ModelId::of_view(model)))
+}
+
 /// Seconds from 1970, from which `to_timestamp` counts, to 2000, from which PostgreSQL counts.
 const EPOCH: f64 = 946_684_800.0;
 
-/// `pgboost_statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows, outside_rows,
-/// last_used)`
+/// `pgboost_catalog.statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows,
+/// outside_rows, last_used)`; no row for who may neither see all statistics nor predict with the model.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_statistics(
-    model: Option<&[u8]>,
+    model: Option<Uuid>,
     version: Option<i32>,
     call: FunctionCallInfo,
 ) -> std::result::Result<
@@ -172,8 +191,15 @@ fn pgboost_statistics(
     >,
     ErrorReport,
 > {
-    let counters =
-        visible_counters(required_text(model, "model")?, required(version, "version")?, call)?;
+    let registry = Registry::of_function(call::called_function(call))?;
+    let model = ModelId::of_view(required(model, "model")?);
+    let user = session::current_user();
+    let visible = session::has_rights_of(user, session::READ_ALL_STATS)
+        || registry::access(&registry, model, user) >= Access::Predict;
+    let version = required(version, "version")?;
+    let Some(counters) = visible.then(|| statistics::counters(model, version)) else {
+        return Ok(TableIterator::empty());
+    };
     let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let last_used = (counters.rows > 0).then_some(counters.last_used as f64 / 1e6 + EPOCH);
     Ok(TableIterator::once((
@@ -185,16 +211,6 @@ fn pgboost_statistics(
         count(counters.outside),
         last_used,
     )))
-}
-
-fn visible_counters(model: &str, version: i32, call: FunctionCallInfo) -> Result<Counters> {
-    let registry = Registry::of_function(call::called_function(call))?;
-    exists(&registry, model)?;
-    let user = session::current_user();
-    if !session::has_rights_of(user, session::READ_ALL_STATS) {
-        registry::require_predict(&registry, model, user)?;
-    }
-    Ok(statistics::counters(model, version))
 }
 
 /// `pg_stat_pgboost_reset()`

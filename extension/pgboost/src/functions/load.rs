@@ -5,6 +5,7 @@
 
 use gbtrees::Limits;
 use gbtrees::internals::{Categories, Ensemble};
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{
     ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
 };
@@ -14,6 +15,7 @@ use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
+use crate::registry::model::Model;
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{self, Registry};
@@ -93,8 +95,8 @@ fn load(
 ) -> Result<i32> {
     let user = session::current_user();
     // Asked before the work; asked again when the row is locked.
-    if super::exists(registry, name).is_ok() {
-        registry::require_owner(registry, name, user)?;
+    if let Ok(model) = Model::find(registry, name, ReadSnapshot::Active) {
+        registry::require_owner(registry, model, user)?;
     }
     if let Some(file_name) = file_name(bytes) {
         let is_pickle = PICKLES.iter().any(|ending| file_name.contains(ending));
@@ -127,9 +129,9 @@ fn load(
         gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )?;
     let new = describe(name, bytes, &model, present, options);
-    let version = store(registry, new, user)?;
+    let (model, version) = store(registry, new, user)?;
     fault::at("load: stored");
-    images::share_new(registry, name, version, lowered)?;
+    images::share_new(registry, model, version, lowered)?;
     Ok(version)
 }
 

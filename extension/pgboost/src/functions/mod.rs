@@ -19,7 +19,8 @@ use pg_interface::{FunctionCallInfo, session, varlena};
 
 use crate::error::{Error, Result};
 use crate::features::by_name::feature_name;
-use crate::registry::lookup::{self, Deployed};
+use crate::registry::lookup;
+use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{self, Registry};
 
@@ -46,7 +47,7 @@ fn whole_model(model: Option<&[u8]>) -> Result<&str> {
 /// A version of a model that the current user owns.
 struct OwnedVersion<'a> {
     registry: Registry,
-    name: &'a str,
+    model: Model<'a>,
     version: i32,
 }
 
@@ -62,31 +63,28 @@ impl<'a> OwnedVersion<'a> {
     }
 
     fn find(call: FunctionCallInfo, reference: &Reference<'a>) -> Result<Self> {
-        let registry = owned(call, reference.name)?;
-        let deployed = exists(&registry, reference.name)?;
-        let version = lookup::wanted_version(&registry, reference, deployed, ReadSnapshot::Active)?;
-        Ok(OwnedVersion { registry, name: reference.name, version })
+        let (registry, model) = owned(call, reference.name)?;
+        let wanted = reference.wanted;
+        let version = lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
+        Ok(OwnedVersion { registry, model, version })
     }
 }
 
-/// The registry for a change by this function, once it is certain that the transaction may write,
-/// that the model exists and that the current user owns it.
-fn writable(call: FunctionCallInfo, function: &'static CStr, name: &str) -> Result<Registry> {
+/// The registry and the model of that name for a change by this function, once it is certain that the
+/// transaction may write and that the current user owns the model.
+fn writable<'a>(
+    call: FunctionCallInfo,
+    function: &'static CStr,
+    name: &'a str,
+) -> Result<(Registry, Model<'a>)> {
     session::require_writable(function);
     owned(call, name)
 }
 
-/// The registry, once it is certain that the model exists and the current user owns it.
-fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
+/// The registry and the model of that name, once it is certain that the current user owns it.
+fn owned(call: FunctionCallInfo, name: &str) -> Result<(Registry, Model<'_>)> {
     let registry = Registry::of_function(pg_interface::call::called_function(call))?;
-    exists(&registry, name)?;
-    registry::require_owner(&registry, name, session::current_user())?;
-    Ok(registry)
-}
-
-/// What is deployed of a model that exists.
-fn exists(registry: &Registry, name: &str) -> Result<Deployed> {
-    lookup::deployed_version(registry, name, ReadSnapshot::Active)
-        .0
-        .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+    let model = Model::find(&registry, name, ReadSnapshot::Active)?;
+    registry::require_owner(&registry, model, session::current_user())?;
+    Ok((registry, model))
 }

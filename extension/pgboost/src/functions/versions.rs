@@ -11,6 +11,7 @@ use super::{OwnedVersion, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::registry::lookup;
+use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
 use crate::registry::{self, Registry, pin, predict_functions, write};
 
@@ -25,7 +26,7 @@ fn pgboost_deploy_model(
         return Err(Error::NeedsVersion { name: reference.name.to_owned() }.into());
     }
     let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
-    Ok(write::deploy(&found.registry, found.name, found.version)?)
+    Ok(write::deploy(&found.registry, found.model, found.version)?)
 }
 
 /// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
@@ -36,23 +37,23 @@ fn pgboost_drop_model(
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {
-        let registry = writable(call, c"drop_model()", reference.name)?;
-        return Ok(drop(&registry, reference.name, None)?);
+        let (registry, model) = writable(call, c"drop_model()", reference.name)?;
+        return Ok(drop(&registry, model, None)?);
     }
     let found = OwnedVersion::writable(call, c"drop_model()", &reference)?;
-    Ok(drop(&found.registry, found.name, Some(found.version))?)
+    Ok(drop(&found.registry, found.model, Some(found.version))?)
 }
 
-fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
-    let mut unused = images::of_model(registry, name);
+fn drop(registry: &Registry, model: Model<'_>, version: Option<i32>) -> Result<()> {
+    let mut unused = images::of_model(registry, model.id);
     match version {
-        Some(version) => write::drop_version(registry, name, version)?,
+        Some(version) => write::drop_version(registry, model, version)?,
         None => {
-            registry::lock(registry, name)?;
-            for function in predict_functions::of_model(registry, name)? {
-                predict_functions::drop_function(registry, name, &function)?;
+            registry::lock(registry, model)?;
+            for function in predict_functions::of_model(registry, model.id)? {
+                predict_functions::drop_function(registry, model, &function)?;
             }
-            write::drop_model(registry, name)?;
+            write::drop_model(registry, model)?;
         }
     }
     images::retain_unused(registry, &mut unused);
@@ -70,7 +71,7 @@ fn pgboost_set_alias(
     let reference = Reference::parse(required_text(model, "model")?)?;
     let alias = check_alias(required_text(alias, "alias")?)?;
     let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
-    Ok(write::set_alias(&found.registry, found.name, alias, found.version)?)
+    Ok(write::set_alias(&found.registry, found.model, alias, found.version)?)
 }
 
 /// `drop_alias(model)`, of `m@alias`
@@ -83,7 +84,8 @@ fn pgboost_drop_alias(
     let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
         return Err(Error::NotAnAlias { reference: model.to_owned() }.into());
     };
-    Ok(write::drop_alias(&writable(call, c"drop_alias()", name)?, name, alias)?)
+    let (registry, model) = writable(call, c"drop_alias()", name)?;
+    Ok(write::drop_alias(&registry, model, alias)?)
 }
 
 /// `pin_model(model)`
@@ -94,7 +96,7 @@ fn pgboost_pin_model(
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
-    Ok(pin::set(&found.registry, found.name, found.version)?)
+    Ok(pin::set(&found.registry, found.model, found.version)?)
 }
 
 /// `unpin_model(model)`
@@ -105,7 +107,7 @@ fn pgboost_unpin_model(
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
-    Ok(pin::remove(&found.registry, found.name, found.version)?)
+    Ok(pin::remove(&found.registry, found.model, found.version)?)
 }
 
 /// `rename_model(model, new_name)`
@@ -117,7 +119,8 @@ fn pgboost_rename_model(
 ) -> std::result::Result<(), ErrorReport> {
     let name = whole_model(model)?;
     let new_name = check_name(required_text(new_name, "new_name")?)?;
-    Ok(write::rename(&writable(call, c"rename_model()", name)?, name, new_name)?)
+    let (registry, model) = writable(call, c"rename_model()", name)?;
+    Ok(write::rename(&registry, model, new_name)?)
 }
 
 /// `set_model_owner(model, role)`
@@ -128,12 +131,12 @@ fn pgboost_set_model_owner(
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, required_text(role, "role")?);
-    let registry = writable(call, c"set_model_owner()", name)?;
+    let (registry, model) = writable(call, c"set_model_owner()", name)?;
     let owner = role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?;
     if !has_rights_of(current_user(), owner) {
         return Err(Error::NotMember { role: role.to_owned() }.into());
     }
-    Ok(write::set_owner(&registry, name, owner)?)
+    Ok(write::set_owner(&registry, model, owner)?)
 }
 
 /// `grant_model(model, role)`
@@ -144,7 +147,8 @@ fn pgboost_grant_model(
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
-    Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
+    let (registry, model) = writable(call, c"grant_model()", name)?;
+    Ok(write::grant(&registry, model, role)?)
 }
 
 /// `revoke_model(model, role)`
@@ -155,7 +159,8 @@ fn pgboost_revoke_model(
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
-    Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
+    let (registry, model) = writable(call, c"revoke_model()", name)?;
+    Ok(write::revoke(&registry, model, role)?)
 }
 
 /// A role by its name; `public`, which no role can be called, means everybody.
@@ -173,8 +178,8 @@ fn pgboost_export_model(
     call: FunctionCallInfo,
 ) -> std::result::Result<Option<AnyElement>, ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
-    let OwnedVersion { registry, name, version } = OwnedVersion::find(call, &reference)?;
-    let file = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
+    let OwnedVersion { registry, model, version } = OwnedVersion::find(call, &reference)?;
+    let file = lookup::with_version(&registry, model, version, ReadSnapshot::Active, |stored| {
         stored.file()
     })?;
     Ok(file.into_value())

@@ -84,8 +84,8 @@ impl PredictorState {
 
     #[inline]
     fn begin_counting(&mut self, resolved: &Resolved, function: Oid) {
-        let Resolved { version, validity, .. } = resolved;
-        self.pending.begin(&self.model, *version, validity.generation, function);
+        let Resolved { model, version, validity, .. } = resolved;
+        self.pending.begin(*model, *version, validity.generation, function);
     }
 
     /// Whether it was made for that model's name, and for the kernel that is chosen now.
@@ -136,7 +136,7 @@ impl Predictor {
         if !self.resolved.pinned {
             return Err(Error::NotPinned { model: self.model().to_owned() });
         }
-        pin::keep_used(function, self.model())?;
+        pin::keep_used(function, self.model(), self.resolved.model)?;
         let types = self.state.signature.types();
         if let Some(index) =
             types.iter().position(|(oid, _)| catalog::is_enum(catalog::base_type(*oid)))

@@ -4,6 +4,7 @@ use pg_interface::{invalidation, jsonb};
 use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
 use serde_json::Value;
 
+use super::model::{Model, ModelId};
 use super::{Registry, execute, query_jsonb};
 use crate::error::{Error, Result};
 
@@ -11,13 +12,13 @@ use crate::error::{Error, Result};
 /// rights were checked.
 pub(crate) fn store(
     registry: &Registry,
-    name: &str,
+    model: ModelId,
     version: i32,
     profiles: Vec<FeatureProfile>,
 ) -> Result<()> {
-    forget(registry, name, Some(version))?;
+    forget(registry, model, Some(version))?;
     for (position, profile) in (1..).zip(profiles) {
-        insert(registry, name, version, position, profile)?;
+        insert(registry, model, version, position, profile)?;
     }
     // Who counts rows outside the ranges of training reads them again.
     invalidation::announce(registry.version.relation);
@@ -25,18 +26,18 @@ pub(crate) fn store(
 }
 
 /// Deletes the profiles of a version, or of all.
-pub(crate) fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+pub(crate) fn forget(registry: &Registry, model: ModelId, version: Option<i32>) -> Result<()> {
     execute(
         registry,
         "DELETE FROM pgboost_catalog.baseline AS p \
          WHERE p.model = $1 AND ($2 IS NULL OR p.version = $2)",
-        &[name.into(), version.into()],
+        &[model.into(), version.into()],
     )
 }
 
 fn insert(
     registry: &Registry,
-    name: &str,
+    model: ModelId,
     version: i32,
     position: i32,
     profile: FeatureProfile,
@@ -58,7 +59,7 @@ fn insert(
          numbers, below, upto, categories, shares) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
-            name.into(),
+            model.into(),
             version.into(),
             position.into(),
             profile.feature.into(),
@@ -74,24 +75,30 @@ fn insert(
 }
 
 /// The profiles of all features, in the model's order; none if none were stored.
-pub(crate) fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<FeatureProfile>> {
+pub(crate) fn read(
+    registry: &Registry,
+    model: Model<'_>,
+    version: i32,
+) -> Result<Vec<FeatureProfile>> {
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(p) ORDER BY p.position) \
          FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
-        &[name.into(), version.into()],
+        &[model.id.into(), version.into()],
     )?;
     let Some(text) = found.as_ref().and_then(jsonb::text) else { return Ok(Vec::new()) };
-    of_json(&text).ok_or_else(|| Error::Registry { name: name.to_owned(), what: "profile" })
+    of_json(&text).ok_or_else(|| Error::Registry { name: model.name.to_owned(), what: "profile" })
 }
 
 /// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
 /// of numbers.
-pub(crate) fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
+pub(crate) fn ranges(registry: &Registry, model: ModelId, version: i32) -> Option<Ranges> {
     let found = query_jsonb(
         registry,
-        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
-        &[name.into(), version.into()],
+        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array( \
+         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position) \
+         FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
+        &[model.into(), version.into()],
     );
     let text = found.ok()?.as_ref().and_then(jsonb::text)?;
     let ranges: Vec<[Option<f64>; 2]> = serde_json::from_slice(&text).ok()?;

@@ -7,6 +7,7 @@
 
 use pg_interface::report;
 
+use super::model::Model;
 use super::reference::Wanted;
 use super::{Registry, predict_functions, query};
 use crate::error::{Error, Result};
@@ -17,20 +18,22 @@ use crate::error::{Error, Result};
 /// [`Error::FunctionOfOtherFeatures`].
 pub(crate) fn check(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     wanted: Wanted<'_>,
     before: Option<i32>,
     after: i32,
 ) -> Result<()> {
     let Some(before) = before else { return Ok(()) };
-    let Some(detail) = first_difference(registry, name, before, after)? else { return Ok(()) };
-    if let Some(function) = predict_functions::existing(registry, name, Some(wanted))? {
-        return Err(Error::FunctionOfOtherFeatures { name: name.to_owned(), function, detail });
+    let Some(detail) = first_difference(registry, model, before, after)? else { return Ok(()) };
+    if let Some(function) = predict_functions::existing(registry, model, Some(wanted))? {
+        let name = model.name.to_owned();
+        return Err(Error::FunctionOfOtherFeatures { name, function, detail });
     }
     report::warning_with(
         &format!(
-            "version {after} of model \"{name}\" has other features than version {before}, or in \
-             another order"
+            "version {after} of model \"{}\" has other features than version {before}, or in \
+             another order",
+            model.name
         ),
         &detail,
         "Calls with columns or an array give features by position; calls with a row or jsonb go on.",
@@ -41,7 +44,7 @@ pub(crate) fn check(
 /// The first feature of two versions with as many that has another name.
 fn first_difference(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     before: i32,
     after: i32,
 ) -> Result<Option<String>> {
@@ -54,6 +57,6 @@ fn first_difference(
          WITH ORDINALITY AS f (before, after, position) \
          WHERE v.model = $1 AND v.version = $2 AND w.model = $1 AND w.version = $3 \
          AND v.features = w.features AND f.before <> f.after ORDER BY f.position LIMIT 1",
-        &[name.into(), before.into(), after.into()],
+        &[model.id.into(), before.into(), after.into()],
     )
 }

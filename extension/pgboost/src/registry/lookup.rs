@@ -4,70 +4,47 @@ use std::ops::ControlFlow;
 
 use gbtrees::internals::Ensemble;
 use gbtrees::{ErrorKind, Limits};
-use pg_interface::invalidation::{ReadSnapshot, SnapshotMark};
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
 use pg_interface::varlena::NewBytea;
 use pgrx::AnyElement;
 
-use super::reference::{Reference, Wanted};
+use super::model::{Model, ModelId};
+use super::reference::Wanted;
 use super::{Registry, model_file, query_jsonb};
 use crate::error::{Error, Result};
 
-/// The version of a model that is deployed, if one is: the first versions may be stored without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Deployed(Option<i32>);
-
-impl Deployed {
-    /// # Errors
-    /// [`Error::NothingDeployed`]; `name` is the model's.
-    pub(crate) fn version(self, name: &str) -> Result<i32> {
-        self.0.ok_or_else(|| Error::NothingDeployed { name: name.to_owned() })
-    }
-}
-
-/// What is deployed of a model, or nothing if there is no such model, and the mark of the snapshot that
-/// saw it.
-pub(crate) fn deployed_version(
-    registry: &Registry,
-    name: &str,
-    snapshot: ReadSnapshot,
-) -> (Option<Deployed>, SnapshotMark) {
-    let mut deployed = None;
-    let mark = rows(registry.model, &[Key::Text(name)], snapshot, |row| {
-        deployed = Some(Deployed(row.integer(c"deployed")));
-        ControlFlow::Break(())
-    });
-    (deployed, mark)
-}
-
-/// The version that a reference to a model means, of which this is deployed.
+/// The version of a model that a reference to it means.
 ///
 /// # Errors
 /// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
 pub(crate) fn wanted_version(
     registry: &Registry,
-    reference: &Reference<'_>,
-    deployed: Deployed,
+    model: Model<'_>,
+    wanted: Wanted<'_>,
     snapshot: ReadSnapshot,
 ) -> Result<i32> {
-    let Reference { name, wanted } = *reference;
     match wanted {
-        Wanted::Deployed => deployed.version(name),
+        Wanted::Deployed => model.deployed(),
         Wanted::Version(version) => Ok(version),
-        Wanted::Alias(alias) => aliased_version(registry, name, alias, snapshot)
-            .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() }),
+        Wanted::Alias(alias) => {
+            aliased_version(registry, model.id, alias, snapshot).ok_or_else(|| Error::NoSuchAlias {
+                name: model.name.to_owned(),
+                alias: alias.to_owned(),
+            })
+        }
     }
 }
 
 fn aliased_version(
     registry: &Registry,
-    name: &str,
+    model: ModelId,
     alias: &str,
     snapshot: ReadSnapshot,
 ) -> Option<i32> {
     let mut version = None;
-    rows(registry.alias, &[Key::Text(name), Key::Text(alias)], snapshot, |row| {
+    rows(registry.alias, &[model.key(), Key::Text(alias)], snapshot, |row| {
         version = row.integer(c"version");
         ControlFlow::Break(())
     });
@@ -75,9 +52,9 @@ fn aliased_version(
 }
 
 /// An alias of a version, committed by now or made by this transaction.
-pub(crate) fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String> {
+pub(crate) fn alias_of(registry: &Registry, model: ModelId, version: i32) -> Option<String> {
     let mut alias = None;
-    rows(registry.alias, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    rows(registry.alias, &[model.key()], ReadSnapshot::Latest, |row| {
         if row.integer(c"version") == Some(version) {
             alias = row.text(c"alias");
             return ControlFlow::Break(());
@@ -88,9 +65,13 @@ pub(crate) fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<
 }
 
 /// A pinned version of a model: that version, or any.
-pub(crate) fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> Option<i32> {
+pub(crate) fn pinned_version(
+    registry: &Registry,
+    model: ModelId,
+    version: Option<i32>,
+) -> Option<i32> {
     let mut pinned = None;
-    rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    rows(registry.version, &[model.key()], ReadSnapshot::Latest, |row| {
         let number = row.integer(c"version");
         let asked = version.is_none() || version == number;
         if asked && row.boolean(c"pinned") == Some(true) {
@@ -103,9 +84,9 @@ pub(crate) fn pinned_version(registry: &Registry, name: &str, version: Option<i3
 }
 
 /// Whether a model has this version and no other, by what is committed by now or written by this transaction.
-pub(crate) fn is_only_version(registry: &Registry, name: &str, version: i32) -> bool {
+pub(crate) fn is_only_version(registry: &Registry, model: ModelId, version: i32) -> bool {
     let (mut is_there, mut others) = (false, false);
-    rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    rows(registry.version, &[model.key()], ReadSnapshot::Latest, |row| {
         let found = row.integer(c"version") == Some(version);
         is_there |= found;
         others |= !found;
@@ -116,7 +97,7 @@ pub(crate) fn is_only_version(registry: &Registry, name: &str, version: i32) -> 
 
 pub(crate) struct Stored<'a> {
     registry: &'a Registry,
-    name: &'a str,
+    model: Option<Model<'a>>,
     version: i32,
     row: &'a Row<'a>,
 }
@@ -134,8 +115,10 @@ impl Stored<'_> {
     pub(crate) fn file(&self) -> Result<NewBytea> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
-        size.and_then(|size| model_file::read(self.registry, self.name, self.version, size, digest))
-            .ok_or_else(|| self.invalid("model file"))
+        let read = |(size, model): (usize, Model<'_>)| {
+            model_file::read(self.registry, model.id, self.version, size, digest)
+        };
+        size.zip(self.model).and_then(read).ok_or_else(|| self.invalid("model file"))
     }
 
     /// The library's name for the objective.
@@ -205,22 +188,23 @@ impl Stored<'_> {
     }
 
     fn invalid(&self, what: &'static str) -> Error {
-        Error::Registry { name: self.name.to_owned(), what }
+        let name = self.model.map_or_else(String::new, |model| model.name.to_owned());
+        Error::Registry { name, what }
     }
 }
 
 pub(crate) fn with_version<T>(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     version: i32,
     snapshot: ReadSnapshot,
     read: impl FnOnce(&Stored<'_>) -> Result<T>,
 ) -> Result<T> {
-    let mut result = Err(Error::NoSuchVersion { name: name.to_owned(), version });
+    let mut result = Err(model.no_such_version(version));
     let mut read = Some(read);
-    rows(registry.version, &[Key::Text(name), Key::Integer(version)], snapshot, |row| {
+    rows(registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
-            result = read(&Stored { registry, name, version, row });
+            result = read(&Stored { registry, model: Some(model), version, row });
         }
         ControlFlow::Break(())
     });
@@ -231,23 +215,23 @@ pub(crate) fn with_version<T>(
 /// written by this transaction, for what its own row says.
 pub(crate) fn each_version(
     registry: &Registry,
-    model: Option<&str>,
+    model: Option<ModelId>,
     mut visit: impl FnMut(&Stored<'_>),
 ) {
-    let keys = model.map(Key::Text);
+    let keys = model.map(ModelId::key);
     rows(registry.version, keys.as_slice(), ReadSnapshot::Latest, |row| {
-        visit(&Stored { registry, name: "", version: 0, row });
+        visit(&Stored { registry, model: None, version: 0, row });
         ControlFlow::Continue(())
     });
 }
 
 /// One jsonb object with all there is but the bytes.
-pub(crate) fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElement> {
+pub(crate) fn describe(registry: &Registry, model: Model<'_>, version: i32) -> Result<AnyElement> {
     query_jsonb(
         registry,
-        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
-         'deployed', COALESCE(v.version = m.deployed, false), 'owner', (SELECT p.role::text FROM \
-         pgboost_catalog.privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
+        "SELECT pg_catalog.jsonb_build_object('name', m.name, 'version', v.version, \
+         'deployed', COALESCE(v.version = m.deployed, false), \
+         'owner', pgboost_catalog.owner(m.id)::text, \
          'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
          'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
@@ -257,9 +241,9 @@ pub(crate) fn describe(registry: &Registry, name: &str, version: i32) -> Result<
          'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
          'loaded_at', v.loaded_at, 'deployed_at', v.deployed_at) FROM pgboost_catalog.version AS v \
-         JOIN pgboost_catalog.model AS m ON m.name = v.model \
+         JOIN pgboost_catalog.model AS m ON m.id = v.model \
          WHERE v.model = $1 AND v.version = $2",
-        &[name.into(), version.into()],
+        &[model.id.into(), version.into()],
     )?
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+    .ok_or_else(|| model.no_such_version(version))
 }

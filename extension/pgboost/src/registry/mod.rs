@@ -1,24 +1,26 @@
 //! The model registry: tables of the extension in the schema `pgboost_catalog`, read without SPI and written
 //! with it. The functions for users are in the schema that CREATE EXTENSION was told.
 //!
-//! `model` has one row per model and names the deployed version, `version` describes the
+//! `model` has one row per model, with its id, its name and the deployed version, `version` describes the
 //! versions, `part` has their files as they came, and `privilege` says who owns a model and who may predict
 //! with it. `alias` has names for versions, `function` the functions that were made of models, `pinned` the
-//! versions that were ever pinned, which outlive their models. Privileges stand apart so that a dump restores
+//! numbers that were ever pinned under a name, which outlive their models. Privileges stand apart so that a dump restores
 //! every model even where a role is missing. All are ordinary tables: what is written rolls back, is
 //! replicated, and is dumped.
 //!
-//! Rights are read as they are now, not as the statement's snapshot saw them, because that is how
-//! PostgreSQL treats its own: what has been revoked is gone for every statement that follows. A model's row
-//! in `model` is its lock, which every change of the model touches first.
+//! A name means the model that the statement's snapshot sees. Rights to that model are read as they are now,
+//! because that is how PostgreSQL treats its own: what has been revoked is gone for every statement that
+//! follows. A model's row in `model` is its lock, which every change of the model updates first.
 
 pub(crate) mod baseline;
 mod feature_order;
 pub(crate) mod lookup;
+pub(crate) mod model;
 mod model_file;
 pub(crate) mod pin;
 pub(crate) mod predict_functions;
 pub(crate) mod reference;
+pub(crate) mod roles;
 pub(crate) mod write;
 
 use std::ffi::CStr;
@@ -26,12 +28,13 @@ use std::ops::ControlFlow;
 
 use pg_interface::catalog::{self, ANYOID, TEXTOID};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::scan::{Key, Table, rows};
+use pg_interface::scan::{Table, rows};
 use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
 use pg_interface::{Oid, fault, jsonb};
 use pgrx::datum::DatumWithOid;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
 
+use self::model::{Model, ModelId};
 use crate::error::{Error, Result};
 
 /// The schema of the registry, which only the extension's owner can create objects in.
@@ -45,17 +48,20 @@ pub(crate) struct Registry {
     schema: Oid,
     /// Who owns the tables.
     pub(crate) owner: Oid,
-    pub(crate) model: Table,
+    pub(crate) model_by_name: Table,
     pub(crate) version: Table,
     pub(crate) part: Table,
     pub(crate) privilege: Table,
+    privilege_by_role: Table,
     pub(crate) alias: Table,
+    /// The type on which each role has a grant that `privilege` names.
+    pub(crate) privileges_type: Oid,
 }
 
 impl Registry {
     /// The tables that say what a name means, and to whom.
     pub(crate) fn watched(&self) -> impl Iterator<Item = Oid> {
-        [self.model, self.version, self.privilege, self.alias]
+        [self.model_by_name, self.version, self.privilege, self.alias]
             .into_iter()
             .map(|table| table.relation)
     }
@@ -64,17 +70,21 @@ impl Registry {
         fault::at("registry: opened");
         let schema = catalog::schema(SCHEMA).ok_or(Error::NoRegistry)?;
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
-        let model = table(c"model", c"model_pkey")?;
-        let owner = catalog::table_owner(model.relation).ok_or(Error::NoRegistry)?;
+        let model_by_name = Table { first: 2, ..table(c"model", c"model_name_key")? };
+        let owner = catalog::table_owner(model_by_name.relation).ok_or(Error::NoRegistry)?;
+        let privilege = table(c"privilege", c"privilege_pkey")?;
+        let privileges_type = catalog::type_in(schema, c"model_privileges");
         Ok(Registry {
             functions: catalog::schema_of(function),
             schema,
             owner,
-            model,
+            model_by_name,
             version: table(c"version", c"version_pkey")?,
             part: table(c"part", c"part_pkey")?,
-            privilege: table(c"privilege", c"privilege_pkey")?,
+            privilege,
+            privilege_by_role: Table { index: c"privilege_role", first: 2, ..privilege },
             alias: table(c"alias", c"alias_pkey")?,
+            privileges_type: privileges_type.ok_or(Error::NoRegistry)?,
         })
     }
 
@@ -95,8 +105,8 @@ fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
 }
 
 /// A table of the schema, if it is there.
-fn table(schema: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
-    catalog::relation(schema, name).map(|relation| Table { relation, schema, primary_key })
+fn table(schema: Oid, name: &CStr, index: &'static CStr) -> Option<Table> {
+    catalog::relation(schema, name).map(|relation| Table { relation, schema, index, first: 1 })
 }
 
 /// Runs a statement that changes the registry and returns no rows.
@@ -168,54 +178,72 @@ pub(crate) enum Access {
     Owner,
 }
 
-pub(crate) fn access(registry: &Registry, name: &str, user: Oid) -> Access {
+pub(crate) fn access(registry: &Registry, model: ModelId, user: Oid) -> Access {
     if is_superuser(user) {
         return Access::Owner;
     }
-    let mut granted = Vec::new();
-    rows(registry.privilege, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    let (owner, granted) = privileges(registry, model);
+    if has_rights_of(user, owner) {
+        return Access::Owner;
+    }
+    let may_predict = granted.into_iter().any(|role| {
+        role == PUBLIC || (has_rights_of(user, role) && roles::is_named(registry, role))
+    });
+    if may_predict { Access::Predict } else { Access::None }
+}
+
+/// Who owns a model: the extension's owner, if the role that did was dropped.
+pub(crate) fn owner(registry: &Registry, model: ModelId) -> Oid {
+    privileges(registry, model).0
+}
+
+/// The owner of a model, and the roles that rows name as those that may predict with it.
+fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<Oid>) {
+    let (mut owner, mut granted) = (None, Vec::new());
+    rows(registry.privilege, &[model.key()], ReadSnapshot::Latest, |row| {
         if let (Some(role), Some(privilege)) = (row.role(c"role"), row.text(c"privilege")) {
-            granted.push((role, if privilege == OWNER { Access::Owner } else { Access::Predict }));
+            if privilege == OWNER { owner = Some(role) } else { granted.push(role) }
         }
         ControlFlow::Continue(())
     });
-    granted
-        .into_iter()
-        .filter(|(role, _)| *role == PUBLIC || has_rights_of(user, *role))
-        .map(|(_, access)| access)
-        .max()
-        .unwrap_or(Access::None)
+    let owner = owner.filter(|owner| roles::is_named(registry, *owner));
+    (owner.unwrap_or(registry.owner), granted)
 }
 
-/// Raises unless the user may predict with the model, which exists.
-pub(crate) fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    let allowed = access(registry, name, user) >= Access::Predict;
-    if allowed { Ok(()) } else { Err(Error::Denied { name: name.to_owned() }) }
+/// Raises unless the user may predict with the model.
+pub(crate) fn require_predict(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = access(registry, model.id, user) >= Access::Predict;
+    if allowed { Ok(()) } else { Err(Error::Denied { name: model.name.to_owned() }) }
 }
 
-/// Raises unless the user owns the model, which exists.
-pub(crate) fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    let allowed = access(registry, name, user) >= Access::Owner;
-    if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
+/// Raises unless the user owns the model.
+pub(crate) fn require_owner(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = access(registry, model.id, user) >= Access::Owner;
+    if allowed { Ok(()) } else { Err(Error::NotOwner { name: model.name.to_owned() }) }
 }
 
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
 /// version, if one is.
 ///
+/// The row is updated, not only locked: so a transaction whose snapshot is older than another's change fails,
+/// and writes nothing that does not fit it.
+///
 /// # Errors
-/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
-pub(crate) fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
-    let deployed = lock_row(registry, name)?;
-    let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
-    require_owner(registry, name, session::current_user())?;
+/// [`Error::NoSuchModel`] if the model was dropped or renamed meanwhile; [`Error::NotOwner`] if another session
+/// has just made it another's.
+pub(crate) fn lock(registry: &Registry, model: Model<'_>) -> Result<Option<i32>> {
+    let deployed = query::<i32>(
+        registry,
+        "UPDATE pgboost_catalog.model AS m SET last_version = m.last_version \
+         WHERE m.id = $1 AND m.name = $2 RETURNING COALESCE(m.deployed, 0)",
+        &[model.id.into(), model.name.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchModel { name: model.name.to_owned() })?;
+    require_owner(registry, model, session::current_user())?;
     Ok((deployed > 0).then_some(deployed))
 }
 
-/// The same of a model that may not exist and whose owner is not asked for; 0 if no version is deployed.
-fn lock_row(registry: &Registry, name: &str) -> Result<Option<i32>> {
-    query::<i32>(
-        registry,
-        "SELECT COALESCE(m.deployed, 0) FROM pgboost_catalog.model AS m WHERE m.name = $1 FOR UPDATE",
-        &[name.into()],
-    )
+/// A role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.
+fn role_number(role: Oid) -> i64 {
+    i64::from(role.to_u32())
 }

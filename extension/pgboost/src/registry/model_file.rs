@@ -13,6 +13,7 @@ use pg_interface::scan::{Key, rows};
 use pg_interface::varlena::{NewBytea, PIECE};
 use sha2::{Digest, Sha256};
 
+use super::model::ModelId;
 use super::{Registry, execute};
 use crate::error::Result;
 
@@ -30,13 +31,13 @@ pub(crate) fn digest(file: &[u8]) -> Vec<u8> {
 }
 
 /// Stores a file's parts.
-pub(crate) fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Result<()> {
+pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[u8]) -> Result<()> {
     for (start, part) in (0i32..).step_by(PART).zip(file.chunks(PART)) {
         check_for_interrupts();
         execute(
             registry,
             "INSERT INTO pgboost_catalog.part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
-            &[name.into(), version.into(), start.into(), part.into()],
+            &[model.into(), version.into(), start.into(), part.into()],
         )?;
         fault::at("load: part stored");
     }
@@ -47,14 +48,14 @@ pub(crate) fn insert(registry: &Registry, name: &str, version: i32, file: &[u8])
 /// stored.
 pub(crate) fn read(
     registry: &Registry,
-    name: &str,
+    model: ModelId,
     version: i32,
     size: usize,
     stored_digest: &[u8],
 ) -> Option<NewBytea> {
     let mut file = NewBytea::zeroed(size)?;
     let mut fits = true;
-    let keys = [Key::Text(name), Key::Integer(version)];
+    let keys = [model.key(), Key::Integer(version)];
     rows(registry.part, &keys, ReadSnapshot::Active, |row| {
         check_for_interrupts();
         let start = row.integer(c"start").and_then(|start| usize::try_from(start).ok());

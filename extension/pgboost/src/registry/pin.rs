@@ -17,6 +17,7 @@ use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
 
 use super::lookup;
+use super::model::{Model, ModelId};
 use super::reference::{Reference, Wanted};
 use super::{Access, access, lock};
 use super::{Registry, execute, function_of, query};
@@ -24,33 +25,37 @@ use crate::error::{Error, Result};
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub(crate) fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    lock(registry, name)?;
-    update(registry, name, version, true)?;
+pub(crate) fn set(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    lock(registry, model)?;
+    update(registry, model, version, true)?;
     execute(
         registry,
-        "INSERT INTO pgboost_catalog.pinned (model, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        &[name.into(), version.into()],
+        "INSERT INTO pgboost_catalog.pinned (name, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        &[model.name.into(), version.into()],
     )
 }
 
 /// # Errors
 /// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if an expression that is stored calls
 /// `predict_pinned` with it.
-pub(crate) fn remove(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    lock(registry, name)?;
-    lock_of(registry, name, version).take(Mode::Changed);
-    if let Some(object) = dependent(registry, name, version)? {
-        return Err(Error::PinnedInUse { name: name.to_owned(), version, object });
+pub(crate) fn remove(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    lock(registry, model)?;
+    lock_of(registry, model.name, version).take(Mode::Changed);
+    if let Some(object) = dependent(registry, model, version)? {
+        return Err(Error::PinnedInUse { name: model.name.to_owned(), version, object });
     }
-    update(registry, name, version, false)
+    update(registry, model, version, false)
 }
 
 /// # Errors
 /// [`Error::Pinned`] if that version, or any version, is pinned.
-pub(crate) fn require_none(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
-    match lookup::pinned_version(registry, name, version) {
-        Some(version) => Err(Error::Pinned { name: name.to_owned(), version }),
+pub(crate) fn require_none(
+    registry: &Registry,
+    model: Model<'_>,
+    version: Option<i32>,
+) -> Result<()> {
+    match lookup::pinned_version(registry, model.id, version) {
+        Some(version) => Err(Error::Pinned { name: model.name.to_owned(), version }),
         None => Ok(()),
     }
 }
@@ -73,7 +78,8 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
     let Ok(registry) = Registry::of_function(function) else { return };
     let user = session::current_user();
     if let Some((name, version)) = named(reference)
-        && access(&registry, name, user) >= Access::Predict
+        && let Ok(model) = Model::find(&registry, name, ReadSnapshot::Active)
+        && access(&registry, model.id, user) >= Access::Predict
     {
         lock_of(&registry, name, version).take(Mode::Planned);
     }
@@ -83,12 +89,12 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
 ///
 /// # Errors
 /// [`Error::NotPinned`] if another session has just taken it away.
-pub(crate) fn keep_used(function: Oid, reference: &str) -> Result<()> {
+pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Result<()> {
     let not_pinned = || Error::NotPinned { model: reference.to_owned() };
     let registry = Registry::of_function(function)?;
     let (name, version) = named(reference).ok_or_else(not_pinned)?;
     if lock_of(&registry, name, version).take(Mode::Used)
-        && lookup::pinned_version(&registry, name, Some(version)).is_none()
+        && lookup::pinned_version(&registry, model, Some(version)).is_none()
     {
         return Err(not_pinned());
     }
@@ -106,26 +112,26 @@ fn named(reference: &str) -> Option<(&str, i32)> {
     }
 }
 
-fn update(registry: &Registry, name: &str, version: i32, pinned: bool) -> Result<()> {
+fn update(registry: &Registry, model: Model<'_>, version: i32, pinned: bool) -> Result<()> {
     query::<i32>(
         registry,
         "UPDATE pgboost_catalog.version AS v SET pinned = $3 WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
-        &[name.into(), version.into(), pinned.into()],
+        &[model.id.into(), version.into(), pinned.into()],
     )?
     .map(|_| ())
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+    .ok_or_else(|| model.no_such_version(version))
 }
 
 /// An object with an expression that may predict with the version, described.
 ///
 /// What belongs to a role without a right to the model cannot predict with it, and does not count: else any
 /// role could keep an owner from taking a pin away.
-fn dependent(registry: &Registry, name: &str, version: i32) -> Result<Option<String>> {
+fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Option<String>> {
     let function = function_of(registry, "predict_pinned")?;
-    let may_predict = |owner| access(registry, name, owner) >= Access::Predict;
-    let is_meant = |model: &Expr<'_>| match model.stored_text() {
-        StoredText::Constant(model) => named(&model) == Some((name, version)),
+    let may_predict = |owner| access(registry, model.id, owner) >= Access::Predict;
+    let is_meant = |given: &Expr<'_>| match given.stored_text() {
+        StoredText::Constant(text) => named(&text) == Some((model.name, version)),
         StoredText::Null => false,
         // A parameter of a function, for instance.
         StoredText::Other => true,

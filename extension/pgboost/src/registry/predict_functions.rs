@@ -11,21 +11,22 @@ use std::ops::ControlFlow;
 use pg_interface::dependency::{Object, Stored};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::nodes::StoredText;
-use pg_interface::scan::{Key, rows};
+use pg_interface::scan::rows;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
+use super::model::{Model, ModelId};
 use super::reference::{Reference, Wanted};
 use super::{Access, access};
 use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
-pub(crate) fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
+pub(crate) fn of_model(registry: &Registry, model: ModelId) -> Result<Vec<String>> {
     let mut functions = Vec::new();
-    rows(registry.function()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    rows(registry.function()?, &[model.key()], ReadSnapshot::Latest, |row| {
         functions.extend(row.text(c"function"));
         ControlFlow::Continue(())
     });
@@ -33,15 +34,15 @@ pub(crate) fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
 }
 
 /// Notes a function that was just made. Returns its OID.
-pub(crate) fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
+pub(crate) fn record(registry: &Registry, model: Model<'_>, signature: &str) -> Result<Oid> {
     execute(
         registry,
         "INSERT INTO pgboost_catalog.function (model, function) VALUES ($1, $2) \
          ON CONFLICT DO NOTHING",
-        &[name.into(), signature.into()],
+        &[model.id.into(), signature.into()],
     )?;
     found(registry, signature)?
-        .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
+        .ok_or_else(|| Error::Registry { name: model.name.to_owned(), what: "function" })
 }
 
 /// Whether a function calls one of the extension's that is meant, with the model, or with that reference to it.
@@ -77,12 +78,12 @@ pub(crate) fn predicts_by(
 /// A function of a model, or of that reference to it, that is there and still the model's.
 pub(crate) fn existing(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     wanted: Option<Wanted<'_>>,
 ) -> Result<Option<String>> {
-    for signature in of_model(registry, name)? {
+    for signature in of_model(registry, model.id)? {
         if let Some(function) = found(registry, &signature)?
-            && owner_of(registry, name, wanted, function).is_some()
+            && owner_of(registry, model, wanted, function).is_some()
         {
             return Ok(Some(signature));
         }
@@ -92,12 +93,12 @@ pub(crate) fn existing(
 
 /// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
 /// still has its owner.
-pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
+pub(crate) fn drop_function(registry: &Registry, model: Model<'_>, signature: &str) -> Result<()> {
     if let Some(function) = found(registry, signature)? {
         Lock::of_function(function).take(Mode::Changed);
         // It may have been renamed, or dropped, before it was locked.
         if found(registry, signature)? == Some(function)
-            && let Some(owner) = owner_of(registry, name, None, function)
+            && let Some(owner) = owner_of(registry, model, None, function)
             && session::has_rights_of(session::current_user(), owner)
         {
             catalog::drop_function(function);
@@ -106,22 +107,22 @@ pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) ->
     execute(
         registry,
         "DELETE FROM pgboost_catalog.function AS f WHERE f.model = $1 AND f.function = $2",
-        &[name.into(), signature.into()],
+        &[model.id.into(), signature.into()],
     )
 }
 
 /// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
 fn owner_of(
     registry: &Registry,
-    name: &str,
+    model: Model<'_>,
     wanted: Option<Wanted<'_>>,
     function: Oid,
 ) -> Option<Oid> {
     let is_extensions = |called| catalog::schema_of(called) == registry.functions;
     let function = Object::function(function).stored()?;
     function.owner.filter(|owner| {
-        access(registry, name, *owner) == Access::Owner
-            && predicts(&function, name, wanted, is_extensions)
+        access(registry, model.id, *owner) == Access::Owner
+            && predicts(&function, model.name, wanted, is_extensions)
     })
 }
 

@@ -3,15 +3,18 @@
 //! Two sessions that change the same model wait for each other at its row in `model`, which each of them
 //! touches first.
 
+use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
+use super::model::{Model, ModelId};
 use super::reference::Wanted;
-use super::{OWNER, lock, lock_row, require_owner};
+use super::{OWNER, lock, require_owner, role_number};
 use super::{
     Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
 };
 use crate::error::{Error, Result};
+use crate::statistics;
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub(crate) struct NewVersion<'a> {
@@ -42,29 +45,35 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) deploy: bool,
 }
 
-/// Stores a version, and deploys it if `deploy` is true. Returns its number.
+/// Stores a version, and deploys it if `deploy` is true. Returns the model and the version's number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`].
-pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
-    let deployed = if new.deploy { lock_row(registry, new.name)? } else { None };
-    let version = query::<i32>(
-        registry,
-        "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
-         VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
-         deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
-         last_version = m.last_version + 1 RETURNING m.last_version",
-        &[new.name.into(), new.deploy.into()],
-    )?
-    .ok_or_else(|| Error::Registry { name: new.name.to_owned(), what: "version" })?;
+pub(crate) fn store<'a>(
+    registry: &Registry,
+    new: NewVersion<'a>,
+    user: Oid,
+) -> Result<(Model<'a>, i32)> {
+    let before = Model::find(registry, new.name, ReadSnapshot::Latest).ok();
+    let deployed = match before.filter(|_| new.deploy) {
+        Some(model) => match lock(registry, model) {
+            // Dropped or renamed just now: the name is free.
+            Err(Error::NoSuchModel { .. }) => None,
+            deployed => deployed?,
+        },
+        None => None,
+    };
+    let (model, version) = Model::with_next_version(registry, new.name, new.deploy)?;
     let version = if version == 1 {
-        add_privilege(registry, new.name, user, OWNER)?;
-        first_version(registry, new.name)?
+        add_privilege(registry, model, user, OWNER)?;
+        first_version(registry, model)?
     } else {
         // Only now is it certain whose the model is: another session may have just created it.
-        require_owner(registry, new.name, user)?;
+        require_owner(registry, model, user)?;
         version
     };
+    // A load that rolled back may have left what it counted.
+    statistics::forget(model.id, version);
     execute(
         registry,
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
@@ -73,7 +82,7 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
          loaded_by, deployed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
          $14, $15, $16, $17, $18, $19, $20, $21, CASE WHEN $22 THEN pg_catalog.now() END)",
         &[
-            new.name.into(),
+            model.id.into(),
             version.into(),
             i32::try_from(new.file.len()).unwrap_or(i32::MAX).into(),
             model_file::digest(new.file).into(),
@@ -97,22 +106,21 @@ pub(crate) fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Resu
             new.deploy.into(),
         ],
     )?;
-    let deployed = deployed.filter(|version| *version > 0);
-    feature_order::check(registry, new.name, Wanted::Deployed, deployed, version)?;
-    model_file::insert(registry, new.name, version, new.file)?;
-    Ok(version)
+    feature_order::check(registry, model, Wanted::Deployed, deployed, version)?;
+    model_file::insert(registry, model.id, version, new.file)?;
+    Ok((model, version))
 }
 
 /// The number of the first version of a model whose row was just made: one that was never pinned, since what
 /// is stored of a pinned version may outlive its model.
-fn first_version(registry: &Registry, name: &str) -> Result<i32> {
-    let version = pin::first_version(registry, name)?;
+fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
+    let version = pin::first_version(registry, model.name)?;
     if version > 1 {
         execute(
             registry,
             "UPDATE pgboost_catalog.model AS m SET last_version = $2, \
-             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
-            &[name.into(), version.into()],
+             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.id = $1",
+            &[model.id.into(), version.into()],
         )?;
     }
     Ok(version)
@@ -120,35 +128,35 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
 
 /// # Errors
 /// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
-pub(crate) fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    let deployed = lock(registry, name)?;
-    feature_order::check(registry, name, Wanted::Deployed, deployed, version)?;
+pub(crate) fn deploy(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    let deployed = lock(registry, model)?;
+    feature_order::check(registry, model, Wanted::Deployed, deployed, version)?;
     query::<i32>(
         registry,
         "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
          WHERE v.model = $1 AND v.version = $2 RETURNING v.version) \
-         UPDATE pgboost_catalog.model AS m SET deployed = v.version FROM v WHERE m.name = $1 \
+         UPDATE pgboost_catalog.model AS m SET deployed = v.version FROM v WHERE m.id = $1 \
          RETURNING 1",
-        &[name.into(), version.into()],
+        &[model.id.into(), version.into()],
     )?
     .map(|_| ())
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+    .ok_or_else(|| model.no_such_version(version))
 }
 
 /// # Errors
 /// [`Error::Pinned`].
-pub(crate) fn drop_model(registry: &Registry, name: &str) -> Result<()> {
-    lock(registry, name)?;
-    pin::require_none(registry, name, None)?;
-    drop_aliases(registry, name)?;
-    baseline::forget(registry, name, None)?;
+pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
+    lock(registry, model)?;
+    pin::require_none(registry, model, None)?;
+    drop_aliases(registry, model)?;
+    baseline::forget(registry, model.id, None)?;
     for statement in [
         "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
-        "DELETE FROM pgboost_catalog.model AS m WHERE m.name = $1",
+        "DELETE FROM pgboost_catalog.model AS m WHERE m.id = $1",
     ] {
-        execute(registry, statement, &[name.into()])?;
+        execute(registry, statement, &[model.id.into()])?;
     }
     Ok(())
 }
@@ -156,124 +164,104 @@ pub(crate) fn drop_model(registry: &Registry, name: &str) -> Result<()> {
 /// # Errors
 /// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
 /// [`Error::NoSuchVersion`].
-pub(crate) fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    if lock(registry, name)? == Some(version) {
-        return Err(Error::Deployed { name: name.to_owned(), version });
+pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    if lock(registry, model)? == Some(version) {
+        return Err(Error::Deployed { name: model.name.to_owned(), version });
     }
-    if lookup::is_only_version(registry, name, version) {
-        return Err(Error::OnlyVersion { name: name.to_owned(), version });
+    if lookup::is_only_version(registry, model.id, version) {
+        return Err(Error::OnlyVersion { name: model.name.to_owned(), version });
     }
-    require_no_alias(registry, name, version)?;
-    pin::require_none(registry, name, Some(version))?;
-    baseline::forget(registry, name, Some(version))?;
+    require_no_alias(registry, model, version)?;
+    pin::require_none(registry, model, Some(version))?;
+    baseline::forget(registry, model.id, Some(version))?;
     execute(
         registry,
         "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1 AND p.version = $2",
-        &[name.into(), version.into()],
+        &[model.id.into(), version.into()],
     )?;
     query::<i32>(
         registry,
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
-        &[name.into(), version.into()],
+        &[model.id.into(), version.into()],
     )?
     .map(|_| ())
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+    .ok_or_else(|| model.no_such_version(version))
 }
 
 /// Gives a model another name.
 ///
 /// # Errors
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
-pub(crate) fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
-    lock(registry, name)?;
-    if let Some(function) = predict_functions::existing(registry, name, None)? {
-        return Err(Error::RenameInUse { name: name.to_owned(), function });
+pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> Result<()> {
+    lock(registry, model)?;
+    if let Some(function) = predict_functions::existing(registry, model, None)? {
+        return Err(Error::RenameInUse { name: model.name.to_owned(), function });
     }
     query::<i32>(
         registry,
-        "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
+        "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.id = $1 AND NOT EXISTS \
          (SELECT FROM pgboost_catalog.model AS other WHERE other.name = $2) RETURNING 1",
-        &[name.into(), new_name.into()],
+        &[model.id.into(), new_name.into()],
     )?
     .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
     // Nobody else can pin a version under either name from here on.
-    for pinned in [name, new_name] {
+    for pinned in [model.name, new_name] {
         if pin::first_version(registry, pinned)? > 1 {
-            let (name, pinned) = (name.to_owned(), pinned.to_owned());
+            let (name, pinned) = (model.name.to_owned(), pinned.to_owned());
             return Err(Error::RenamePinned { name, pinned });
         }
-    }
-    for statement in [
-        "UPDATE pgboost_catalog.version AS v SET model = $2 WHERE v.model = $1",
-        "UPDATE pgboost_catalog.part AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE pgboost_catalog.privilege AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE pgboost_catalog.alias AS a SET model = $2 WHERE a.model = $1",
-        "UPDATE pgboost_catalog.baseline AS b SET model = $2 WHERE b.model = $1",
-    ] {
-        execute(registry, statement, &[name.into(), new_name.into()])?;
     }
     Ok(())
 }
 
 /// Makes a role the owner of a model.
-pub(crate) fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
-    lock(registry, name)?;
+pub(crate) fn set_owner(registry: &Registry, model: Model<'_>, owner: Oid) -> Result<()> {
+    lock(registry, model)?;
     execute(
         registry,
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
-        &[name.into()],
+        &[model.id.into()],
     )?;
-    add_privilege(registry, name, owner, OWNER)
+    add_privilege(registry, model, owner, OWNER)
 }
 
 /// Lets a role predict with a model.
-pub(crate) fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
-    lock(registry, name)?;
-    add_privilege(registry, name, role, "predict")
+pub(crate) fn grant(registry: &Registry, model: Model<'_>, role: Oid) -> Result<()> {
+    lock(registry, model)?;
+    add_privilege(registry, model, role, "predict")
 }
 
-pub(crate) fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
-    lock(registry, name)?;
-    forget_dropped_roles(registry)?;
+pub(crate) fn revoke(registry: &Registry, model: Model<'_>, role: Oid) -> Result<()> {
+    lock(registry, model)?;
+    forget_dropped_roles(registry, model.id)?;
     execute(
         registry,
         "DELETE FROM pgboost_catalog.privilege AS p \
          WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
-        &[name.into(), role_number(role).into()],
+        &[model.id.into(), role_number(role).into()],
     )
 }
 
-fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) -> Result<()> {
-    forget_dropped_roles(registry)?;
+/// Deletes the rows of a model that give nothing any more, since their roles were dropped.
+fn forget_dropped_roles(registry: &Registry, model: ModelId) -> Result<()> {
+    execute(
+        registry,
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.role <> 0::oid \
+         AND p.role NOT IN (SELECT a.grantee FROM pg_catalog.pg_type AS t, \
+         pg_catalog.aclexplode(t.typacl) AS a \
+         WHERE t.oid = 'pgboost_catalog.model_privileges'::regtype)",
+        &[model.into()],
+    )
+}
+
+fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &str) -> Result<()> {
+    forget_dropped_roles(registry, model.id)?;
     execute(
         registry,
         "INSERT INTO pgboost_catalog.privilege (model, role, privilege) \
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
-        &[name.into(), role_number(role).into(), privilege.into()],
-    )
-}
-
-/// A role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.
-fn role_number(role: Oid) -> i64 {
-    i64::from(role.to_u32())
-}
-
-/// Takes their rights from roles that no longer exist, whose OIDs a dump would carry to other
-/// clusters, where they may be others'. Their models become those of the extension's owner: none is without.
-fn forget_dropped_roles(registry: &Registry) -> Result<()> {
-    execute(
-        registry,
-        "UPDATE pgboost_catalog.privilege AS p SET role = $1::oid::regrole \
-         WHERE p.privilege = 'owner' AND NOT EXISTS \
-         (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
-        &[role_number(registry.owner).into()],
-    )?;
-    execute(
-        registry,
-        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
-         (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
-        &[],
+        &[model.id.into(), role_number(role).into(), privilege.into()],
     )
 }
 
@@ -281,48 +269,53 @@ fn forget_dropped_roles(registry: &Registry) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
-pub(crate) fn set_alias(registry: &Registry, name: &str, alias: &str, version: i32) -> Result<()> {
-    lock(registry, name)?;
+pub(crate) fn set_alias(
+    registry: &Registry,
+    model: Model<'_>,
+    alias: &str,
+    version: i32,
+) -> Result<()> {
+    lock(registry, model)?;
     let before = query::<i32>(
         registry,
         "SELECT a.version FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2",
-        &[name.into(), alias.into()],
+        &[model.id.into(), alias.into()],
     )?;
-    feature_order::check(registry, name, Wanted::Alias(alias), before, version)?;
+    feature_order::check(registry, model, Wanted::Alias(alias), before, version)?;
     query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \
          FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $3 \
          ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
-        &[name.into(), alias.into(), version.into()],
+        &[model.id.into(), alias.into(), version.into()],
     )?
     .map(|_| ())
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+    .ok_or_else(|| model.no_such_version(version))
 }
 
 /// # Errors
 /// [`Error::NoSuchAlias`].
-pub(crate) fn drop_alias(registry: &Registry, name: &str, alias: &str) -> Result<()> {
-    lock(registry, name)?;
+pub(crate) fn drop_alias(registry: &Registry, model: Model<'_>, alias: &str) -> Result<()> {
+    lock(registry, model)?;
     query::<i32>(
         registry,
         "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
-        &[name.into(), alias.into()],
+        &[model.id.into(), alias.into()],
     )?
     .map(|_| ())
-    .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() })
+    .ok_or_else(|| Error::NoSuchAlias { name: model.name.to_owned(), alias: alias.to_owned() })
 }
 
-pub(crate) fn drop_aliases(registry: &Registry, name: &str) -> Result<()> {
+pub(crate) fn drop_aliases(registry: &Registry, model: Model<'_>) -> Result<()> {
     let statement = "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1";
-    execute(registry, statement, &[name.into()])
+    execute(registry, statement, &[model.id.into()])
 }
 
 /// # Errors
 /// [`Error::Aliased`] if an alias refers to the version.
-pub(crate) fn require_no_alias(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    match lookup::alias_of(registry, name, version) {
-        Some(alias) => Err(Error::Aliased { name: name.to_owned(), version, alias }),
+pub(crate) fn require_no_alias(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    match lookup::alias_of(registry, model.id, version) {
+        Some(alias) => Err(Error::Aliased { name: model.name.to_owned(), version, alias }),
         None => Ok(()),
     }
 }

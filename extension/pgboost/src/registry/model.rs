@@ -1,0 +1,117 @@
+//! A model is its id, whatever its name: a random number that no other model ever has.
+//!
+//! A name leads to a model as a snapshot sees it; all that belongs to the model, and what a user may do with
+//! it, is found by the id. So functions of the registry take a [`Model`] or a [`ModelId`], which come from a
+//! row of `model` alone, and never a name.
+
+use std::ops::ControlFlow;
+
+use pg_interface::invalidation::{ReadSnapshot, SnapshotMark};
+use pg_interface::scan::{Key, rows};
+use pg_interface::{Datum, Oid, transaction};
+use pgrx::{IntoDatum, Uuid};
+
+use super::{Registry, query};
+use crate::error::{Error, Result};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ModelId(Uuid);
+
+impl ModelId {
+    /// That of a row which a view of the extension has read, and passes to a function of `pgboost_catalog`.
+    pub(crate) fn of_view(id: Uuid) -> ModelId {
+        ModelId(id)
+    }
+
+    /// The model that a name has led to, with the version that it means.
+    pub(crate) fn named(self, name: &str) -> Model<'_> {
+        Model { name, id: self, deployed: None }
+    }
+
+    pub(crate) fn key(self) -> Key<'static> {
+        Key::Uuid(self.0)
+    }
+
+    pub(crate) fn bytes(self) -> [u8; 16] {
+        *self.0.as_bytes()
+    }
+}
+
+impl IntoDatum for ModelId {
+    fn into_datum(self) -> Option<Datum> {
+        self.0.into_datum()
+    }
+
+    fn type_oid() -> Oid {
+        Uuid::type_oid()
+    }
+}
+
+/// A model, and the name that it was found by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Model<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) id: ModelId,
+    deployed: Option<i32>,
+}
+
+impl<'a> Model<'a> {
+    /// The model of that name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchModel`].
+    pub(crate) fn find(registry: &Registry, name: &'a str, snapshot: ReadSnapshot) -> Result<Self> {
+        let found = Self::find_with_mark(registry, name, snapshot).0;
+        found.ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+    }
+
+    /// The model of that name, if there is one, and the mark of the snapshot that saw it.
+    pub(crate) fn find_with_mark(
+        registry: &Registry,
+        name: &'a str,
+        snapshot: ReadSnapshot,
+    ) -> (Option<Self>, SnapshotMark) {
+        let mut found = None;
+        let mark = rows(registry.model_by_name, &[Key::Text(name)], snapshot, |row| {
+            found = row.uuid(c"id").map(|id| {
+                let deployed = row.integer(c"deployed");
+                Model { name, id: ModelId(id), deployed }
+            });
+            ControlFlow::Break(())
+        });
+        (found, mark)
+    }
+
+    /// The model with the row that this transaction has written, and the number of the version that it takes
+    /// next.
+    pub(super) fn with_next_version(
+        registry: &Registry,
+        name: &'a str,
+        deploy: bool,
+    ) -> Result<(Self, i32)> {
+        let version = query::<i32>(
+            registry,
+            "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
+             VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
+             deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
+             last_version = m.last_version + 1 RETURNING m.last_version",
+            &[name.into(), deploy.into()],
+        )?
+        .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "version" })?;
+        // Nobody else can change the row until this transaction ends.
+        transaction::see_own_changes();
+        Ok((Self::find(registry, name, ReadSnapshot::Latest)?, version))
+    }
+
+    /// The deployed version: the first versions may be stored without.
+    ///
+    /// # Errors
+    /// [`Error::NothingDeployed`].
+    pub(crate) fn deployed(&self) -> Result<i32> {
+        self.deployed.ok_or_else(|| Error::NothingDeployed { name: self.name.to_owned() })
+    }
+
+    pub(crate) fn no_such_version(&self, version: i32) -> Error {
+        Error::NoSuchVersion { name: self.name.to_owned(), version }
+    }
+}
