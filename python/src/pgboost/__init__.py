@@ -12,11 +12,16 @@
 from . import plots
 from .comparison import Difference, Verification
 from .errors import (
+    ArgumentError,
+    DatabaseError,
     ExtensionMissingError,
+    InvalidDataError,
     InvalidModelError,
+    MissingLibraryError,
     ModelNotFoundError,
     PermissionDeniedError,
     PgboostError,
+    PgboostWarning,
     PredictionsDifferError,
     UnsupportedModelError,
 )
@@ -37,12 +42,17 @@ from .training import train
 from .verification import verify
 
 __all__ = [
+    "ArgumentError",
+    "DatabaseError",
     "Difference",
     "ExtensionMissingError",
+    "InvalidDataError",
     "InvalidModelError",
+    "MissingLibraryError",
     "ModelNotFoundError",
     "PermissionDeniedError",
     "PgboostError",
+    "PgboostWarning",
     "PredictionsDifferError",
     "UnsupportedModelError",
     "Verification",

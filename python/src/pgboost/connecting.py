@@ -1,13 +1,16 @@
 """What may be given as `connection`, and what the package does with it.
 
 That is a connection of psycopg 3 or psycopg 2; an engine, a connection or a session of SQLAlchemy that has
-one of these; or a string to connect with. Without an event loop: asynchronous ones are refused.
+one of these; or a string to connect with. Without an event loop: asynchronous ones are refused. What the
+server says meanwhile becomes a warning of Python.
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -16,8 +19,12 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
+from .errors import ArgumentError, PgboostWarning, told, warn
+
 # psycopg.Connection, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
 Connection: TypeAlias = Any
+# Connections to whose messages a call listens, so that a call inside of it does not tell them again.
+_HEARD: set[int] = set()
 
 
 class Database:
@@ -40,6 +47,12 @@ class Database:
             names = [column[0] for column in cursor.description or ()]
             return names, cursor.fetchall() if names else []
 
+    def columns(self, query: sql.Composable) -> list[tuple[str, int]]:
+        """The names of a query's columns and the OIDs of their types."""
+        with self._cursor() as cursor:
+            cursor.execute(query.as_string(None))
+            return [(column[0], column[1]) for column in cursor.description]
+
     def transaction(self) -> AbstractContextManager[Any]:
         """A savepoint, or a transaction where none is open."""
         block: AbstractContextManager[Any] = self.connection.transaction()
@@ -49,6 +62,19 @@ class Database:
         """A second connection as the same user, which commits each statement."""
         given = {**self._parameters(), "password": self.connection.info.password or None}
         return psycopg.connect(**given, autocommit=True)
+
+    @contextmanager
+    def heard(self, hear: Callable[[PgboostWarning], None]) -> Iterator[None]:
+        """Passes on each message of the server."""
+
+        def handle(diag: Any) -> None:
+            hear(PgboostWarning(told(diag), diag.severity_nonlocalized or "", diag.sqlstate))
+
+        self.connection.add_notice_handler(handle)
+        try:
+            yield
+        finally:
+            self.connection.remove_notice_handler(handle)
 
     def _cursor(self) -> Any:
         return self.connection.cursor(row_factory=tuple_row)
@@ -74,6 +100,19 @@ class _OfPsycopg2(Database):
             raise
         self.fetched(sql.SQL(end))
 
+    @contextmanager
+    def heard(self, hear: Callable[[PgboostWarning], None]) -> Iterator[None]:
+        """Passes on each message of the server, which the driver has as one text."""
+        before, self.connection.notices = self.connection.notices, deque()
+        try:
+            yield
+        finally:
+            texts, self.connection.notices = list(self.connection.notices), before
+            for text in texts:
+                before.append(text)
+                severity, _, message = text.strip().partition(":  ")
+                hear(PgboostWarning(re.sub(r"(?m)^[A-Z]+:  ", "", message), severity))
+
     def _cursor(self) -> Any:
         return self.connection.cursor(cursor_factory=import_module("psycopg2.extensions").cursor)
 
@@ -83,7 +122,31 @@ class _OfPsycopg2(Database):
 
 @contextmanager
 def connected(connection: Connection) -> Iterator[Database]:
-    """The connection; for a string or an engine a new one, which is committed and closed at the end."""
+    """The connection; for a string or an engine a new one, which is committed and closed at the end.
+
+    What the server says to those who did not ask for more becomes a warning, once that is done.
+    """
+    messages: list[PgboostWarning] = []
+    try:
+        with _opened(connection) as database:
+            key = id(database.connection)
+            if key in _HEARD:
+                yield database
+                return
+            _HEARD.add(key)
+            try:
+                with database.heard(messages.append):
+                    yield database
+            finally:
+                _HEARD.remove(key)
+    finally:
+        for message in messages:
+            if not message.severity.startswith(("DEBUG", "LOG")):
+                warn(message)
+
+
+@contextmanager
+def _opened(connection: Connection) -> Iterator[Database]:
     if isinstance(connection, str):
         with psycopg.connect(connection) as opened:
             yield Database(opened)
@@ -113,7 +176,7 @@ def _driven(connection: Any) -> Database:
     if _is(connection, "psycopg2.extensions", "connection"):
         return _OfPsycopg2(connection)
     kind = type(connection)
-    raise TypeError(
+    raise ArgumentError(
         f"connection is a {kind.__module__}.{kind.__qualname__}: pass a connection of psycopg 3 or psycopg 2"
         " that is not async, an Engine, Connection or Session of SQLAlchemy with one of these, or a string"
         " such as 'dbname=flights' or 'postgresql://host/flights'"

@@ -1,10 +1,13 @@
-"""The package's errors: each is also the built-in error that Python's users would expect.
+"""The package's errors and its warning: each is also the built-in class that Python's users would expect.
 
-PostgreSQL's error is the cause (`__cause__`), with its SQLSTATE, detail and hint.
+No other exception leaves the package's functions. What it was before is the cause (`__cause__`): PostgreSQL's
+error, with its SQLSTATE, detail and hint, or an exception of the model's library.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,8 +19,20 @@ class PgboostError(Exception):
     """Any error of this package."""
 
 
+class ArgumentError(PgboostError, TypeError):
+    """An argument of a type that the function does not take."""
+
+
+class DatabaseError(PgboostError):
+    """An error of the connection or of the server that concerns neither a model nor rows."""
+
+
 class ExtensionMissingError(PgboostError, RuntimeError):
     """The database does not have the extension."""
+
+
+class MissingLibraryError(PgboostError, ImportError):
+    """A library is not installed that the model or the function needs."""
 
 
 class ModelNotFoundError(PgboostError, LookupError):
@@ -32,6 +47,10 @@ class InvalidModelError(PgboostError, ValueError):
     """A model, name or value that the server refuses."""
 
 
+class InvalidDataError(PgboostError, ValueError):
+    """Rows, or a source of rows, that the model or the server refuses."""
+
+
 class PredictionsDifferError(PgboostError, ValueError):
     """The database would not predict what the model predicts, so nothing was stored."""
 
@@ -40,15 +59,25 @@ class PermissionDeniedError(PgboostError, PermissionError):
     """The user does not have a privilege."""
 
 
-# By SQLSTATE, or by its first two characters.
+class PgboostWarning(UserWarning):
+    """A notice or a warning of the server, with its severity and, but by psycopg 2, its SQLSTATE."""
+
+    def __init__(
+        self, message: str, severity: str = "WARNING", sqlstate: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.severity = severity
+        self.sqlstate = sqlstate
+
+
+# By SQLSTATE; classes of those for which what was given is at fault.
 _BY_SQLSTATE: dict[str, type[PgboostError]] = {
     "42704": ModelNotFoundError,
     "42501": PermissionDeniedError,
     "0A000": UnsupportedModelError,
-    "22": InvalidModelError,
-    "42": InvalidModelError,
-    "54": InvalidModelError,
 }
+_INVALID = ("22", "42", "54")
+_DRIVERS = ("psycopg", "psycopg2", "sqlalchemy")
 
 
 def needed(module: str, extra: str) -> ModuleType:
@@ -56,21 +85,58 @@ def needed(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{error}: pip install 'pgboost[{extra}]'") from error
+        raise MissingLibraryError(f"{error}: pip install 'pgboost[{extra}]'") from error
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raises this package's error for what the server refuses; others pass as they are."""
+def translated(
+    invalid: type[PgboostError] = InvalidModelError, doing: str | None = None
+) -> Iterator[None]:
+    """Raises this package's error in the place of any other, also as a decorator of a function.
+
+    It is `invalid` for values that the server refuses, and for everything that fails in `doing`.
+    """
     try:
         yield
-    except Exception as refused:
-        error: Any = refused
-        # psycopg 3 and psycopg 2 call it differently.
-        state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None) or ""
-        kind = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2])
-        if kind is None:
-            raise
-        diag = error.diag
-        lines = [diag.message_primary, diag.message_detail, diag.message_hint]
-        raise kind("\n".join(line for line in lines if line)) from error
+    except (PgboostError, Warning):
+        raise
+    except Exception as error:
+        raise _translation(error, invalid, doing) from error
+
+
+def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> PgboostError:
+    # SQLAlchemy has the driver's error in another, and psycopg 3 and psycopg 2 call the state differently.
+    error = getattr(error, "orig", None) or error
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if state is not None:
+        kind = _BY_SQLSTATE.get(state) or (invalid if state[:2] in _INVALID else DatabaseError)
+        return kind(told(error.diag) or str(error))
+    if doing is not None:
+        # XGBoost's message goes on with the stack.
+        message = str(error).partition("\nStack trace")[0]
+        return invalid(f"{doing}: {type(error).__qualname__}: {message}")
+    if type(error).__module__.partition(".")[0] in _DRIVERS:
+        return DatabaseError(str(error))
+    kinds: dict[type, type[PgboostError]] = {
+        TypeError: ArgumentError,
+        ImportError: MissingLibraryError,
+    }
+    found = next((kinds[one] for one in kinds if isinstance(error, one)), PgboostError)
+    return found(f"{type(error).__qualname__}: {error}")
+
+
+def told(diag: Any) -> str:
+    """The message of the server with its detail and hint."""
+    lines = [diag.message_primary, diag.message_detail, diag.message_hint]
+    return "\n".join(line for line in lines if line)
+
+
+def warn(warning: PgboostWarning) -> None:
+    """Warns at the line outside of the package that called it."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in (
+        "pgboost",
+        "contextlib",
+    ):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

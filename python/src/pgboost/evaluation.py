@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .connecting import Connection, connected
-from .errors import translated
+from .errors import InvalidDataError, translated
 from .extension import Extension
 from .rows import source_of
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
 
 
+@translated(InvalidDataError)
 def evaluate(  # noqa: PLR0913 (SQL's arguments)
     connection: Connection,
     model: str,
@@ -38,6 +39,7 @@ def evaluate(  # noqa: PLR0913 (SQL's arguments)
     return _table(connection, "evaluate_model", source, given)
 
 
+@translated(InvalidDataError)
 def compare(  # noqa: PLR0913 (SQL's arguments)
     connection: Connection,
     baseline: str,
@@ -54,21 +56,23 @@ def compare(  # noqa: PLR0913 (SQL's arguments)
     return _table(connection, "compare_models", source, given)
 
 
+@translated(InvalidDataError)
 def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
     """The drift of each feature from the model's baseline, as SQL's `feature_drift` returns it."""
     return _table(connection, "feature_drift", source, {"model": model})
 
 
+@translated(InvalidDataError)
 def set_baseline(connection: Connection, model: str, source: Any) -> None:
     """Stores the distribution of each feature in the source, with which `drift` compares."""
-    with connected(connection) as database, translated(), source_of(database, source) as rows:
+    with connected(connection) as database, source_of(database, source) as rows:
         Extension(database).call("set_baseline", {"model": model, "source": rows})
 
 
 def _table(
     connection: Connection, function: str, source: Any, given: dict[str, Any]
 ) -> pandas.DataFrame:
-    with connected(connection) as database, translated(), source_of(database, source) as rows:
+    with connected(connection) as database, source_of(database, source) as rows:
         return Extension(database).table(function, {**given, "source": rows})
 
 

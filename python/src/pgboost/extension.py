@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
 from .connecting import Database
-from .errors import ExtensionMissingError
+from .errors import ArgumentError, ExtensionMissingError
 
 if TYPE_CHECKING:
     import pandas
+
+# The types of SQL's arguments, in Python's words; others are whatever json or a list can be made of.
+_TYPES: dict[str, tuple[str, type, str]] = {
+    name: kind
+    for kind in (
+        ("text", str, "model baseline candidate source target weight slice_by qid alias new_name"),
+        ("text", str, "label_upper_bound eval_source continue_from real_input"),
+        ("a whole number", Integral, "rounds early_stopping_rounds seed"),
+        ("a number", Real, "eval_fraction"),
+        ("an object", Mapping, "params metrics categories"),
+    )
+    for name in kind[2].split()
+}
 
 _SCHEMA = """
     SELECT n.nspname
@@ -62,7 +76,7 @@ class Extension:
     def _called(
         self, query: str, function: str, arguments: Mapping[str, Any]
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        given = {name: _argument(one) for name, one in arguments.items() if one is not None}
+        given = {name: _argument(name, one) for name, one in arguments.items() if one is not None}
         listed = sql.SQL(", ").join(
             sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name))
             for name in given
@@ -70,8 +84,18 @@ class Extension:
         return self.database.fetched(sql.SQL(query).format(self.name(function), listed), given)
 
 
-def _argument(value: Any) -> Any:
+def require_name(name: Any, model: Any) -> None:
+    """Raises where the name and the model are no text and a model, as where they are swapped."""
+    if not isinstance(name, str):
+        kinds = f"a {type(name).__qualname__} and a {type(model).__qualname__}"
+        raise ArgumentError(f"the name and the model are {kinds}: pass (connection, name, model)")
+
+
+def _argument(name: str, value: Any) -> Any:
     """What psycopg sends: of a mapping, its JSON."""
+    words, kind, _ = _TYPES.get(name, ("", object, ""))
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be {words}, not a {type(value).__qualname__}")
     plain = _plain(value)
     return json.dumps(plain) if isinstance(plain, dict) else plain
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from .errors import UnsupportedModelError
+from .errors import UnsupportedModelError, translated
 from .libraries.source import library, unwrapped
 
 # What files of pickles are called.
@@ -27,7 +29,8 @@ class Pickled:
 
 def opened(path: Path) -> Pickled:
     """What is in a pickle, of joblib or skops too: a model, or a collection with one."""
-    found = _load(path)
+    with translated(UnsupportedModelError, f"{path} cannot be opened{_written_by(path)}"):
+        found = _load(path)
     if library(found) is not None:
         return Pickled(found, None, [])
     parts = _parts(found)
@@ -60,6 +63,14 @@ def _parts(found: Any) -> dict[str, Any]:
 
 def _shown(name: str, part: Any) -> str:
     return f"{name} ({type(part).__qualname__})"
+
+
+def _written_by(path: Path) -> str:
+    """The release of scikit-learn in a pickle that is not compressed, and the one that opens it."""
+    release = re.search(rb"_sklearn_version\W{1,9}(\d+\.\d+[\w.]*)", path.read_bytes())
+    if release is None:
+        return ""
+    return f" by scikit-learn {version('scikit-learn')}, since {release[1].decode()} wrote it"
 
 
 def _load(path: Path) -> Any:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import needed
+from .errors import needed, translated
 
 if TYPE_CHECKING:
     import shap
     from matplotlib.axes import Axes
 
 
+@translated()
 def waterfall(
     explanation: shap.Explanation, row: int = 0, *, output: int = 0, max_display: int = 10
 ) -> Axes:
@@ -22,11 +23,13 @@ def waterfall(
     return _drawn("waterfall", _of_output(explanation, output)[row], max_display)
 
 
+@translated()
 def beeswarm(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
     """The contributions of each feature for all rows, coloured by the feature's value."""
     return _drawn("beeswarm", _of_output(explanation, output), max_display)
 
 
+@translated()
 def importance(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
     """How much each feature moves the margin on average, up or down: SQL's `mean_abs_contribs`."""
     return _drawn("bar", _of_output(explanation, output), max_display)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg import sql
 
 from .connecting import Connection, Database, connected
-from .errors import needed, translated
+from .errors import InvalidDataError, needed, translated
 from .extension import Extension
 from .rows import source_of
 
@@ -24,6 +24,7 @@ _PROGRESS = """
 """
 
 
+@translated(InvalidDataError)
 def train(  # noqa: PLR0913 (SQL's arguments)
     connection: Connection,
     model: str,
@@ -42,6 +43,7 @@ def train(  # noqa: PLR0913 (SQL's arguments)
     seed: int | None = None,
     continue_from: str | None = None,
     deploy: bool = True,
+    allow_change: bool = False,
     progress: bool = False,
 ) -> pandas.DataFrame:
     """Trains a model as a new version and deploys it, as SQL's `train_model` does.
@@ -64,11 +66,12 @@ def train(  # noqa: PLR0913 (SQL's arguments)
         "seed": seed,
         "continue_from": continue_from,
         "deploy": deploy,
+        "allow_change": allow_change or None,
     }
-    with connected(connection) as database, translated():
+    with connected(connection) as database:
         extension = Extension(database, "pgboost_train")
         shown = _shown(extension) if progress else nullcontext()
-        with source_of(database, source) as rows, shown:
+        with source_of(database, source, "text") as rows, shown:
             return extension.table("train_model", {"model": model, "source": rows, **given})
 
 

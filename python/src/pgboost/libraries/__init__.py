@@ -6,8 +6,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..errors import UnsupportedModelError, translated
 from ..model_file import ModelFile
-from .source import module, unwrapped
+from .source import library, module, unwrapped
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -25,6 +26,10 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         if path.is_file():
             return ModelFile(path.read_bytes())
         model = import_module(".mlflow", __package__).load(str(model))
-    model = unwrapped(model)
-    file: ModelFile = module(model).model_file(model, rounds)
-    return file
+    found = library(model)
+    release = f" with {found} {import_module(found).__version__}" if found else ""
+    what = f"the {type(model).__qualname__} cannot be read{release}"
+    with translated(UnsupportedModelError, f"{what}, perhaps since it is of another release"):
+        model = unwrapped(model)
+        file: ModelFile = module(model).model_file(model, rounds)
+        return file
