@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .connecting import Connection, connected
-from .errors import needed, translated
+from .errors import InvalidDataError, needed, translated
 from .extension import Extension
+from .model_file import values_of
 from .rows import Rows, of_features, predicted
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import shap
 
 
+@translated(InvalidDataError)
 def predict(connection: Connection, model: str, frame: Any) -> np.ndarray:
     """The values of a model for each row, as SQL's `predict` and `predict_array` return them.
 
@@ -28,13 +30,22 @@ def predict(connection: Connection, model: str, frame: Any) -> np.ndarray:
     return values[:, 0] if info["outputs"] == 1 else values
 
 
+@translated(InvalidDataError)
 def predict_class(connection: Connection, model: str, frame: Any) -> np.ndarray:
-    """The label of each row's class, as text, as SQL's `predict_class` returns it."""
+    """The label of each row's class, as SQL's `predict_class` returns it.
+
+    Labels that are all numbers or all booleans come back as such, as the model's own `predict` returns them,
+    and others as text.
+    """
     import numpy as np
 
-    return np.array(_found(connection, "predict_class", model, frame)[2], object)
+    info, _, found = _found(connection, "predict_class", model, frame)
+    value = values_of(info["labels"] or {*found}, info)
+    is_text = any(isinstance(one, str) for one in value.values())
+    return np.array([value[label] for label in found], object if is_text else None)
 
 
+@translated(InvalidDataError)
 def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
     """The probabilities of shape `(rows, classes)`, as SQL's `predict_proba` returns them.
 
@@ -48,6 +59,7 @@ def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
     return np.array(rows, np.float32).reshape(len(found), len(classes))
 
 
+@translated(InvalidDataError)
 def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
     """The SHAP values of each row, as SQL's `predict_contribs` returns them. It needs shap.
 
@@ -77,7 +89,7 @@ def _found(
     connection: Connection, function: str, model: str, frame: Any
 ) -> tuple[dict[str, Any], Rows, list[Any]]:
     """The model's metadata, the rows of its features, and what a function returns for each."""
-    with connected(connection) as database, translated():
+    with connected(connection) as database:
         extension = Extension(database)
         info = extension.info(model)
         rows = of_features(frame, info["feature_names"], by_position=False)

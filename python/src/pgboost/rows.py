@@ -1,7 +1,6 @@
-"""Rows of a data frame in SQL: each column is an array, which the server unnests.
+"""Rows of a frame in SQL: each column is an array, which the server unnests.
 
-A column has the type of its type in the frame, so that the server reads it as it would read a user's table.
-Missing values are NULL or NaN. Nothing is created to predict them, so a standby can do it.
+Missing values are NULL. Nothing is created to predict rows, so a standby can do it.
 """
 
 from __future__ import annotations
@@ -13,57 +12,77 @@ from typing import Any
 from psycopg import sql
 
 from .connecting import Database
-from .errors import InvalidModelError
+from .errors import InvalidDataError, translated
 from .extension import Extension
+from .frames import array_of, columns_of, framed, numbers, objects_of, quoted, type_of
 
 # PostgreSQL limits the number of a function's arguments to 100, the name of the model included.
 MAX_COLUMNS = 99
 # About as many values are sent in a statement.
 _VALUES = 1_000_000
-_ROW = "pgboost row"
-_ARRAY = "pgboost features"
 _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
+_ROW = sql.Identifier("row")
 
 
 class Rows:
-    """The rows of a frame of pandas, or of an array of NumPy of shape `(rows, columns)`."""
+    """The rows of what `framed` returns.
+
+    More columns than a function has arguments are sent as an array of numbers, or as an object where some
+    are text.
+    """
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
-        self.has_names = hasattr(frame, "columns")
-        self.types = _types(frame)
+        self.types = {name: type_of(name, column) for name, column in columns_of(frame)}
+        self.form = "columns"
+        if len(self.types) > MAX_COLUMNS:
+            self.form = "jsonb" if "text" in self.types.values() else "double precision[]"
 
     def relation(self) -> sql.Composable:
         """What to select from: the rows as `t`, of arrays that are parameters."""
+        kinds = ["text" if kind is None else kind for kind in self.types.values()]
+        if self.form != "columns":
+            kinds = [self.form]
+        names = [sql.Identifier(f"c{number}") for number in range(len(kinds))]
         return sql.SQL("(SELECT {} FROM unnest({}) WITH ORDINALITY AS t({})) AS t").format(
             sql.SQL(", ").join(
-                sql.SQL("{0}::{1} AS {0}").format(_name(column), sql.SQL(kind))
-                for column, kind in {**self.types, _ROW: "bigint"}.items()
+                sql.SQL("{0}::{1} AS {0}").format(name, sql.SQL(kind))
+                for name, kind in (*zip(names, kinds, strict=True), (_ROW, "bigint"))
             ),
             sql.SQL(", ").join(
                 sql.SQL("%s::{}[]").format(sql.SQL("text" if kind.endswith("[]") else kind))
-                for kind in self.types.values()
+                for kind in kinds
             ),
-            sql.SQL(", ").join(_name(column) for column in (*self.types, _ROW)),
+            sql.SQL(", ").join([*names, _ROW]),
         )
 
     def chunks(self) -> Iterator[list[str]]:
         """The arrays of some rows after the other, as PostgreSQL writes arrays."""
-        size = max(_VALUES // max(self.frame.shape[1], 1), 1)
+        size = max(_VALUES // max(len(self.types), 1), 1)
         for start in range(0, len(self.frame), size):
-            part = (self.frame.iloc if self.has_names else self.frame)[start : start + size]
-            if _ARRAY in self.types:
-                rows = [_array(row, "double precision") for row in _numbers(part)]
-                yield [_array(rows, "text")]
+            part = (self.frame.iloc if hasattr(self.frame, "iloc") else self.frame)[
+                start : start + size
+            ]
+            columns, kinds = columns_of(part), list(self.types.values())
+            if self.form == "columns":
+                pairs = zip(columns, kinds, strict=True)
+                yield [array_of(column, kind) for (_, column), kind in pairs]
                 continue
-            columns = (column for _, column in part.items()) if self.has_names else part.T
-            pairs = zip(columns, self.types.values(), strict=True)
-            yield [_array(column, kind) for column, kind in pairs]
+            if self.form == "jsonb":
+                rows = objects_of(columns, kinds)
+            else:
+                cells = zip(*(numbers(column).tolist() for _, column in columns), strict=True)
+                rows = [f"{{{','.join(map(str, row))}}}" for row in cells]
+            yield [f"{{{','.join(map(quoted, rows))}}}"]
 
     def arguments(self) -> sql.Composable:
-        """The features of a prediction, after `of_features`."""
-        listed = sql.SQL(", ").join(sql.SQL("t.{}").format(_name(column)) for column in self.types)
-        return listed if len(self.types) <= MAX_COLUMNS else sql.SQL("t")
+        """The features of a prediction; what is missing everywhere has no type."""
+        if self.form != "columns":
+            return sql.SQL("t.c0")
+        return sql.SQL(", ").join(
+            sql.SQL("NULL" if kind is None else f"t.c{number}")
+            for number, kind in enumerate(self.types.values())
+        )
 
 
 def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -> Rows:
@@ -71,17 +90,16 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
 
     Columns without names stay as they are, and with `by_position` those of which some are no features.
     """
+    frame = framed(frame)
     names = {str(name): name for name in getattr(frame, "columns", ())}
     absent = [feature for feature in features or () if feature not in names]
     if features and not absent:
         frame = frame[[names[feature] for feature in features]]
     elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
-        raise InvalidModelError(f"the frame has no column {absent[0]!r}, which is a feature")
-    rows = Rows(frame)
-    if len(rows.types) > MAX_COLUMNS and "text" not in rows.types.values():
-        # A subquery has at most 1,664 columns, a model has more.
-        rows.types = {_ARRAY: "double precision[]"}
-    return rows
+        alike = [name for name in names if name.replace(" ", "_") == absent[0]]
+        hint = f": it has {alike[0]!r}, so push the model with feature_names" if alike else ""
+        raise InvalidDataError(f"the frame has no column {absent[0]!r}, which is a feature{hint}")
+    return Rows(frame)
 
 
 def predicted(
@@ -92,31 +110,33 @@ def predicted(
         sql.SQL("{}(%s, {})").format(extension.name(function), rows.arguments())
         for function in functions
     )
-    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
-        calls, rows.relation(), sql.Identifier(_ROW)
-    )
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(calls, rows.relation(), _ROW)
     references = [reference] * len(functions)
-    return [
-        found for arrays in rows.chunks() for found in extension.rows(query, [*references, *arrays])
-    ]
+    with translated(InvalidDataError):
+        return [
+            found
+            for arrays in rows.chunks()
+            for found in extension.rows(query, [*references, *arrays])
+        ]
 
 
 @contextmanager
-def source_of(database: Database, given: Any) -> Iterator[str]:
-    """A table or a query by its text; a frame is in a temporary table meanwhile."""
-    if not hasattr(given, "columns"):
+def source_of(database: Database, given: Any, unknown: str = "double precision") -> Iterator[str]:
+    """A table or a query by its text; a frame is in a temporary table meanwhile.
+
+    `unknown` is the type of a column without any value.
+    """
+    if isinstance(given, str):
         yield given
         return
-    rows = Rows(given)
+    rows = Rows(framed(given))
+    rows.form, rows.types = "columns", {name: kind or unknown for name, kind in rows.types.items()}
     columns = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind))
         for column, kind in rows.types.items()
     )
     insert = sql.SQL("INSERT INTO {} SELECT {} FROM {} ORDER BY {}").format(
-        _TABLE,
-        sql.SQL(", ").join(_name(column) for column in rows.types),
-        rows.relation(),
-        sql.Identifier(_ROW),
+        _TABLE, rows.arguments(), rows.relation(), _ROW
     )
     with database.transaction():
         database.fetched(sql.SQL("CREATE TABLE {} ({})").format(_TABLE, columns))
@@ -124,58 +144,3 @@ def source_of(database: Database, given: Any) -> Iterator[str]:
             database.fetched(insert, arrays)
         yield _TABLE.as_string(None)
         database.fetched(sql.SQL("DROP TABLE {}").format(_TABLE))
-
-
-def _name(column: str) -> sql.Composable:
-    """A column's name in a query with parameters."""
-    return sql.Identifier(column.replace("%", "%%"))
-
-
-def _types(frame: Any) -> dict[str, str]:
-    """The names of the frame's columns, and their types in SQL."""
-    if hasattr(frame, "columns"):
-        return {str(name): _type(frame[name].dtype) for name in frame.columns}
-    kinds = [_type(frame.dtype)] * frame.shape[1]
-    if frame.dtype.kind == "O":
-        has_text = [any(isinstance(value, str) for value in column) for column in frame.T]
-        kinds = ["text" if found else "double precision" for found in has_text]
-    return {f"f{index}": kind for index, kind in enumerate(kinds)}
-
-
-def _type(dtype: Any) -> str:
-    categories = getattr(dtype, "categories", None)
-    if categories is not None:
-        return _type(categories.dtype)
-    kind = getattr(dtype, "kind", "O")
-    if kind == "f":
-        return "double precision" if dtype.itemsize > 4 else "real"
-    if kind == "M":
-        return "timestamptz" if getattr(dtype, "tz", None) else "timestamp"
-    # bigint is too small for an unsigned number of 64 bits.
-    return {"b": "boolean", "i": "bigint", "u": "numeric"}.get(kind, "text")
-
-
-def _numbers(values: Any) -> Any:
-    """Doubles, of which NaN is what pandas calls missing; booleans are 0 and 1."""
-    import numpy as np
-
-    if not hasattr(values, "to_numpy"):
-        return np.asarray(values, np.float64)
-    return values.to_numpy(np.float64, na_value=np.nan)
-
-
-def _array(column: Any, kind: str) -> str:
-    """An array of PostgreSQL; nan and inf are numbers there as they are here."""
-    if kind in ("real", "double precision"):
-        return f"{{{','.join(map(str, _numbers(column).tolist()))}}}"
-    import pandas
-
-    missing = pandas.isna(column)
-    write = str if kind in ("boolean", "bigint", "numeric") else _quoted
-    pairs = zip(column, missing, strict=True)
-    return f"{{{','.join('NULL' if absent else write(value) for value, absent in pairs)}}}"
-
-
-def _quoted(value: Any) -> str:
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -1,0 +1,164 @@
+"""Frames of any library as frames of pandas, and their columns in SQL's types.
+
+A column is sent as the type of what is in it, so that the server reads it as it would read a user's table.
+Numbers are sent as doubles where NumPy has `float32`: SQL's `real` would be read as its shortest decimal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from .errors import ArgumentError, InvalidDataError
+
+_BY_KIND = {"b": "boolean", "i": "bigint", "u": "numeric", "f": "double precision", "U": "text"}
+# A class comes before those that it derives from.
+_BY_CLASS = {
+    bool: "boolean",
+    int: "bigint",
+    float: "double precision",
+    Decimal: "numeric",
+    datetime: "timestamp",
+    date: "date",
+    str: "text",
+}
+_NUMBERS = {"boolean", "bigint", "numeric", "double precision"}
+_TIMES = {"date", "timestamp", "timestamptz"}
+
+
+def framed(given: Any) -> Any:
+    """A frame of pandas, or an array of NumPy of two dimensions, of what has rows and columns."""
+    import numpy as np
+    import pandas
+
+    if hasattr(given, "collect") and hasattr(given, "lazy"):
+        given = given.collect()
+    if hasattr(given, "get_columns"):
+        # Polars makes frames of pandas only with Arrow.
+        given = pandas.DataFrame({one.name: one.to_numpy() for one in given.get_columns()})
+    elif hasattr(given, "to_pandas"):
+        given = given.to_pandas()
+    if hasattr(given, "iloc") and hasattr(given, "columns"):
+        names = [str(name) for name in given.columns]
+        twice = (
+            [name for name in names if names.count(name) > 1] if len({*names}) < len(names) else []
+        )
+        if twice:
+            raise InvalidDataError(f"the frame has two columns {twice[0]!r}")
+        return given
+    array = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else None
+    if array is None or array.ndim != 2:
+        kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+        shape = "" if array is None else f" of {array.ndim} dimensions"
+        raise ArgumentError(
+            f"the rows are a {kind}{shape}: pass a DataFrame of pandas or Polars, a Table of Arrow, or an"
+            " array of two dimensions, of which one row is array[:1]"
+        )
+    return array
+
+
+def columns_of(frame: Any) -> list[tuple[str, Any]]:
+    """The names of what `framed` returns, and the columns as series of pandas."""
+    import pandas
+
+    if hasattr(frame, "columns"):
+        return [(str(name), column) for name, column in frame.items()]
+    return [(f"f{number}", pandas.Series(column)) for number, column in enumerate(frame.T)]
+
+
+def has_singles(frame: Any) -> bool:
+    """Whether a column is of `float32`, as a table's `real` is."""
+    types = [one.dtype for _, one in columns_of(framed(frame))]
+    return any(getattr(one, "kind", "O") == "f" and one.itemsize <= 4 for one in types)
+
+
+def type_of(name: str, column: Any) -> str | None:
+    """The type of a column in SQL; None if it is an object's whose values are all missing."""
+    import pandas
+
+    dtype = column.dtype
+    categories = getattr(dtype, "categories", None)
+    if categories is not None:
+        return type_of(name, pandas.Series(categories))
+    kind = getattr(dtype, "kind", "O")
+    if kind == "M":
+        zone = getattr(dtype, "tz", None) or getattr(
+            getattr(dtype, "pyarrow_dtype", None), "tz", None
+        )
+        return "timestamptz" if zone else "timestamp"
+    if kind != "O":
+        found = {_BY_KIND.get(kind)}
+    else:
+        values = column[~pandas.isna(column)]
+        if not len(values):
+            return None
+        found = {_of_class(one) for one in set(map(type, values))}
+        if found == {"timestamp"} and any(value.tzinfo for value in values):
+            return "timestamptz"
+        if found == {"bigint"} and not all(-(2**63) <= value < 2**63 for value in values):
+            return "numeric"
+    for mixed, kind in (
+        (_NUMBERS, "double precision"),
+        (_TIMES, "timestamp"),
+        (_NUMBERS | {"text"}, "text"),
+    ):
+        if found <= mixed:
+            return found.pop() if len(found) == 1 else kind
+    raise InvalidDataError(
+        f"column {name!r} has the type {dtype}, which is none of SQL: pass numbers, texts, booleans or dates"
+    )
+
+
+def _of_class(kind: type) -> str | None:
+    import numpy as np
+
+    if issubclass(kind, np.generic):
+        return _BY_KIND.get(np.dtype(kind).kind)
+    return next((found for one, found in _BY_CLASS.items() if issubclass(kind, one)), None)
+
+
+def numbers(column: Any) -> Any:
+    """Doubles, of which NaN is what pandas calls missing: booleans are 0 and 1, times seconds since 1970."""
+    import numpy as np
+    import pandas
+
+    if type_of("", column) in _TIMES:
+        times = pandas.to_datetime(column, utc=True)
+        return (times - pandas.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy()
+    return column.to_numpy(np.float64, na_value=np.nan)
+
+
+def array_of(column: Any, kind: str | None) -> str:
+    """A column as an array of PostgreSQL, with NULL for what pandas calls missing."""
+    import pandas
+
+    if kind == "double precision":
+        return f"{{{','.join(map(str, numbers(column).tolist()))}}}".replace("nan", "NULL")
+    missing = pandas.isna(column)
+    write: Callable[[Any], str] = str if kind in _NUMBERS else quoted
+    pairs = zip(column, missing, strict=True)
+    return f"{{{','.join('NULL' if absent else write(value) for value, absent in pairs)}}}"
+
+
+def quoted(value: Any) -> str:
+    """An element of an array of PostgreSQL."""
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[str]:
+    """Rows as JSON, with the values by the names of the columns."""
+    import pandas
+
+    cells = []
+    for (_, column), kind in zip(columns, kinds, strict=True):
+        values = column.astype(object) if kind in (None, "text") else pandas.Series(numbers(column))
+        cells.append(values.astype(object).where(~pandas.isna(values), None))
+    names = [name for name, _ in columns]
+    rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
+    # PostgreSQL's JSON has infinity as text.
+    return [re.sub(r"(: )(-?Infinity)\b", r'\1"\2"', json.dumps(row, default=str)) for row in rows]

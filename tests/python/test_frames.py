@@ -1,0 +1,210 @@
+"""Frames of every library and with every type of column mean in SQL what they mean in Python."""
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+import xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+import pgboost
+from pgboost.frames import type_of
+from tests.python import models
+
+ROWS = 60
+DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=7 * n) for n in range(ROWS)]
+NUMBERS = pd.DataFrame(
+    {
+        "day": [(day - datetime.date(1970, 1, 1)).days * 86400.0 for day in DAYS],
+        "paid": np.resize([1.0, 0.0, np.nan], ROWS),
+        "price": np.round(np.linspace(0.1, 9.3, ROWS), 1),
+        "count": np.arange(ROWS) % 7,
+    }
+)
+TARGET = NUMBERS.day / 1e7 + NUMBERS.paid.fillna(0.5) * 3 + NUMBERS.price + NUMBERS["count"]
+MODEL = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=2).fit(NUMBERS, TARGET)
+# What read_sql gives for date, boolean with NULL and, from a cursor, numeric.
+READ = NUMBERS.assign(
+    day=pd.Series(DAYS, dtype=object),
+    paid=pd.Series(np.resize(np.array([True, False, None]), ROWS), dtype=object),
+    price=pd.Series([Decimal(str(price)) for price in NUMBERS.price], dtype=object),
+)
+STAMPS = pd.to_datetime(READ.day)
+FRAMES: dict[str, Callable[[], Any]] = {
+    "objects": lambda: READ,
+    "timestamps": lambda: READ.assign(day=STAMPS),
+    "timestamps of UTC": lambda: READ.assign(day=STAMPS.dt.tz_localize("UTC")),
+    "timestamps of Vienna": lambda: READ.assign(
+        day=STAMPS.dt.tz_localize("UTC").dt.tz_convert("Europe/Vienna")
+    ),
+    "objects of datetime": lambda: READ.assign(
+        day=pd.Series([day.to_pydatetime() for day in STAMPS], dtype=object)
+    ),
+    "nullable types": lambda: NUMBERS.assign(
+        paid=READ.paid.astype("boolean"), count=NUMBERS["count"].astype("Int64")
+    ),
+    "float16 and small integers": lambda: NUMBERS.assign(
+        paid=NUMBERS.paid.astype("float16"), count=NUMBERS["count"].astype("uint64")
+    ),
+    "missing everywhere": lambda: READ.assign(paid=None),
+    "an array of objects": lambda: READ.assign(day=NUMBERS.day).to_numpy(object),
+    "a list of lists": lambda: NUMBERS.to_numpy().tolist(),
+    "one row": lambda: READ[:1],
+}
+
+
+def of_polars() -> Any:
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({name: READ[name].tolist() for name in READ})
+
+
+def of_arrow() -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    return pyarrow.Table.from_pandas(READ)
+
+
+FRAMES |= {
+    "Polars": of_polars,
+    "Polars, lazy": lambda: of_polars().lazy(),
+    "Arrow": of_arrow,
+    "Arrow in pandas": lambda: of_arrow().to_pandas(types_mapper=pd.ArrowDtype),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pushed(cluster: Any, dbname: str) -> None:
+    with cluster.connect(dbname) as connection:
+        pgboost.push(connection, "read", MODEL)
+        classes = HistGradientBoostingClassifier(max_iter=2).fit(NUMBERS, TARGET.mean() < TARGET)
+        pgboost.push(connection, "classes", classes)
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES.keys())
+def test_frames_are_predicted(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
+    given = make()
+    found = pgboost.predict(connection, "read", given)
+    numbers = NUMBERS[: len(found)]
+    if isinstance(given, pd.DataFrame) and given.paid.isna().all():
+        numbers = numbers.assign(paid=np.nan)
+    np.testing.assert_array_equal(found, MODEL.predict(numbers).astype(np.float32))
+
+
+def test_no_rows(connection: psycopg.Connection) -> None:
+    assert pgboost.predict(connection, "read", READ[:0]).shape == (0,)
+    assert pgboost.predict_class(connection, "classes", READ[:0]).shape == (0,)
+
+
+def test_frames_of_objects_are_sources(connection: psycopg.Connection) -> None:
+    rows = READ.assign(target=TARGET, nothing=None)
+    assert (
+        pgboost.evaluate(connection, "read", rows, "target").set_index("metric").value["r2"] > 0.9
+    )
+    pgboost.set_baseline(connection, "read", rows)
+    assert set(pgboost.drift(connection, "read", rows).severity) == {"none"}
+    missing = rows.assign(target=np.where(np.arange(ROWS) < 9, np.nan, rows.target))
+    with pytest.warns(pgboost.PgboostWarning, match="9 rows"):
+        pgboost.evaluate(connection, "read", missing, "target")
+
+
+def test_texts_of_frames(connection: psycopg.Connection) -> None:
+    frame = pd.DataFrame({"city": np.resize(["01067", "10115", None], ROWS), "x": NUMBERS.price})
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough"
+    )
+    model = make_pipeline(columns, RandomForestRegressor(5)).fit(frame, TARGET)
+    pgboost.push(connection, "texts", model)
+    assert pgboost.verify(connection, "texts", model, frame)
+    expected = model.predict(frame).astype(np.float32)
+    for given in (frame, frame.astype({"city": "string"}), frame.astype({"city": "category"})):
+        np.testing.assert_array_equal(pgboost.predict(connection, "texts", given), expected)
+
+
+@pytest.mark.parametrize("width", [120, 1700])
+def test_many_columns_of_which_one_is_text(connection: psycopg.Connection, width: int) -> None:
+    numbers = np.random.default_rng(4).normal(size=(ROWS, width)).round(1)
+    frame = pd.DataFrame(numbers, columns=[f"{'x' * 70}{number}" for number in range(width)])
+    frame["pgboost row"] = np.resize(["a", "b", None], ROWS)
+    frame.iloc[3, 0], frame.iloc[4, 0] = np.inf, -np.inf
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((encoder, ["pgboost row"]), remainder="passthrough")
+    model = make_pipeline(columns, xgboost.XGBRegressor(n_estimators=4))
+    target = numbers[:, 0] + (frame["pgboost row"] == "b")
+    finite = frame.replace([np.inf, -np.inf], 0)
+    model.fit(finite, target)
+    pgboost.push(connection, f"wide {width}", model)
+    assert pgboost.verify(connection, f"wide {width}", model, finite).differing == 0
+    assert np.isfinite(pgboost.predict(connection, f"wide {width}", frame)).all()
+
+
+def test_names_that_are_equal_in_63_bytes(connection: psycopg.Connection) -> None:
+    frame = NUMBERS.rename(columns={"day": "x" * 63 + "a", "price": "x" * 63 + "b"})
+    model = xgboost.XGBRegressor(n_estimators=3).fit(frame, TARGET)
+    pgboost.push(connection, "long", model)
+    assert pgboost.verify(connection, "long", model, frame).differing == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"day": 1}, [1, 2], NUMBERS.day, NUMBERS.to_numpy()[0], None, 5, ROWS, np.zeros(())],
+    ids=lambda given: type(given).__name__,
+)
+def test_what_is_no_frame_is_named(connection: psycopg.Connection, given: Any) -> None:
+    with pytest.raises(pgboost.ArgumentError, match="pass a DataFrame of pandas or Polars"):
+        pgboost.predict(connection, "read", given)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (pd.Series(pd.to_timedelta(np.arange(ROWS), unit="s")), "'day' has the type timedelta"),
+        (pd.Series([b"bytes"] * ROWS), "'day' has the type object"),
+        (pd.Series([[1]] * ROWS), "'day' has the type object"),
+        (pd.Series(pd.interval_range(0, ROWS)), "'day' has the type interval"),
+        (pd.Series([1j] * ROWS), "'day' has the type complex"),
+        (pd.Series(["text"] * ROWS), "cannot be of type text"),
+    ],
+    ids=lambda given: str(getattr(given, "dtype", "")),
+)
+def test_columns_that_are_no_features_are_named(
+    connection: psycopg.Connection, column: Any, reason: str
+) -> None:
+    with pytest.raises(pgboost.InvalidDataError, match=reason):
+        pgboost.predict(connection, "read", READ.assign(day=column))
+
+
+def test_two_columns_of_one_name_are_named(connection: psycopg.Connection) -> None:
+    with pytest.raises(pgboost.InvalidDataError, match="two columns 'day'"):
+        pgboost.predict(connection, "read", READ.rename(columns={"paid": "day"}))
+
+
+def test_types_of_mixed_objects() -> None:
+    mixed = {
+        "numeric": [2**63, 1],
+        "double precision": [1, 2.5, Decimal(1)],
+        "timestamp": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1)],
+        "text": ["a", 1],
+        "bigint": [np.int8(1), None, 2],
+        None: [None, float("nan"), pd.NA],
+    }
+    found = {type_of("c", pd.Series(values, dtype=object)) for values in mixed.values()}
+    assert found == set(mixed)
+
+
+def test_singles_are_sent_as_the_numbers_that_they_are(connection: psycopg.Connection) -> None:
+    """SQL reads `real` as its shortest decimal for models that compare doubles."""
+    frame = models.frame()[["single", "other"]].round(1)
+    model = HistGradientBoostingRegressor(max_iter=20).fit(frame, models.target(frame))
+    pgboost.push(connection, "singles", model)
+    assert pgboost.verify(connection, "singles", model, frame).differing == 0
