@@ -6,9 +6,11 @@ next to and between the thresholds of its splits, every category occurs, and som
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from .errors import UnsupportedModelError
 
 ROWS = 1000
 _SEED = 1
@@ -30,6 +32,9 @@ class Inputs:
     # The values of categorical features. They are of pandas' category type, unless `plain`.
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
+    # The categorical features of whose values the model has codes alone, and why, if it should have them.
+    coded: Collection[int] = ()
+    lost: str | None = None
     missing: bool = True
     # The smallest numbers of features whose models take no smaller ones.
     lowest: Mapping[int, float] = field(default_factory=dict)
@@ -44,10 +49,13 @@ def drawn(
     """
     import numpy as np
 
-    if categories:
-        given = {list(features).index(name): values for name, values in categories.items()}
+    given = {list(features).index(name): values for name, values in (categories or {}).items()}
+    if inputs.lost and {*inputs.coded} - {*given}:
+        raise UnsupportedModelError(inputs.lost)
+    if given:
         merged = {**inputs.categories, **given}
-        inputs = replace(inputs, categories=merged, names=inputs.names or features, plain=False)
+        inputs = replace(inputs, categories=merged, names=inputs.names or features)
+    plain = {*inputs.categories} - {*given} if inputs.plain else set()
     generator = np.random.default_rng(_SEED)
     rows = max([ROWS, *(len(values) + 1 for values in inputs.categories.values())])
     numbers = np.empty((rows, inputs.width), inputs.dtype)
@@ -57,6 +65,8 @@ def drawn(
         usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
         numbers[:, column] = _numbers(generator, usual, rows)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
+    # LightGBM takes these for zeros, in some forms of a frame only.
+    numbers[np.abs(numbers) <= np.float32(1e-35)] = 0
     for column, number in inputs.lowest.items():
         numbers[:, column] = np.maximum(numbers[:, column], number)
     if inputs.missing:
@@ -69,7 +79,7 @@ def drawn(
         for column, values in inputs.categories.items():
             numbers[:, column] = generator.permutation(np.resize(values, rows))
         return numbers
-    return _frame(generator, numbers, inputs)
+    return _frame(generator, numbers, inputs, plain)
 
 
 def _numbers(generator: Any, thresholds: Any, rows: int) -> Any:
@@ -89,18 +99,18 @@ def _numbers(generator: Any, thresholds: Any, rows: int) -> Any:
     return np.where(generator.random(rows) < 1 / 3, near, between)
 
 
-def _frame(generator: Any, numbers: Any, inputs: Inputs) -> Any:
+def _frame(generator: Any, numbers: Any, inputs: Inputs, plain: Collection[int]) -> Any:
     import numpy as np
     import pandas
 
     frame = pandas.DataFrame(numbers, columns=list(inputs.names or ()), copy=False)
     for column, values in inputs.categories.items():
         # The code of a missing value is -1.
-        codes = np.arange(0 if inputs.plain else -1, len(values))
+        codes = np.arange(0 if column in plain else -1, len(values))
         codes = generator.permutation(np.resize(codes, len(frame)))
-        if inputs.plain:
+        if column in plain:
             cells = pandas.Series([values[code] for code in codes])
         else:
-            cells = pandas.Series(pandas.Categorical.from_codes(codes, list(values)))
+            cells = pandas.Series(pandas.Categorical.from_codes(codes, pandas.Index(values)))
         frame = frame.assign(**{frame.columns[column]: cells})
     return frame

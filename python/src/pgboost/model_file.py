@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from .comparison import EXACT, Tolerance
 from .inputs import Inputs
+
+_OF_TEXTS = {"label_type": "text"}
 
 
 @dataclass(frozen=True)
@@ -26,9 +30,13 @@ class ModelFile:
     labels: Sequence[str] | None = None
     # Whether the file has the labels, so that they need not be sent.
     has_labels: bool = False
+    # Whether the labels are texts, which may look like numbers.
+    has_texts: bool = False
     # Of two classes, the value above which the second is predicted.
     cut: float = 0.5
     feature_names: Sequence[str] | None = None
+    # The names in a file that has `_` for each blank of the frame's.
+    blanks: Sequence[str] = ()
     # The number of rounds to use; None for all.
     rounds: int | None = None
     # What the trees ask of each feature.
@@ -48,7 +56,14 @@ def regressor(model: Any, **options: Any) -> Mapping[str, Any]:
     return {"values": lambda frame: model.predict(frame, **options)}
 
 
-def classifier(model: Any, name: Callable[[Any], str] = str, **options: Any) -> Mapping[str, Any]:
+def label_text(label: Any) -> str:
+    """A label as SQL writes it."""
+    return str(label).lower() if type(label).__name__ in ("bool", "bool_") else str(label)
+
+
+def classifier(
+    model: Any, name: Callable[[Any], str] = label_text, **options: Any
+) -> Mapping[str, Any]:
     """What every classifier of scikit-learn's interface has, as arguments of `ModelFile`.
 
     Of the two columns of `predict_proba` for two classes, the database has the second.
@@ -62,4 +77,41 @@ def classifier(model: Any, name: Callable[[Any], str] = str, **options: Any) -> 
         "values": values,
         "classes": lambda frame: [name(label) for label in model.predict(frame, **options).ravel()],
         "labels": [name(label) for label in model.classes_],
+        "has_texts": any(isinstance(label, str) for label in model.classes_),
     }
+
+
+def of_labels(model: Any, **options: Any) -> Mapping[str, Any]:
+    """The probability of each label of a classifier of several labels, none of which excludes another."""
+    return {"values": lambda frame: model.predict_proba(frame, **options)}
+
+
+def with_label_type(file: ModelFile, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The parameters of a version, which say that labels are texts where they look like other values."""
+    if not file.has_texts or all(isinstance(one, str) for one in typed(file.labels or ()).values()):
+        return params
+    return {**(params or {}), **_OF_TEXTS}
+
+
+def values_of(labels: Iterable[str], info: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the labels of a version with this metadata, as its model predicts them."""
+    is_text = _OF_TEXTS.items() <= (info.get("parameters") or {}).items()
+    return {label: label for label in labels} if is_text else typed(labels)
+
+
+def typed(labels: Iterable[str]) -> dict[str, Any]:
+    """The values of labels: booleans or numbers, where all of them are written as these, or else texts."""
+    texts = set(labels)
+    if {text.lower() for text in texts} <= {"true", "false"}:
+        return {text: text.lower() == "true" for text in texts}
+    values = {text: _number(text) for text in texts}
+    return {text: text for text in texts} if None in values.values() else values
+
+
+def _number(text: str) -> float | None:
+    """The number that is written as this text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            if str(kind(text)) == text and isfinite(kind(text)):
+                return kind(text)
+    return None

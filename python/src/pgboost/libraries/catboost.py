@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import catboost
 
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
-from ..model_file import ModelFile, classifier, regressor
+from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
 from .ensemble import Ensemble, Tree
 
 # What the database returns for a loss function; for others, the raw value.
@@ -47,18 +48,28 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of catboost")
     content = _saved(model, "cbm")
     if isinstance(model, catboost.CatBoostClassifier):
-        functions = {**classifier(model, _label, ntree_end=rounds or 0), "has_labels": True}
+        found = {**functions(model, model, ntree_end=rounds or 0), "has_labels": True}
     else:
-        kind = _PREDICTION_TYPES.get(model.get_all_params()["loss_function"].partition(":")[0])
-        functions = {"values": lambda frame: _values(model, frame, kind, rounds or 0)}
-    return ModelFile(content, inputs=lambda: _inputs(model), **functions)
+        kind = _PREDICTION_TYPES.get(_objective(model))
+        found = {"values": lambda frame: _values(model, frame, kind, rounds or 0)}
+    return ModelFile(content, inputs=lambda: _inputs(model), **found)
 
 
-def functions(model: Any, estimator: Any) -> dict[str, Any]:
-    """What the database predicts of a pipeline that ends in the estimator."""
-    if isinstance(estimator, catboost.CatBoostClassifier):
-        return dict(classifier(model, _label))
-    return dict(regressor(model))
+def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
+    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    if not isinstance(estimator, catboost.CatBoostClassifier):
+        return dict(regressor(model, **options))
+    if _objective(estimator) in ("MultiLogloss", "MultiCrossEntropy"):
+        return dict(of_labels(model, **options))
+    return dict(classifier(model, _label, **options))
+
+
+def _objective(model: Any) -> str:
+    """The name of the loss function, which a sum of models has apart from its parameters."""
+    stored = model.get_metadata()
+    if "loss_function" in stored:
+        return str(json.loads(stored["loss_function"])["type"])
+    return str(json.loads(stored["params"])["loss_function"]["type"]) if "params" in stored else ""
 
 
 def _saved(model: Any, kind: str) -> bytes:
@@ -69,13 +80,16 @@ def _saved(model: Any, kind: str) -> bytes:
 
 
 def _label(label: Any) -> str:
-    """A class as the file has it."""
-    return str(label).lower() if isinstance(label, (bool, np.bool_)) else str(label)
+    """A class as the file has it, whose numbers are whole where they can be."""
+    is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
+    return str(int(label)) if is_whole else label_text(label)
 
 
 def _values(model: Any, frame: Any, kind: str | None, rounds: int) -> Any:
     """What the database returns; of two columns for two classes, the second."""
-    values = model.predict(frame, prediction_type=kind or "RawFormulaVal", ntree_end=rounds)
+    # A ranker's own has no types.
+    predict = model.predict if kind else partial(catboost.CatBoost.predict, model)
+    values = predict(frame, prediction_type=kind or "RawFormulaVal", ntree_end=rounds)
     return values[:, 1] if kind == "Probability" and values.shape[1] == 2 else values
 
 
@@ -109,8 +123,7 @@ def ensemble_of(model: Any) -> Ensemble:
         [_nested(tree) for tree in content["oblivious_trees"]] if symmetric else content["trees"]
     )
     trees = [_tree(root, column, is_left, outputs) for root in roots]
-    objective = model.get_all_params()["loss_function"].partition(":")[0]
-    link, task = _LINKS.get(objective, ("identity", "regression"))
+    link, task = _LINKS.get(_objective(model), ("identity", "regression"))
     return Ensemble(
         trees,
         catboost.__version__,

@@ -14,7 +14,7 @@ import lightgbm
 
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
-from ..model_file import ModelFile, classifier, regressor
+from ..model_file import ModelFile, classifier, label_text, regressor
 from .ensemble import Ensemble, Tree, codes_of
 
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
@@ -57,7 +57,10 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:
     text = booster.model_to_string()
-    return ModelFile(text.encode(), inputs=lambda: _inputs(booster, text), **functions)
+    names = booster.feature_name()
+    return ModelFile(
+        text.encode(), inputs=lambda: _inputs(booster, text), blanks=names, **functions
+    )
 
 
 def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
@@ -81,6 +84,7 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
         names=booster.feature_name(),
         categories=dict(zip(codes, named, strict=True)) if named else codes,
         plain=not named,
+        coded=() if named else codes,
     )
 
 
@@ -142,20 +146,20 @@ def ensemble_of(model: Any) -> Ensemble:
         task,
         link,
         "float64",
-        {feature: list(range(_number_of_codes(trees, feature))) for feature in coded},
+        {feature: list(range(_number_of_codes(trees, feature, text))) for feature in coded},
         others=others,
-        labels=[str(label) for label in getattr(model, "classes_", ())] or None,
+        labels=[label_text(label) for label in getattr(model, "classes_", ())] or None,
         missing=(_BELOW_ZERO, _ZERO) if zero else None,
         missing_in=zero,
     )
 
 
-def _number_of_codes(trees: list[Tree], feature: int) -> int:
-    """One more than the largest code in a set of the feature."""
+def _number_of_codes(trees: list[Tree], feature: int, text: str) -> int:
+    """One more than the largest code of the feature, in training or in a set."""
     sets = (
         tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
     )
-    return max(max(codes, default=0) for codes in sets) + 1
+    return max(max(codes, default=0) for codes in (*sets, _codes(text)[feature])) + 1
 
 
 def _fields(block: str) -> dict[str, str]:

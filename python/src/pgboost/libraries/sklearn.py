@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..comparison import EXACT, Tolerance
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile, classifier
+from ..model_file import ModelFile, classifier, label_text
 from .combined import (
     calibrated,
     several_targets,
@@ -89,7 +89,7 @@ def ensemble_of(model: Any) -> Ensemble:
             " bagging or AdaBoost of trees, or a mean of these"
         )
     labels = getattr(model, "classes_", (-1, 1))
-    return replace(ensemble, labels=[str(label) for label in labels])
+    return replace(ensemble, labels=[label_text(label) for label in labels])
 
 
 def _of_kind(model: Any) -> Ensemble | None:

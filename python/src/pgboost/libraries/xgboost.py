@@ -18,16 +18,20 @@ import xgboost
 from ..comparison import Tolerance
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
-from ..model_file import ModelFile, classifier, regressor
+from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
 from .ensemble import Ensemble, Tree, described, names
 from .feature import Feature
 from .folding import folded
 
 # Margins are equal to the bit; an exponential of another C library may differ by 2 ULP.
 _TOLERANCE = Tolerance(rtol=2**-22)
-# A wrapper's predict adds the trees of DART otherwise than `Booster.predict`, which the database equals.
-_OF_DART = Tolerance(rtol=2**-20)
 _CATEGORICAL = "c"
+# The types of categories that are numbers, by their codes in the file.
+_TYPES = dict(enumerate(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"], start=7))
+_LOST = (
+    "the categories {} cannot be read, since XGBoost {} damages those beyond ASCII: pass them in the order of"
+    " their codes, as categories={{name: [...]}}, or rows with their dtype as check"
+)
 # What is read of a booster once it is needed.
 Content = Callable[[], dict[str, Any]]
 # How margins become values, by objective, in the words of tree ensembles.
@@ -38,7 +42,7 @@ _LINKS = {
     **dict.fromkeys(("reg:squarederror", "reg:squaredlogerror", "reg:absoluteerror"), "identity"),
     **dict.fromkeys(("reg:pseudohubererror", "binary:logitraw"), "identity"),
     **dict.fromkeys(("rank:pairwise", "rank:ndcg", "rank:map"), "identity"),
-    "multi:softprob": "softmax",
+    **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
     "reg:quantileerror": "ascending",
     "reg:expectileerror": "expectile",
 }
@@ -57,14 +61,41 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         return _with_missing(model, options)
     booster = model.get_booster()
     found = functions(model, model, **options)
+    if model.objective == "multi:softmax":
+        # The file's value is the number of the class.
+        found["values"] = partial(xgboost.XGBModel.predict, model, **options)
     return _file(booster, partial(_content, booster), rounds=_rounds(model), **found)
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
-    kind = classifier if isinstance(estimator, xgboost.XGBClassifier) else regressor
-    is_dart = getattr(estimator, "booster", None) == "dart"
-    return {**kind(model, **options), "tolerance": _OF_DART if is_dart else _TOLERANCE}
+    kind: Callable[..., Any] = regressor
+    if isinstance(estimator, xgboost.XGBClassifier):
+        if estimator.objective == "binary:logitraw":
+            raise UnsupportedModelError(
+                "an XGBClassifier takes margins of binary:logitraw for probabilities: push its get_booster()"
+            )
+        kind = of_labels if _targets(estimator.get_booster()) > 1 else classifier
+    tolerance = _TOLERANCE
+    if getattr(estimator, "booster", None) == "dart":
+        tolerance = _of_dart(estimator.get_booster())
+    elif estimator.objective == "multi:softmax":
+        # Its probabilities are computed by NumPy.
+        tolerance = Tolerance(rtol=2**-20)
+    return {**kind(model, **options), "tolerance": tolerance}
+
+
+def _targets(booster: xgboost.Booster) -> int:
+    learner = json.loads(booster.save_config())["learner"]
+    return int(learner["learner_model_param"].get("num_target", 1))
+
+
+def _of_dart(booster: xgboost.Booster) -> Tolerance:
+    """A wrapper adds the trees otherwise than `Booster.predict`, which the database equals to the bit."""
+    content = _content(booster)
+    weights = content["learner"]["gradient_booster"]["weight_drop"]
+    sizes = [np.abs(tree["split_conditions"]).max() for tree in _model(content)["trees"]]
+    return Tolerance(rtol=2**-20, atol=2**-22 * float(np.dot(np.abs(weights), sizes)))
 
 
 def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
@@ -100,7 +131,7 @@ def _rounds(model: Any) -> int | None:
 def _matrix(booster: xgboost.Booster, content: Content, frame: Any) -> xgboost.DMatrix:
     """The frame as the booster takes it: of before 3.1, it has codes in the place of categories."""
     types = booster.feature_types or []
-    if _CATEGORICAL not in types or any(_categories(_model(content()))):
+    if _CATEGORICAL not in types or any(one["values"] for one in _encoders(_model(content()))):
         return xgboost.DMatrix(frame, enable_categorical=True)
     if hasattr(frame, "columns"):
         codes = {
@@ -134,19 +165,31 @@ def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
     # A linear booster has no trees.
     splits = [(np.empty(0, int), np.empty(0, np.float32)), *map(_splits, model.get("trees", ()))]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
-    named = _categories(model)
-    categories = {
-        column: (named and named[column]) or list(range(_codes(model["trees"], column)))
-        for column, kind in enumerate(booster.feature_types or ())
-        if kind == _CATEGORICAL
-    }
+    # Files of before 3.1 have no categories, and those up to 3.3 count characters where they mean bytes.
+    is_cut = [3, 1] <= content["version"] < [3, 4]
+    encoders, columns = _encoders(model), booster.feature_names
+    categories, coded, cut = {}, [], []
+    for column, kind in enumerate(booster.feature_types or ()):
+        if kind != _CATEGORICAL:
+            continue
+        encoder = encoders[column] if encoders else {"values": ()}
+        if is_cut and "offsets" in encoder and min(encoder["values"], default=0) < 0:
+            cut.append(columns[column] if columns else column)
+            encoder = {"values": ()}
+        if encoder["values"]:
+            categories[column] = _values(encoder)
+        else:
+            categories[column] = range(_codes(model["trees"], column))
+            coded.append(column)
     return Inputs(
         width=width,
         thresholds={column: threshold[feature == column] for column in range(width)},
         dtype=np.float32,
-        names=booster.feature_names,
+        names=columns,
         categories=categories,
-        plain=not any(named),
+        plain=len(coded) == len(categories),
+        coded=coded,
+        lost=_LOST.format(cut, ".".join(map(str, content["version"]))) if cut else None,
     )
 
 
@@ -178,15 +221,17 @@ def _sets(tree: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
     )
 
 
-def _categories(model: dict[str, Any]) -> list[list[Any]]:
+def _encoders(model: dict[str, Any]) -> list[dict[str, Any]]:
     """The categories of each feature in the order of their codes, which files since 3.1 have."""
-    return [_values(encoder) for encoder in model.get("cats", {}).get("enc", ())]
+    found: list[dict[str, Any]] = model.get("cats", {}).get("enc", [])
+    return found
 
 
-def _values(encoder: dict[str, Any]) -> list[Any]:
+def _values(encoder: dict[str, Any]) -> Any:
+    """Texts, or an array of NumPy of the type of the frame's categories."""
     offsets, values = encoder.get("offsets"), encoder["values"]
     if offsets is None:
-        return list(values)
+        return np.array(values).astype(_TYPES[encoder["type"]])
     text = bytes(value % 256 for value in values)
     return [text[a:b].decode() for a, b in pairwise(offsets)]
 
@@ -206,6 +251,13 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     if "gblinear" in str(boosted.get("name")):
         raise UnsupportedModelError(f"the {kind} has no trees: its booster is gblinear")
     found = _model(content)
+    if not found["trees"]:
+        raise UnsupportedModelError(f"the {kind} has no trees")
+    if any(int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in found["trees"]):
+        # XGBoost ends the process where it predicts a tree that is cut out of such a model.
+        raise UnsupportedModelError(
+            f"the {kind} has a vector in each leaf: fit it with one tree per output"
+        )
     weights = boosted.get("weight_drop") or [1.0] * len(found["trees"])
     base = _base_margins(model.get_booster(), content)
     rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
@@ -213,8 +265,9 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     parts = zip(found["trees"], found["tree_info"], weights, strict=True)
     trees = [_tree(*part, kind) for part in list(parts)[: rounds[-1]]]
     others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
-    labels = [str(label) for label in getattr(model, "classes_", ())]
-    task = {"binary": "binary", "multi": "multiclass", "rank": "ranking"}
+    labels = [label_text(label) for label in getattr(model, "classes_", ())]
+    tasks = {"binary": "binary", "multi": "multiclass", "rank": "ranking"}
+    task = tasks.get(objective.partition(":")[0], "regression")
     missing = None
     if not _is_nan(model.missing):
         number = np.float32(model.missing)
@@ -223,7 +276,8 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
         trees,
         xgboost.__version__,
         len(base),
-        task.get(objective.partition(":")[0], "regression"),
+        # Several labels, none of which excludes another, are no classes.
+        "regression" if task == "binary" and len(base) > 1 else task,
         _LINKS[objective],
         others=others,
         labels=labels or None,
@@ -269,10 +323,6 @@ def _round_starts(model: dict[str, Any], outputs: int) -> list[int]:
 
 
 def _tree(tree: dict[str, Any], output: int, weight: float, kind: str) -> Tree:
-    if int(tree["tree_param"].get("size_leaf_vector", 1)) > 1:
-        raise UnsupportedModelError(
-            f"the {kind} has a vector in each leaf: fit it with one tree per output"
-        )
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     kept = _reached(left, right)
     number = np.full(len(left), -1)

@@ -1,0 +1,257 @@
+"""Models as they are made every day: each goes in, and Python's own predictions compare equal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+import xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import catboost
+import lightgbm
+import pgboost
+
+ROWS = 400
+GENERATOR = np.random.default_rng(20261128)
+FRAME = pd.DataFrame(GENERATOR.normal(size=(ROWS, 3)), columns=["a", "b", "c"])
+CLASSES = np.digitize(FRAME.a + FRAME.b, [-0.7, 0.7])
+TWO, SEVERAL = (FRAME.a > 0).to_numpy(), np.c_[FRAME.a > 0, FRAME.b > 0.3].astype(int)
+CAT = {"iterations": 6, "verbose": False, "allow_writing_files": False, "random_seed": 1}
+SMALL = {"n_estimators": 6, "max_depth": 3}
+LIGHT = {"n_estimators": 6, "verbose": -1}
+
+
+def cat(target: Any, **options: Any) -> Any:
+    return catboost.CatBoostClassifier(**CAT, **options).fit(FRAME, target)
+
+
+def summed(loss: str) -> Any:
+    parts = [
+        catboost.CatBoostRegressor(**{**CAT, "random_seed": seed}, loss_function=loss)
+        for seed in (1, 2)
+    ]
+    return catboost.sum_models([one.fit(FRAME, CLASSES + 1.0) for one in parts], [0.5, 0.5])
+
+
+def boosted(target: Any, **options: Any) -> Any:
+    return xgboost.XGBClassifier(**SMALL, **options).fit(FRAME, target)
+
+
+def scaled(model: Any, target: Any) -> Any:
+    return make_pipeline(StandardScaler(), model).fit(FRAME, target)
+
+
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "CatBoost, whole labels": lambda: cat(CLASSES),
+    "CatBoost, float labels": lambda: cat(CLASSES.astype(float)),
+    "CatBoost, halves": lambda: cat(TWO / 2),
+    "CatBoost, booleans": lambda: cat(TWO),
+    "CatBoost, texts like numbers": lambda: cat(CLASSES.astype(str)),
+    "LightGBM, booleans": lambda: lightgbm.LGBMClassifier(**LIGHT).fit(FRAME, TWO),
+    "LightGBM, floats": lambda: lightgbm.LGBMClassifier(**LIGHT).fit(FRAME, TWO * 1.0),
+    "LightGBM, texts like booleans": lambda: lightgbm.LGBMClassifier(**LIGHT).fit(
+        FRAME, np.where(TWO, "true", "false")
+    ),
+    "forest, booleans": lambda: RandomForestClassifier(5, max_depth=3).fit(FRAME, TWO),
+    "forest, texts": lambda: RandomForestClassifier(5, max_depth=3).fit(
+        FRAME, np.where(TWO, "01067", "10115")
+    ),
+    "multi:softmax": lambda: boosted(CLASSES, objective="multi:softmax"),
+    "multi:softmax in a Pipeline": lambda: scaled(
+        xgboost.XGBClassifier(**SMALL, objective="multi:softmax"), CLASSES
+    ),
+    "binary:hinge": lambda: boosted(TWO * 1, objective="binary:hinge"),
+    "a vector in each leaf": lambda: boosted(CLASSES, multi_strategy="multi_output_tree"),
+}
+OTHERS: dict[str, Callable[[], Any]] = {
+    "CatBoostRanker": lambda: catboost.CatBoostRanker(**CAT).fit(
+        FRAME, CLASSES, group_id=np.arange(ROWS) // 10
+    ),
+    "MultiLogloss": lambda: cat(SEVERAL, loss_function="MultiLogloss"),
+    "MultiCrossEntropy": lambda: cat(SEVERAL, loss_function="MultiCrossEntropy"),
+    "several labels of XGBoost": lambda: boosted(SEVERAL),
+    "several labels in a Pipeline": lambda: scaled(xgboost.XGBClassifier(**SMALL), SEVERAL),
+    "a sum of CatBoost": lambda: summed("RMSE"),
+    "a sum of exponents": lambda: summed("Poisson"),
+    "no trees": lambda: xgboost.XGBRegressor(n_estimators=0).fit(FRAME, CLASSES),
+}
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
+def test_labels_come_back_as_the_model_predicts_them(
+    connection: psycopg.Connection, make: Callable[[], Any]
+) -> None:
+    model = make()
+    for check in (True, FRAME):
+        pgboost.push(connection, "classifier", model, check=check, allow_change=False)
+    found = pgboost.verify(connection, "classifier", model, FRAME)
+    assert found and found.classes_differing == 0, found
+    in_python = np.ravel(model.predict(FRAME))
+    assert (pgboost.predict_class(connection, "classifier", FRAME) == in_python).mean() == 1.0
+    pgboost.drop(connection, "classifier")
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS.keys())
+def test_models_without_classes(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
+    model = make()
+    for check in (True, FRAME):
+        pgboost.push(connection, "other", model, check=check)
+    assert pgboost.verify(connection, "other", model, FRAME).differing == 0
+    pgboost.drop(connection, "other")
+
+
+def test_booleans_have_the_labels_of_sql(connection: psycopg.Connection) -> None:
+    """So the target of an evaluation may be boolean, or text as SQL writes it."""
+    for model in (RandomForestClassifier(5).fit(FRAME, TWO), CLASSIFIERS["LightGBM, booleans"]()):
+        pgboost.push(connection, "flag", model)
+        query = (
+            "SELECT a, b, c, a > 0 AS y, (a > 0)::text AS t FROM unnest(%s, %s, %s) AS t(a, b, c)"
+        )
+        connection.execute("DROP TABLE IF EXISTS flags")
+        columns = [FRAME[name].tolist() for name in FRAME]
+        connection.execute(f"CREATE TABLE flags AS {query}", columns)
+        for target in ("y", "t"):
+            found = pgboost.evaluate(connection, "flag", "flags", target).set_index("metric")
+            assert found.loc["auc", "value"] > 0.9
+        pgboost.drop(connection, "flag")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(
+            StandardScaler(), xgboost.XGBRegressor(multi_strategy="multi_output_tree", **SMALL)
+        ),
+        xgboost.XGBRegressor(multi_strategy="multi_output_tree", missing=-1.0, **SMALL),
+        xgboost.XGBClassifier(multi_strategy="multi_output_tree", missing=-1.0, **SMALL),
+    ],
+    ids=["Pipeline", "missing", "classes"],
+)
+def test_vectors_in_leaves_are_refused_before_xgboost_ends_the_process(
+    connection: psycopg.Connection, model: Any
+) -> None:
+    target = CLASSES if isinstance(model, xgboost.XGBClassifier) else SEVERAL
+    with pytest.raises(pgboost.UnsupportedModelError, match="a vector in each leaf"):
+        pgboost.push(connection, "vector", model.fit(FRAME, target))
+
+
+def test_margins_that_a_classifier_takes_for_probabilities_are_refused(
+    connection: psycopg.Connection,
+) -> None:
+    model = boosted(TWO * 1, objective="binary:logitraw")
+    with pytest.raises(pgboost.UnsupportedModelError, match="binary:logitraw"):
+        pgboost.push(connection, "margins", model)
+    pgboost.push(connection, "margins", model.get_booster())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_dart_is_as_near_as_its_sums_are_rounded(connection: psycopg.Connection, seed: int) -> None:
+    options = {"booster": "dart", "rate_drop": 0.3, "n_estimators": 30, "random_state": seed}
+    model = xgboost.XGBRegressor(**options).fit(FRAME, CLASSES + FRAME.a)
+    pgboost.push(connection, "dart", model)
+    assert pgboost.verify(connection, "dart", model, FRAME)
+
+
+def test_codes_that_no_split_sends_left(connection: psycopg.Connection) -> None:
+    frame = pd.DataFrame({"x": FRAME.a, "g": np.arange(ROWS) % 4})
+    columns = make_column_transformer(("passthrough", ["x", "g"]))
+    light = lightgbm.LGBMRegressor(min_data_per_group=1, categorical_feature=[1], **LIGHT)
+    model = make_pipeline(columns, light).fit(frame, 5.0 * (frame.g == 1))
+    pgboost.push(connection, "codes", model)
+    assert pgboost.verify(connection, "codes", model, frame).differing == 0
+
+
+def test_numbers_that_lightgbm_takes_for_zeros_are_not_drawn(
+    connection: psycopg.Connection,
+) -> None:
+    frame = pd.DataFrame({"x": FRAME.a.clip(upper=0), "g": np.arange(ROWS) % 4})
+    columns = make_column_transformer(
+        (OneHotEncoder(), ["g"]), remainder="passthrough", sparse_threshold=1
+    )
+    model = make_pipeline(columns, lightgbm.LGBMRegressor(**LIGHT)).fit(frame, frame.x < 0)
+    pgboost.push(connection, "sparse", model)
+
+
+def categories_of(values: list[Any]) -> tuple[pd.DataFrame, Any]:
+    column = pd.Categorical(np.resize(np.array(values, object), ROWS), values)
+    frame = pd.DataFrame({"c": column, "x": FRAME.a})
+    return frame, frame.c.cat.codes * 2.0 + frame.x
+
+
+@pytest.mark.parametrize("make", ["wrapper", "booster"])
+@pytest.mark.parametrize("values", [["Café", "日本", "Wien"], ["Köln", "Wien", "Graz"]], ids=str)
+def test_categories_beyond_ascii(
+    connection: psycopg.Connection, values: list[str], make: str
+) -> None:
+    """XGBoost 3.2 damages them in its file, so their texts come from elsewhere."""
+    frame, target = categories_of(values)
+    model = xgboost.XGBRegressor(enable_categorical=True, **SMALL).fit(frame, target)
+    model = model if make == "wrapper" else model.get_booster()
+    if xgboost.__version__ >= "3.4":
+        pgboost.push(connection, "city", model)
+    else:
+        with pytest.raises(pgboost.UnsupportedModelError, match=r"categories=.*dtype as check"):
+            pgboost.push(connection, "city", model)
+        pgboost.push(connection, "city", model, categories={"c": values})
+    pgboost.push(connection, "city", model, check=frame)
+    assert pgboost.verify(connection, "city", model, frame).differing == 0
+    pgboost.drop(connection, "city")
+
+
+def test_categories_of_a_slice_come_from_check(connection: psycopg.Connection) -> None:
+    """XGBoost drops the categories of a booster that is sliced."""
+    codes = np.resize([1, 2, 3, 4], ROWS)
+    frame = pd.DataFrame({"k": pd.Categorical(codes), "x": FRAME.a})
+    target = np.select([codes == 1, codes == 2, codes == 3], [10.0, 0.0, 30.0], 5.0)
+    matrix = xgboost.DMatrix(frame, target, enable_categorical=True)
+    model = xgboost.train({"max_depth": 3}, matrix, 12)[:5]
+    pgboost.push(connection, "slice", model, check=frame)
+    assert pgboost.verify(connection, "slice", model, frame).differing == 0
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "int64"])
+def test_categories_of_narrow_numbers(connection: psycopg.Connection, kind: str) -> None:
+    if kind == "uint16" and xgboost.__version__ < "3.4":
+        pytest.skip("XGBoost 3.2 cannot read its own file of these")
+    codes = np.arange(ROWS) % 3
+    values = pd.Index([1, 5, 9], dtype=kind)
+    frame = pd.DataFrame({"c": pd.Categorical.from_codes(codes, values), "x": FRAME.a})
+    model = xgboost.XGBRegressor(enable_categorical=True, **SMALL).fit(frame, codes * 3)
+    pgboost.push(connection, "narrow", model)
+    assert pgboost.verify(connection, "narrow", model, frame).differing == 0
+
+
+def test_codes_beside_categories(connection: psycopg.Connection) -> None:
+    frame = pd.DataFrame(
+        {
+            "u": pd.Categorical(np.resize(list("abc"), ROWS)),
+            "k": GENERATOR.choice([0, 0, 0, 1, 2, 2, 4, 4, 4, 4], ROWS),
+            "x": FRAME.a,
+        }
+    )
+    data = lightgbm.Dataset(
+        frame, (frame.k == 4) * 3 + (frame.u == "b"), categorical_feature=["u", "k"]
+    )
+    options = {"min_data_in_leaf": 5, "min_data_per_group": 1, "verbose": -1}
+    model = lightgbm.train(options, data, 8)
+    model.pandas_categorical = None
+    pgboost.push(connection, "codes", model, categories={"u": ["a", "b", "c"]})
+
+
+def test_blanks_in_names_come_from_check(connection: psycopg.Connection) -> None:
+    """LightGBM writes them as underscores."""
+    frame = FRAME.rename(columns={"a": "has kids?", "b": "net income"})
+    model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES)
+    pgboost.push(connection, "kids", model)
+    with pytest.raises(pgboost.InvalidDataError, match=r"'has kids\?', so push .* feature_names"):
+        pgboost.predict(connection, "kids", frame)
+    pgboost.drop(connection, "kids")
+    pgboost.push(connection, "kids", model, check=frame)
+    expected = model.predict(frame).astype(np.float32)
+    np.testing.assert_array_equal(pgboost.predict(connection, "kids", frame), expected)
