@@ -7,68 +7,85 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
-from . import models, push, verify
-from .errors import PgboostError
+from . import deploy, drop, drop_alias, evaluate, models, push, set_alias, verify
+from .errors import ArgumentError, PgboostError, translated
 from .libraries import model_file
 from .model_file import ModelFile
 from .pickled import ENDINGS, opened
+from .tables import as_fitted
 
 _DATABASE = "what to connect to, as psql takes it; by default the environment's PGHOST, PGDATABASE and so on"
+_CHANGE = "allows a version that means something else than the one before"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns its exit status."""
     given = _parser().parse_args(arguments)
-    try:
-        return int(given.run(given))
-    except (PgboostError, psycopg.Error, ImportError, OSError) as error:
-        print(f"pgboost: {error}", file=sys.stderr)
-        return 1
+    with warnings.catch_warnings():
+        warnings.showwarning = _shown
+        try:
+            with translated():
+                return int(given.run(given))
+        except PgboostError as error:
+            print(f"pgboost: {error}", file=sys.stderr)
+            return 1
+
+
+def _shown(message: Warning | str, *_: Any) -> None:
+    print(f"pgboost: {message}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("pgboost", description="Sends models of trees to PostgreSQL.")
-    commands = parser.add_subparsers(required=True, metavar="push, verify or list")
-    command = commands.add_parser("push", help="compares a model, stores and deploys it")
-    command.set_defaults(run=_push)
-    _with_model(command, "a pickle, joblib file or model file")
-    command.add_argument(
-        "--labels",
-        nargs="+",
-        metavar="LABEL",
-        help="the classes of a model file without them, in order",
-    )
-    command.add_argument(
-        "--feature-names",
-        nargs="+",
-        metavar="NAME",
-        help="the columns, in order, where the file has other names: LightGBM writes blanks as underscores",
-    )
-    command.add_argument(
-        "--no-check", dest="check", action="store_false", help="does not compare it"
-    )
-    command.add_argument("--no-deploy", dest="deploy", action="store_false", help="stores it only")
-    command = commands.add_parser("verify", help="compares a model with the database's, row by row")
-    command.set_defaults(run=_verify)
-    _with_model(command, "a pickle or joblib file")
-    command.add_argument(
-        "--rows", required=True, type=Path, help="a CSV or Parquet file of features"
-    )
-    command = commands.add_parser("list", help="lists the models")
-    command.set_defaults(run=_list)
-    command.add_argument("--database", default="", help=_DATABASE)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, does: str) -> argparse.ArgumentParser:
+        found = commands.add_parser(name, help=does)
+        found.set_defaults(run=run)
+        found.add_argument("--database", default="", help=_DATABASE)
+        return found
+
+    one = command("push", _push, "compare a model, store and deploy it")
+    _with_model(one, "a pickle, joblib file or model file")
+    _with_list(one, "--labels", "LABEL", "the classes of a model file without them, in order")
+    names = "the columns, in order, where the file has other names: LightGBM writes blanks as underscores"
+    _with_list(one, "--feature-names", "NAME", names)
+    one.add_argument("--no-check", dest="check", action="store_false", help="does not compare it")
+    one.add_argument("--no-deploy", dest="deploy", action="store_false", help="stores it only")
+    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
+    one = command("verify", _verify, "compare a model with the database's, row by row")
+    _with_model(one, "a pickle or joblib file")
+    rows = one.add_mutually_exclusive_group(required=True)
+    rows.add_argument("--rows", type=Path, help="a CSV or Parquet file of features")
+    rows.add_argument("--source", help="a table, a view or a query in the database")
+    command("list", _list, "list the models")
+    one = command("deploy", _deploy, "deploy a version")
+    one.add_argument("model", help="the version, such as churn@2 or churn@champion")
+    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
+    one = command("alias", _alias, "give a version an alias, or move the alias")
+    one.add_argument("model", help="the version, such as churn@2; churn@champion with --drop")
+    one.add_argument("alias", nargs="?", help="the alias, such as champion")
+    one.add_argument("--drop", action="store_true", help="drops the alias")
+    one = command("drop", _drop, "drop a version, or all of a model")
+    one.add_argument("model", help="churn@2, or churn for all versions")
+    one = command("evaluate", _evaluate, "print a model's metrics")
+    one.add_argument("model", help="churn, churn@2 or churn@champion")
+    one.add_argument("--source", required=True, help="a table, a view or a query")
+    one.add_argument("--target", required=True, help="its column with the true value")
     return parser
 
 
 def _with_model(command: argparse.ArgumentParser, files: str) -> None:
     command.add_argument("model", type=Path, help=files)
     command.add_argument("--name", required=True, help="the model's name in the database")
-    command.add_argument("--database", default="", help=_DATABASE)
+
+
+def _with_list(command: argparse.ArgumentParser, name: str, word: str, what: str) -> None:
+    command.add_argument(name, nargs="+", metavar=word, help=what)
 
 
 def _push(given: argparse.Namespace) -> int:
@@ -81,6 +98,7 @@ def _push(given: argparse.Namespace) -> int:
         feature_names=given.feature_names,
         check=given.check,
         deploy=given.deploy,
+        allow_change=given.allow_change,
     )
     print(f"{given.name}@{version}")
     return 0
@@ -88,7 +106,8 @@ def _push(given: argparse.Namespace) -> int:
 
 def _verify(given: argparse.Namespace) -> int:
     file = model_file(_model(given.model)[0])
-    found = verify(given.database, given.name, file, _rows(given.rows, file))
+    rows = given.source if given.rows is None else _rows(given.rows, file)
+    found = verify(given.database, given.name, file, rows)
     print(found)
     return 0 if found else 1
 
@@ -97,6 +116,32 @@ def _list(given: argparse.Namespace) -> int:
     for found in models(given.database):
         deployed = " deployed" if found.deployed else ""
         print(f"{found.name}@{found.version}{deployed} {found.objective} ({found.format})")
+    return 0
+
+
+def _deploy(given: argparse.Namespace) -> int:
+    deploy(given.database, given.model, allow_change=given.allow_change)
+    return 0
+
+
+def _alias(given: argparse.Namespace) -> int:
+    if given.drop == bool(given.alias):
+        raise ArgumentError("pass an alias for the version, or --drop")
+    if given.drop:
+        drop_alias(given.database, given.model)
+    else:
+        set_alias(given.database, given.model, given.alias)
+    return 0
+
+
+def _drop(given: argparse.Namespace) -> int:
+    drop(given.database, given.model)
+    return 0
+
+
+def _evaluate(given: argparse.Namespace) -> int:
+    found = evaluate(given.database, given.model, given.source, given.target)
+    print(found.dropna(axis="columns", how="all").to_string(index=False))
     return 0
 
 
@@ -112,19 +157,23 @@ def _model(path: Path) -> tuple[Any, list[str] | None]:
 
 
 def _rows(path: Path, file: ModelFile) -> Any:
-    """The rows to predict. A CSV has no types, so its categories of pandas are those of the model."""
+    """The rows to predict. A CSV has no types, so texts that are the model's categories stay texts."""
     import pandas
 
     if path.suffix == ".parquet":
         return pandas.read_parquet(path)
     inputs = file.inputs() if file.inputs else None
-    categories = inputs.categories if inputs and not inputs.plain else {}
-    types = {
-        name: pandas.CategoricalDtype(categories[column])
-        for column, name in enumerate(pandas.read_csv(path, nrows=0))
-        if column in categories
+    if inputs is None:
+        return pandas.read_csv(path)
+    names = list(inputs.names or pandas.read_csv(path, nrows=0))
+    texts = {
+        names[column]: str
+        for column, values in inputs.categories.items()
+        if any(isinstance(value, str) for value in values)
     }
-    return pandas.read_csv(path, dtype=types)
+    frame = pandas.read_csv(path, dtype=texts)
+    known = {"feature_names": [name for name in names if name in frame]}
+    return frame if inputs.plain else as_fitted(frame, inputs, known)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,8 @@ class Verification:
 
     `differing` counts the rows with another bit, `beyond` those with a difference that is larger than
     the tolerance, or another class that no such difference explains. `first` is the first of those,
-    `worst` the row with the largest difference of all, `classes_differing` the rows of another class.
+    `worst` the row with the largest difference of all, `classes_differing` the rows of another class. Of a
+    table, `form` is the form of the features that differs most: by columns, by row or as jsonb.
     """
 
     rows: int
@@ -63,6 +64,7 @@ class Verification:
     largest_relative: float
     first: Difference | None
     worst: Difference | None
+    form: str = ""
 
     def __bool__(self) -> bool:
         return self.beyond == 0
@@ -70,9 +72,10 @@ class Verification:
     def __str__(self) -> str:
         if not self.differing and not self.classes_differing:
             return f"{self.rows:,} rows: all the same"
+        form = f" {self.form}" if self.form else ""
         verdict = f"{self.beyond:,} beyond the tolerance" if self.beyond else "within the tolerance"
         return (
-            f"{self.rows:,} rows, {verdict}: {self.differing:,} differ in a digit,"
+            f"{self.rows:,} rows{form}, {verdict}: {self.differing:,} differ in a digit,"
             f" {self.classes_differing:,} in their class; largest difference"
             f" {self.largest_absolute:.3g}, relative {self.largest_relative:.3g}; worst {self.worst}"
         )

@@ -12,12 +12,14 @@ from typing import Any
 
 from psycopg import sql
 
-from .connecting import Connection, connected
+from .connecting import Connection, Database, connected
 from .errors import PredictionsDifferError, UnsupportedModelError, translated
-from .extension import Extension
+from .extension import Extension, require_name
+from .frames import columns_of, framed
 from .inputs import drawn
 from .libraries import model_file
-from .model_file import ModelFile
+from .model_file import ModelFile, label_text, with_label_type
+from .tables import Table
 from .verification import compare
 
 
@@ -38,6 +40,7 @@ class Version:
     loaded_at: datetime
 
 
+@translated()
 def push(  # noqa: PLR0913 (all but three are options)
     connection: Connection,
     name: str,
@@ -51,32 +54,46 @@ def push(  # noqa: PLR0913 (all but three are options)
     rounds: int | None = None,
     params: Mapping[str, Any] | None = None,
     metrics: Mapping[str, Any] | None = None,
+    real_input: str | None = None,
+    allow_change: bool = False,
 ) -> int:
     """Stores a model as a new version, deploys it and returns the version's number.
 
     `model` is a model of XGBoost, LightGBM, CatBoost or scikit-learn, its file (a path or bytes), or the
-    URI of one in MLflow. The database predicts the rows `check`, a frame as `verify` takes it, before
-    anything is deployed: if it predicts something else than the model, nothing is stored and
+    URI of one in MLflow. Before anything is deployed, the database predicts the rows `check`, a frame or a
+    table as `verify` takes it: if it predicts something else than the model, nothing is stored and
     `PredictionsDifferError` names the first row. By default the rows are drawn around the model's
     thresholds; `check=False` compares nothing. `deploy=False` stores the version only.
 
     Class labels, feature names, categories and the best iteration come from the model, unless they
     are given here. `categories` has the values of each categorical feature in the order of their
-    codes, for models of before XGBoost 3.1. As with any statement, the version is there for others
-    once the connection commits; a connection string is connected to, committed and closed.
+    codes, for models of before XGBoost 3.1; a frame `check` with pandas' categories has them too.
+    `real_input='float32'` is for models of doubles that were trained on `float32`, which a frame `check` of
+    such columns says too: a `real` of a table is then not read as its shortest decimal. A version that
+    means something else than the one before is refused without `allow_change`.
+
+    As with any statement, the version is there for others once the connection commits; a connection string
+    is connected to, committed and closed.
     """
+    require_name(name, model)
     file = model_file(model, rounds)
-    given = {
-        "labels": [str(label) for label in labels] if labels is not None else file.sent_labels(),
-        "feature_names": feature_names if feature_names is not None else file.feature_names,
-        "categories": categories,
-        "rounds": rounds if rounds is not None else file.rounds,
-        "params": params,
-        "metrics": metrics,
-        "deploy": None if deploy else False,
-    }
-    with connected(connection) as database, translated():
+    with connected(connection) as database:
         extension = Extension(database)
+        known = _of_check(database, file, check)
+        given = {
+            "labels": [label_text(label) for label in labels]
+            if labels is not None
+            else file.sent_labels(),
+            "feature_names": feature_names if feature_names is not None else file.feature_names,
+            "categories": categories,
+            "rounds": rounds if rounds is not None else file.rounds,
+            "params": params if labels is not None else with_label_type(file, params),
+            "metrics": metrics,
+            "deploy": None if deploy else False,
+            "real_input": real_input,
+            "allow_change": allow_change or None,
+        }
+        given |= {key: value for key, value in known.items() if given[key] is None}
         # A savepoint, since the extension's schema was read in the transaction.
         with database.transaction():
             arguments = given | {"model": name, "file": file.content}
@@ -84,6 +101,36 @@ def push(  # noqa: PLR0913 (all but three are options)
             if check is not False:
                 _require_same(extension, f"{name}@{version}", file, check, given)
         return version
+
+
+def _of_check(database: Database, file: ModelFile, check: Any) -> dict[str, Any]:
+    """What the rows of `check` say of the model that its file does not."""
+    if isinstance(check, bool):
+        return {}
+    if isinstance(check, str):
+        columns = dict.fromkeys(Table(database, check).names)
+    else:
+        columns = dict(columns_of(framed(check))) if hasattr(check, "columns") else {}
+    found: dict[str, Any] = {}
+    # LightGBM's files have no blanks in names.
+    blanks = {name.replace(" ", "_"): name for name in columns if " " in name}
+    if not set(file.blanks) <= set(columns) and {*blanks} & {*file.blanks}:
+        found["feature_names"] = [
+            name if name in columns else blanks.get(name, name) for name in file.blanks
+        ]
+    if isinstance(check, str):
+        return found
+    inputs = file.inputs() if file.inputs else None
+    if inputs and inputs.coded and inputs.names:
+        names = [inputs.names[column] for column in inputs.coded]
+        dtypes = {name: columns[name].dtype for name in names if name in columns}
+        categories = {
+            name: dtype.categories.tolist()
+            for name, dtype in dtypes.items()
+            if hasattr(dtype, "categories")
+        }
+        found["categories"] = categories or None
+    return found
 
 
 def _require_same(
@@ -95,7 +142,8 @@ def _require_same(
         file = _with_object(info["format"], file, given["rounds"])
     frame, rows = check, "rows of check"
     if check is True and file.inputs is not None:
-        frame = drawn(file.inputs(), info["feature_names"], given["categories"])
+        with translated(UnsupportedModelError, "no rows can be drawn: pass some as check"):
+            frame = drawn(file.inputs(), info["feature_names"], given["categories"])
         rows = "rows drawn around the model's thresholds"
     found = compare(extension, info, file, frame)
     if not found:
@@ -119,6 +167,7 @@ def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> Model
         raise UnsupportedModelError(message) from error
 
 
+@translated()
 def models(connection: Connection) -> list[Version]:
     """All versions of all models that the user may predict with, by name and number."""
     columns = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields(Version))
@@ -129,6 +178,7 @@ def models(connection: Connection) -> list[Version]:
     return [Version(*row) for row in rows]
 
 
+@translated()
 def pull(connection: Connection, model: str) -> Any:
     """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`; the bytes
     of a tree ensemble.
@@ -136,7 +186,7 @@ def pull(connection: Connection, model: str) -> Any:
     `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
     model can have its bytes.
     """
-    with connected(connection) as database, translated():
+    with connected(connection) as database:
         extension = Extension(database)
         info = extension.info(model)
         content = bytes(extension.call("export_model", {"model": model}))
@@ -164,31 +214,39 @@ def _object(file_format: str, content: bytes) -> Any:
     raise UnsupportedModelError(f"no Python library is known for the format {file_format!r}")
 
 
-def deploy(connection: Connection, model: str) -> None:
-    """Deploys a version: from the commit on, the name alone means it. `model` is `m@2` or `m@alias`."""
-    _change(connection, "deploy_model", model=model)
+@translated()
+def deploy(connection: Connection, model: str, *, allow_change: bool = False) -> None:
+    """Deploys a version: from the commit on, the name alone means it. `model` is `m@2` or `m@alias`.
+
+    One that means something else than the one before is refused without `allow_change`.
+    """
+    _change(connection, "deploy_model", model=model, allow_change=allow_change or None)
 
 
+@translated()
 def set_alias(connection: Connection, model: str, alias: str) -> None:
     """Gives a version, such as `m@3`, another name, or moves the name: `m@alias`."""
     _change(connection, "set_alias", model=model, alias=alias)
 
 
+@translated()
 def drop_alias(connection: Connection, model: str) -> None:
     """Drops an alias, given as `m@alias`."""
     _change(connection, "drop_alias", model=model)
 
 
+@translated()
 def drop(connection: Connection, model: str) -> None:
     """Drops a version, or all versions of a model that is given by its name alone."""
     _change(connection, "drop_model", model=model)
 
 
+@translated()
 def rename(connection: Connection, model: str, new_name: str) -> None:
     """Renames a model."""
     _change(connection, "rename_model", model=model, new_name=new_name)
 
 
-def _change(connection: Connection, function: str, **arguments: str) -> None:
-    with connected(connection) as database, translated():
+def _change(connection: Connection, function: str, **arguments: Any) -> None:
+    with connected(connection) as database:
         Extension(database).call(function, arguments)

@@ -8,13 +8,15 @@ from typing import Any
 
 from .comparison import Predictions, Verification, compared
 from .connecting import Connection, connected
-from .errors import UnsupportedModelError, translated
-from .extension import Extension
+from .errors import InvalidDataError, UnsupportedModelError, translated
+from .extension import Extension, require_name
 from .libraries import model_file
 from .model_file import ModelFile
 from .rows import of_features, predicted
+from .tables import Table, as_fitted
 
 
+@translated(InvalidDataError)
 def verify(  # noqa: PLR0913 (two are options)
     connection: Connection,
     name: str,
@@ -26,38 +28,57 @@ def verify(  # noqa: PLR0913 (two are options)
 ) -> Verification:
     """Compares `predict_array`, and a classifier's `predict_class`, with the model's own predictions.
 
-    `name` may be `m`, `m@3` or `m@champion`. `frame` is a pandas `DataFrame` or a NumPy array of shape
-    `(rows, features)`. A number may differ by `atol + rtol * abs(number)`; without both, by what the
-    library's format allows. Classes are compared by the labels that the database has for them.
+    `name` may be `m`, `m@3` or `m@champion`. `frame` is a `DataFrame` of pandas or Polars, a `Table` of
+    Arrow, a NumPy array of shape `(rows, features)`, or else the name of a table or view, or a query. Rows of
+    a table are predicted as they are stored, by columns, by row and as jsonb, and Python has them as
+    `pandas.read_sql` gives them. A number may differ by `atol + rtol * abs(number)`; without both, by what
+    the library's format allows. Classes are compared by the labels that the database has for them.
     """
+    require_name(name, model)
     file = model_file(model)
     if file.values is None:
         raise UnsupportedModelError("verify needs the model's object, not its file")
     if rtol is not None or atol is not None:
         tolerance = replace(file.tolerance, rtol=rtol or 0.0, atol=atol or 0.0)
         file = replace(file, tolerance=tolerance)
-    with connected(connection) as database, translated():
+    with connected(connection) as database:
         extension = Extension(database)
         return compare(extension, extension.info(name), file, frame)
 
 
 def compare(
-    extension: Extension, info: Mapping[str, Any], file: ModelFile, frame: Any
+    extension: Extension, info: Mapping[str, Any], file: ModelFile, rows: Any
 ) -> Verification:
     """`verify` for the version with this metadata, and a file with the functions of its object."""
-    rows = of_features(frame, info["feature_names"], by_position=True)
     functions = ["predict_array", "predict_class"] if file.classes else ["predict_array"]
-    found = predicted(extension, functions, info["reference"], rows)
-    ours = Predictions(*([row[place] for row in found] for place in range(len(functions))))
-    return compared(ours, _in_python(file, info["labels"], frame), file.tolerance)
+    if isinstance(rows, str):
+        with translated(InvalidDataError):
+            frame, found = Table(extension.database, rows).predicted(extension, functions, info)
+        if file.inputs:
+            frame = as_fitted(frame, file.inputs(), info)
+    else:
+        sent = of_features(rows, info["feature_names"], by_position=True)
+        frame = sent.frame if isinstance(rows, (list, tuple)) else rows
+        found = {"": predicted(extension, functions, info["reference"], sent)}
+    theirs = _in_python(file, info["labels"], frame)
+    compared_by_form = [
+        replace(compared(_in_sql(values, functions), theirs, file.tolerance), form=form)
+        for form, values in found.items()
+    ]
+    return max(compared_by_form, key=lambda one: (one.beyond, one.differing))
+
+
+def _in_sql(found: list[tuple[Any, ...]], functions: list[str]) -> Predictions:
+    return Predictions(*([row[place] for row in found] for place in range(len(functions))))
 
 
 def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:
     """The object's predictions, with the labels that the database has."""
-    values = file.values(frame) if file.values else []
-    if file.classes is None or file.labels is None:
-        return Predictions(values)
-    labels = stored or file.labels
-    label = dict(zip(file.labels, labels, strict=True))
-    classes = [label[found] for found in file.classes(frame)]
-    return Predictions(values, classes, labels, file.cut)
+    with translated(InvalidDataError, "the model does not predict the rows"):
+        values = file.values(frame) if file.values else []
+        if file.classes is None or file.labels is None:
+            return Predictions(values)
+        labels = stored or file.labels
+        label = dict(zip(file.labels, labels, strict=True))
+        classes = [label[found] for found in file.classes(frame)]
+        return Predictions(values, classes, labels, file.cut)

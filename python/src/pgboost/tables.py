@@ -1,0 +1,129 @@
+"""A table, a view or a query, whose rows the database predicts as it reads them.
+
+Python has the rows as `pandas.read_sql` gives them, which are then made what the model was fitted on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from psycopg import sql
+
+from .connecting import Database
+from .errors import InvalidDataError
+from .extension import Extension
+from .frames import numbers, type_of
+from .inputs import Inputs
+from .rows import MAX_COLUMNS
+
+# As the server tells a query from a name.
+_QUERY = re.compile(
+    r"(?:\s|\(|--.*\n|/\*(?s:.*?)\*/)*(?:select|with|values|table)\b\s*[^\s]", re.IGNORECASE
+)
+_ROW = sql.Identifier("pgboost row")
+_REAL = 700
+# Types that to_jsonb writes as other texts: char(n), date, timestamp and timestamptz.
+_NOT_IN_JSON = {1042, 1082, 1114, 1184}
+
+
+class Table:
+    """What is selected from, with the names of its columns and the OIDs of their types."""
+
+    def __init__(self, database: Database, source: str) -> None:
+        self._database = database
+        if _QUERY.match(source):
+            self._source = sql.SQL("({})").format(sql.SQL(source.strip().rstrip(";")))
+        else:
+            query = sql.SQL("SELECT %s::pg_catalog.regclass::pg_catalog.text")
+            ((name,),) = database.fetched(query, [source])[1]
+            self._source = sql.SQL(name)
+        columns = database.columns(sql.SQL("SELECT * FROM {} AS t LIMIT 0").format(self._source))
+        self.names = [name for name, _ in columns]
+        self.types = dict(columns)
+        if len(self.types) < len(columns):
+            raise InvalidDataError(
+                "the source has two columns of one name: give them different ones"
+            )
+
+    def predicted(
+        self, extension: Extension, functions: Sequence[str], info: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, list[tuple[Any, ...]]]]:
+        """The model's columns of the rows, and by form what each function returns for each row."""
+        import pandas
+
+        features = info["feature_names"] or self.names
+        absent = [feature for feature in features if feature not in self.types]
+        if absent:
+            raise InvalidDataError(f"the source has no column {absent[0]!r}, which is a feature")
+        if len(features) != info["features"]:
+            raise InvalidDataError(
+                f"the source has {len(features)} columns, and the model {info['features']} features without"
+                " names: select these in their order"
+            )
+        forms = self._forms(features, info)
+        calls = [
+            sql.SQL("{}(%s, {})").format(extension.name(function), arguments)
+            for arguments in forms.values()
+            for function in functions
+        ]
+        source = sql.SQL(self._source.as_string(None).replace("%", "%%"))
+        query = sql.SQL("SELECT {0}.*, {1} FROM {2} AS {0}").format(
+            _ROW, sql.SQL(", ").join(calls), source
+        )
+        rows = extension.rows(query, [info["reference"]] * len(calls))
+        width, size = len(self.names), len(functions)
+        frame = pandas.DataFrame.from_records(
+            [row[:width] for row in rows], columns=self.names, coerce_float=True
+        )
+        if info.get("real_input") == "float32":
+            frame = frame.astype(dict.fromkeys(self._of_type({_REAL}, self.names), "float32"))
+        starts = range(width, width + len(calls), size)
+        pairs = zip(forms, starts, strict=True)
+        return frame, {form: [row[start : start + size] for row in rows] for form, start in pairs}
+
+    def _forms(self, features: Sequence[str], info: Mapping[str, Any]) -> dict[str, sql.Composable]:
+        """The arguments of a prediction in each form that means the same to the model."""
+        columns = (
+            sql.SQL("{}.{}").format(_ROW, sql.Identifier(name.replace("%", "%%")))
+            for name in features
+        )
+        forms: dict[str, sql.Composable] = {}
+        if len(features) <= MAX_COLUMNS:
+            forms["by columns"] = sql.SQL(", ").join(columns)
+        if info["feature_names"]:
+            forms["by row"] = _ROW
+            apart = _NOT_IN_JSON | ({_REAL} if info.get("real_input") == "float32" else set())
+            if not self._of_type(apart, features):
+                forms["as jsonb"] = sql.SQL("to_jsonb({})").format(_ROW)
+        return forms
+
+    def _of_type(self, types: set[int], names: Sequence[str]) -> list[str]:
+        return [name for name in names if self.types[name] in types]
+
+
+def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
+    """Rows of a table or of texts, in the types and by the names that the model was fitted on."""
+    import pandas
+
+    features = list(info["feature_names"] or frame.columns)
+    fitted = list(inputs.names or features)
+    if info["feature_names"] and len(fitted) != len(features):
+        # A Pipeline may be fitted on more columns than it reads.
+        features = fitted = [name for name in fitted if name in frame.columns]
+    given = info.get("categories") or {}
+    places = {name: place for place, name in enumerate(inputs.names or features)}
+    found = {}
+    for feature, name in zip(features, fitted, strict=True):
+        column, categories = frame[feature], inputs.categories.get(places[name])
+        if categories is not None and (feature in given or not inputs.plain):
+            values = pandas.Index(given.get(feature, categories))
+            column = pandas.Series(pandas.Categorical(column, categories=values))
+        elif (
+            categories is None and type_of(feature, column) != "text" and column.dtype.kind in "OM"
+        ):
+            column = pandas.Series(numbers(column))
+        found[name] = column
+    rows = pandas.DataFrame(found)
+    return rows if inputs.names else rows.to_numpy()

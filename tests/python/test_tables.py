@@ -1,0 +1,183 @@
+"""A model is compared on the rows of a table or a query, as SQL reads them and as pandas does."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import psycopg2
+import pytest
+import sqlalchemy
+import xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import catboost
+import lightgbm
+import pgboost
+from tools.cluster import Cluster
+
+TABLE = """
+    CREATE SCHEMA shop;
+    CREATE TABLE shop."Customers" AS
+    SELECT i AS id, CASE WHEN i % 11 > 0 THEN (i % 97 / 10.0)::numeric(8, 1) END AS price,
+        (i % 7)::smallint AS visits, CASE WHEN i % 5 > 0 THEN i % 2 = 0 END AS paid,
+        date '2020-01-01' + i % 90 AS day, (ARRAY['Graz', 'Köln', NULL, '100 %'])[1 + i % 4] AS city,
+        (i % 13 / 4.0)::real AS half, i % 3 > 0 AS "churned?"
+    FROM generate_series(1, 400) AS i
+"""
+NAME = 'shop."Customers"'
+NUMBERS = ["price", "visits", "paid", "half"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rows(cluster: Cluster, dbname: str) -> pd.DataFrame:
+    """The table, as pandas reads it."""
+    with cluster.connect(dbname) as connection:
+        connection.execute(TABLE)
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(cluster.conninfo(dbname))
+    )
+    found = pd.read_sql(f"SELECT * FROM {NAME} ORDER BY id", engine)
+    engine.dispose()
+    return found
+
+
+def fitted_on(rows: pd.DataFrame) -> pd.DataFrame:
+    """Numbers as scikit-learn, XGBoost and LightGBM take them."""
+    return rows[NUMBERS].astype(float)
+
+
+def of_texts(rows: pd.DataFrame) -> tuple[Any, pd.DataFrame]:
+    columns = make_column_transformer((OneHotEncoder(), ["city"]), ("passthrough", NUMBERS))
+    frame = rows.assign(paid=rows.paid.astype(float))
+    return make_pipeline(columns, RandomForestClassifier(9, random_state=1)), frame
+
+
+def of_categories(rows: pd.DataFrame, model: Any) -> tuple[Any, pd.DataFrame]:
+    return model, fitted_on(rows).assign(city=pd.Categorical(rows.city, ["100 %", "Graz"]))
+
+
+def of_catboost(rows: pd.DataFrame) -> tuple[Any, pd.DataFrame]:
+    options = {"iterations": 9, "verbose": False, "allow_writing_files": False}
+    model = catboost.CatBoostClassifier(**options, cat_features=["city"])
+    return model, rows[["city", "visits", "half"]]
+
+
+MODELS: dict[str, Callable[[pd.DataFrame], tuple[Any, pd.DataFrame]]] = {
+    "doubles": lambda rows: (HistGradientBoostingClassifier(max_iter=9), fitted_on(rows)),
+    "array": lambda rows: (HistGradientBoostingClassifier(max_iter=9), fitted_on(rows).to_numpy()),
+    "texts": of_texts,
+    "XGBoost": lambda rows: of_categories(
+        rows, xgboost.XGBClassifier(n_estimators=9, enable_categorical=True)
+    ),
+    "LightGBM": lambda rows: of_categories(
+        rows, lightgbm.LGBMClassifier(n_estimators=9, min_data_per_group=9, verbose=-1)
+    ),
+    "CatBoost": of_catboost,
+    "dates": lambda rows: (
+        xgboost.XGBClassifier(n_estimators=9),
+        rows[["day"]].assign(
+            day=(pd.to_datetime(rows.day) - pd.Timestamp(0)).dt.total_seconds(), half=rows.half
+        ),
+    ),
+}
+
+
+# Others do not predict a row without a city, or have no names.
+OF_ALL_ROWS = {"doubles", "XGBoost", "LightGBM", "dates"}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_table_and_a_query(connection: psycopg.Connection, rows: pd.DataFrame, kind: str) -> None:
+    connection.execute("SET pgboost.unknown_category = missing")
+    known = rows[rows.city.notna()]
+    model, frame = MODELS[kind](known)
+    model.fit(frame, known["churned?"])
+    columns = "price, visits, paid, half" if kind == "array" else "*"
+    query = f"/* 100 % */ SELECT {columns} FROM {NAME} WHERE city IS NOT NULL AND city <> 'none%'"
+    for source in (query, f"({query});", *[NAME] * (kind in OF_ALL_ROWS)):
+        pgboost.push(connection, "of table", model, check=source)
+        found = pgboost.verify(connection, "of table", model, source)
+        assert found, found
+        assert found.rows == len(rows if source == NAME else known)
+        assert found.classes_differing == 0
+    pgboost.drop(connection, "of table")
+
+
+def test_each_form_is_compared(
+    connection: psycopg.Connection, rows: pd.DataFrame, logged: Callable[[], list[str]]
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
+    pgboost.push(connection, "forms", model)
+    connection.execute("SET log_statement = 'all'")
+    pgboost.verify(connection, "forms", model, NAME)
+    statements = [line for line in logged() if "predict_class" in line and "to_jsonb" in line]
+    assert len(statements) == 1
+    assert statements[0].count('"predict_array"(') == 3
+
+
+def test_what_differs_names_its_form(connection: psycopg.Connection, rows: pd.DataFrame) -> None:
+    frame = fitted_on(rows)
+    other = HistGradientBoostingClassifier(max_iter=3).fit(frame, rows["churned?"])
+    model = HistGradientBoostingClassifier(max_iter=9).fit(frame, rows["churned?"])
+    pgboost.push(connection, "other", other)
+    found = pgboost.verify(connection, "other", model, NAME)
+    assert not found
+    assert found.form in ("by columns", "by row", "as jsonb")
+    assert f"400 rows {found.form}, " in str(found)
+    with pytest.raises(pgboost.PredictionsDifferError, match="rows of check: 400 rows"):
+        changed = type(
+            "Changed", (type(model),), {"predict_proba": lambda _, x: other.predict_proba(x)}
+        )
+        model.__class__ = changed
+        pgboost.push(connection, "changed", model, check=NAME)
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg", "psycopg2+sqlalchemy"])
+def test_through_every_driver(
+    cluster: Cluster, dbname: str, rows: pd.DataFrame, driver: str
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
+    module = psycopg if driver == "psycopg" else psycopg2
+    connection = module.connect(cluster.conninfo(dbname))
+    given: Any = connection
+    if "sqlalchemy" in driver:
+        given = sqlalchemy.create_engine("postgresql+psycopg2://", creator=lambda: connection)
+    pgboost.push(given, f"by {driver}", model, check=NAME)
+    assert pgboost.verify(given, f"by {driver}", model, f"TABLE {NAME}").differing == 0
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("none", "none"),
+        ("SELECT 1 AS price", "no column 'visits'"),
+        (f"SELECT 1 AS id, * FROM {NAME}", "two columns"),
+        ("DELETE FROM shop.none", "invalid name syntax"),
+        ("SELECT * FROM", "syntax error"),
+        (f"SELECT price, 'a' AS visits, paid, half FROM {NAME}", "cannot be of type text"),
+        ("", "invalid name|does not exist|syntax"),
+    ],
+)
+def test_sources_that_are_none(
+    connection: psycopg.Connection, rows: pd.DataFrame, source: str, reason: str
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
+    pgboost.push(connection, "sources", model)
+    with pytest.raises(pgboost.InvalidDataError, match=reason):
+        pgboost.verify(connection, "sources", model, source)
+
+
+def test_a_model_without_names_takes_as_many_columns(
+    connection: psycopg.Connection, rows: pd.DataFrame
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=9)
+    model.fit(np.asarray(fitted_on(rows)), rows["churned?"])
+    pgboost.push(connection, "nameless", model)
+    with pytest.raises(pgboost.InvalidDataError, match="8 columns, and the model 4 features"):
+        pgboost.verify(connection, "nameless", model, NAME)
