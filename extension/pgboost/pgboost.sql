@@ -15,8 +15,8 @@ COMMENT ON SCHEMA pgboost_catalog IS 'pgboost: the registry and internal functio
 -- tables of an extension in any order. The functions keep the tables consistent under the lock of a model's
 -- row.
 --
--- A model is its id, whatever its name: all but the pins refer to it, and rights are those of the id. It is random,
--- since a sequence would give a number again on a subscriber, on another node and after a crash.
+-- A model is its id, whatever its name: all but the pins refer to it, and privileges are those of the id. It is
+-- random, since a sequence would give a number again on a subscriber, on another node and after a crash.
 
 CREATE TABLE pgboost_catalog.model (
     id uuid CONSTRAINT model_pkey PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
