@@ -1,0 +1,405 @@
+"""A model is an identity, not a name: who takes a freed name or a dropped role's number gets nothing else."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.connections import Connect
+from tests.extension.lifecycle.conftest import PREFERRED_PORT, STATE
+from tests.extension.lifecycle.models import constant, drop_all, load, one
+from tools.cluster import Cluster, start
+from tools.cluster.server import bin_directory
+
+OWNERS, LOADERS = 3, 4
+ROLES = ("owner", "loader", "grantee")
+# All that reads a model, of one feature f1. A table t has that column and y.
+READS = {
+    "predict": "SELECT predict('pv', 1)",
+    "predict@1": "SELECT predict('pv@1', 1)",
+    "predict@alias": "SELECT predict('pv@best', 1)",
+    "predict_pinned": "SELECT predict_pinned('pv@1', 1)",
+    "predict_array": "SELECT predict_array('pv', 1)",
+    "predict_margin": "SELECT predict_margin('pv', 1)",
+    "predict_leaf": "SELECT predict_leaf('pv', 1)",
+    "predict_from": "SELECT predict_from('pv', 0, 1)",
+    "predict of rows": "SELECT predict('pv', f1) FROM t",
+    "predict_contribs": "SELECT predict_contribs('pv', 1)",
+    "predict_interactions": "SELECT predict_interactions('pv', 1)",
+    "explain_prediction": "SELECT e.* FROM t, explain_prediction('pv', t) AS e",
+    "mean_abs_contribs": "SELECT mean_abs_contribs(predict_contribs('pv', f1)) FROM t",
+    "model_info": "SELECT model_info('pv')",
+    "model_features": "SELECT * FROM model_features('pv')",
+    "feature_importance": "SELECT * FROM feature_importance('pv', 'weight')",
+    "feature_baseline": "SELECT * FROM feature_baseline('pv')",
+    "feature_drift": "SELECT * FROM feature_drift('pv', 't')",
+    "evaluate_model": "SELECT * FROM evaluate_model('pv', 't', 'y')",
+    "compare_models": "SELECT * FROM compare_models('pv', 'pv', 't', 'y')",
+    "export_model": "SELECT export_model('pv')",
+    "xgboost_predict": "SELECT xgboost_predict('pv', '{1}')",
+    "verify_model": "SELECT * FROM verify_model('pv', 't')",
+    "continue_from": "SELECT * FROM train_model('new', 't', 'y', rounds => 1, continue_from => 'pv')",
+    "create_predict_function": "SELECT create_predict_function('pv', 'of_pv')",
+    "rename_model": "SELECT rename_model('pv', 'stolen')",
+    "grant_model": "SELECT grant_model('pv', 'loader')",
+    "set_model_owner": "SELECT set_model_owner('pv', 'loader')",
+}
+# They write, or are evaluated when they are planned.
+NOT_BY_CURSOR = ("continue_from", "create_predict_function", "predict_pinned")
+VIEWS = ("pgboost_models", "pgboost_aliases", "pg_stat_pgboost")
+HOW_FREED = ("SELECT rename_model('pv', 'pv_2026')", "SELECT drop_model('pv')")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def everything(cluster: Cluster, dbname: str) -> Iterator[None]:
+    with cluster.connect(dbname) as admin:
+        admin.execute("CREATE EXTENSION pgboost_train")
+        admin.execute("GRANT CREATE ON SCHEMA public TO public")
+        admin.execute("CREATE TABLE t AS SELECT i AS f1, i AS y FROM generate_series(1, 9) AS i")
+        for role in ROLES:
+            admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON t TO {role}")
+            admin.execute(f"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {role}")
+    yield
+    with cluster.connect(dbname) as admin:
+        drop_all(admin)
+        for role in ROLES:
+            admin.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+
+
+@pytest.fixture(autouse=True)
+def owned(connection: psycopg.Connection, connect: Connect) -> psycopg.Connection:
+    """The owner of `pv`, which nobody else may use. The loader may do all but that."""
+    connection.execute("UPDATE pgboost_catalog.version SET pinned = false")
+    connection.execute("DELETE FROM pgboost_catalog.pinned")
+    drop_all(connection)
+    owner = connect("owner")
+    load(owner, "pv", constant(OWNERS))
+    owner.execute("SELECT set_alias('pv', 'best'), set_baseline('pv', 't')")
+    return owner
+
+
+def freed_and_taken(owner: psycopg.Connection, loader: psycopg.Connection, how: str) -> None:
+    owner.execute(how)
+    load(loader, "pv", constant(LOADERS))
+    loader.execute("SELECT set_alias('pv', 'best'), set_baseline('pv', 't')")
+
+
+@pytest.mark.parametrize("how", HOW_FREED)
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_an_older_snapshot_reads_nothing_of_the_former_model(
+    connect: Connect, owned: psycopg.Connection, level: str, how: str
+) -> None:
+    old = connect("loader")
+    old.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
+    freed_and_taken(owned, connect("loader"), how)
+    for name, query in READS.items():
+        old.execute("SAVEPOINT s")
+        with pytest.raises(psycopg.Error) as raised:
+            old.execute(query).fetchall()
+        assert isinstance(raised.value, errors.InsufficientPrivilege), (name, raised.value)
+        old.execute("ROLLBACK TO s")
+    for view in VIEWS:
+        assert old.execute(f"SELECT * FROM {view}").fetchall() == []
+    old.execute("COMMIT")
+    assert one(old, "SELECT predict('pv', 1)") == LOADERS
+
+
+@pytest.mark.parametrize("how", HOW_FREED)
+@pytest.mark.parametrize("name", [n for n in READS if n not in NOT_BY_CURSOR])
+def test_an_open_cursor_reads_nothing_of_the_former_model(
+    connect: Connect, owned: psycopg.Connection, name: str, how: str
+) -> None:
+    old = connect("loader")
+    old.execute(f"BEGIN; DECLARE c CURSOR FOR {READS[name]}")
+    freed_and_taken(owned, connect("loader"), how)
+    with pytest.raises(errors.InsufficientPrivilege):
+        old.execute("FETCH ALL FROM c").fetchall()
+
+
+@pytest.mark.parametrize("how", HOW_FREED)
+@pytest.mark.parametrize("name", ["predict", "model_info", "export_model", "feature_baseline"])
+def test_a_slow_statement_reads_nothing_of_the_former_model(
+    connect: Connect, owned: psycopg.Connection, name: str, how: str
+) -> None:
+    """It begins before the name is taken, and comes to the model after that."""
+    gate, slow, failures = connect(), connect("loader"), []
+    gate.execute("SELECT pg_advisory_lock(7)")
+    call = READS[name].removeprefix("SELECT ").removeprefix("* FROM ")
+    query = f"WITH w AS MATERIALIZED (SELECT pg_advisory_lock_shared(7)) SELECT {call} FROM w"
+
+    def run() -> None:
+        try:
+            failures.append(slow.execute(query).fetchall())
+        except psycopg.Error as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    while one(gate, waiting) == 0:
+        pass
+    freed_and_taken(owned, connect("loader"), how)
+    gate.execute("SELECT pg_advisory_unlock(7)")
+    thread.join()
+    assert isinstance(failures[0], errors.InsufficientPrivilege), failures
+
+
+def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: psycopg.Connection) -> None:
+    """Without malice: who was granted `green` alone never predicts with what was `blue`."""
+    for name, value in (("blue", 1), ("green", 2)):
+        load(owned, name, constant(value))
+    owned.execute("SELECT grant_model('green', 'grantee')")
+    old, new = connect("grantee"), connect("grantee")
+    old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+    for before, after in (("blue", "tmp"), ("green", "blue"), ("tmp", "green")):
+        owned.execute("SELECT rename_model(%s, %s)", (before, after))
+    assert one(old, "SELECT predict('green', 1)") == 2
+    assert one(new, "SELECT predict('blue', 1)") == 2
+    for connection, denied in ((new, "green"), (old, "blue")):
+        with pytest.raises(errors.InsufficientPrivilege):
+            one(connection, f"SELECT predict('{denied}', 1)")
+
+
+def test_a_privilege_given_since_counts_for_an_older_snapshot(
+    connect: Connect, owned: psycopg.Connection
+) -> None:
+    old = connect("grantee")
+    old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+    owned.execute("SELECT grant_model('pv', 'grantee'), rename_model('pv', 'renamed')")
+    assert one(old, "SELECT predict('pv', 1)") == OWNERS
+    assert one(old, "SELECT count(*) FROM pgboost_models") == 1
+
+
+@pytest.mark.parametrize("how", HOW_FREED)
+def test_counters_stay_with_the_model(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection, how: str
+) -> None:
+    connection.execute("GRANT SET ON PARAMETER pgboost.track_predictions TO owner")
+    owned.execute("SET pgboost.track_predictions = on")
+    owned.execute("SELECT predict('pv', i) FROM generate_series(1, 2000) AS i")
+    counted = "SELECT name, rows FROM pg_stat_pgboost WHERE rows > 0 OR last_used IS NOT NULL"
+    assert owned.execute(counted).fetchall() == [("pv", 2000)]
+    loader = connect("loader")
+    freed_and_taken(owned, loader, how)
+    assert loader.execute(counted).fetchall() == []
+    assert owned.execute(counted).fetchall() == ([("pv_2026", 2000)] if "rename" in how else [])
+
+
+def test_counters_of_a_load_that_rolled_back_are_nobodys(
+    connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    connection.execute("SET pgboost.track_predictions = on; BEGIN")
+    load(connection, "pv", constant(9))
+    connection.execute("SELECT predict('pv@2', 1)")
+    connection.execute("ROLLBACK")
+    load(owned, "pv", constant(5))
+    assert one(owned, "SELECT sum(rows) FROM pg_stat_pgboost") == 0
+
+
+def waits(admin: psycopg.Connection, run: Callable[[], object]) -> threading.Thread:
+    """Runs it, until it waits for a lock."""
+    thread = threading.Thread(target=run)
+    thread.start()
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    while one(admin, waiting) == 0:
+        assert thread.is_alive(), "it did not wait"
+    return thread
+
+
+CREATE = "SELECT create_predict_function('pv', 'of_pv')"
+CHANGES = ("SELECT rename_model('pv', 'other')", "SELECT drop_model('pv')")
+ORDERS = [pair for change in CHANGES for pair in ((CREATE, change), (change, CREATE))]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+def test_a_function_of_a_model_is_made_or_the_model_changed(
+    connect: Connect, owned: psycopg.Connection, order: tuple[str, str], level: str
+) -> None:
+    """In two open transactions: whichever comes first, no function is left without its model."""
+    before, after = order
+    connection, one_first, other = connect(), owned, connect("owner")
+    failures: list[psycopg.Error] = []
+    other.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
+    one_first.execute("BEGIN")
+    one_first.execute(before)
+
+    def run() -> None:
+        try:
+            other.execute(after)
+            other.execute("COMMIT")
+        except psycopg.Error as error:
+            failures.append(error)
+
+    thread = waits(connection, run)
+    one_first.execute("COMMIT")
+    thread.join()
+    functions = "SELECT count(*) FROM pg_proc WHERE proname = 'of_pv'"
+    models = "SELECT count(*) FROM pgboost_models WHERE name = 'pv'"
+    noted = "SELECT count(*) FROM pgboost_catalog.function"
+    found = tuple(one(connection, query) for query in (models, functions, noted))
+    dropped_after = before == CREATE and "drop" in after and level == "READ COMMITTED"
+    if after == CREATE:
+        assert found == (0, 0, 0)
+    else:
+        assert found == ((0, 0, 0) if dropped_after else (1, 1, 1))
+    expected = (
+        errors.SerializationFailure
+        if level == "REPEATABLE READ"
+        else errors.UndefinedObject
+        if after == CREATE
+        else errors.ObjectInUse
+    )
+    assert dropped_after or isinstance(failures[0], expected), failures
+    other.execute("ROLLBACK")
+    connection.execute("DROP FUNCTION IF EXISTS of_pv")
+
+
+@pytest.mark.parametrize("gone", ["drop_model('pv@2')", "drop_alias('pv@next')"])
+def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection, gone: str
+) -> None:
+    load(owned, "pv", constant(8))
+    owned.execute("SELECT deploy_model('pv@1')")
+    if "alias" in gone:
+        owned.execute("SELECT set_alias('pv@2', 'next')")
+    other, failures = connect("owner"), []
+    reference = "pv@next" if "alias" in gone else "pv@2"
+    owned.execute("BEGIN")
+    owned.execute(f"SELECT {gone}")
+
+    def run() -> None:
+        try:
+            other.execute("SELECT create_predict_function(%s, 'of_pv')", (reference,))
+        except psycopg.Error as error:
+            failures.append(error)
+
+    thread = waits(connection, run)
+    owned.execute("COMMIT")
+    thread.join()
+    assert isinstance(failures[0], errors.UndefinedObject), failures
+    assert one(connection, "SELECT to_regproc('of_pv') IS NULL")
+
+
+def test_a_role_that_a_model_names_cannot_be_dropped(
+    connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    """Until its last privilege goes, or DROP OWNED BY takes all of them away."""
+    connection.execute("CREATE ROLE named")
+    try:
+        for way in ("SELECT revoke_model('pv', 'named')", "DROP OWNED BY named"):
+            owned.execute("SELECT grant_model('pv', 'named')")
+            with pytest.raises(errors.DependentObjectsStillExist) as raised:
+                connection.execute("DROP ROLE named")
+            assert raised.value.diag.message_detail == (
+                "privileges for type pgboost_catalog.model_privileges"
+            )
+            connection.execute("BEGIN")
+            connection.execute(way)
+            connection.execute("DROP ROLE named; ROLLBACK")
+            owned.execute("SELECT revoke_model('pv', 'named')")
+    finally:
+        connection.execute("DROP OWNED BY named; DROP ROLE named")
+
+
+def test_what_drop_owned_took_away_does_not_come_back(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    """Not with the next privilege that the role gets, and not in a session that has predicted."""
+    grantee = connect("grantee")
+    owned.execute("SELECT grant_model('pv', 'grantee')")
+    assert one(grantee, "SELECT predict('pv', 1)") == OWNERS
+    execute = "SELECT array_agg(oid::regprocedure::text) FROM pg_proc WHERE proname = 'load_model'"
+    (loads,) = one(connection, execute)
+    connection.execute("DROP OWNED BY grantee")
+    connection.execute(f"GRANT EXECUTE ON FUNCTION {loads} TO grantee; GRANT ALL ON t TO grantee")
+    load(grantee, "mine", constant(1))
+    assert one(grantee, "SELECT predict('mine', 1)") == 1
+    with pytest.raises(errors.InsufficientPrivilege):
+        one(grantee, "SELECT predict('pv', 1)")
+    connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO grantee")
+
+
+def test_models_of_a_role_after_drop_owned_are_the_extensions_owners(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    connection.execute("CREATE ROLE leaving")
+    connection.execute("SELECT set_model_owner('pv', 'leaving'), grant_model('pv', 'grantee')")
+    connection.execute("DROP OWNED BY leaving; DROP ROLE leaving")
+    owner = "SELECT owner::text FROM pgboost_models"
+    assert (
+        one(connection, owner)
+        == one(connection, "SELECT model_info('pv') ->> 'owner'")
+        == "postgres"
+    )
+    assert one(connect("grantee"), "SELECT predict('pv', 1)") == OWNERS
+    connection.execute("SELECT set_model_owner('pv', 'owner')")
+    assert load(owned, "pv", constant(7)) == 2
+
+
+def test_two_sessions_name_roles_at_once(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    """The second waits, and then both hold: nobody reads that a tuple was concurrently updated."""
+    connection.execute("CREATE ROLE first_named; CREATE ROLE second_named")
+    loader = connect("loader")
+    load(loader, "other", constant(1))
+    owned.execute("BEGIN")
+    owned.execute("SELECT grant_model('pv', 'first_named')")
+    thread = waits(
+        connection, lambda: loader.execute("SELECT grant_model('other', 'second_named')")
+    )
+    owned.execute("COMMIT")
+    thread.join()
+    for role, model in (("first_named", "pv"), ("second_named", "other")):
+        connection.execute(f"SET ROLE {role}")
+        assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, 1)
+        connection.execute("RESET ROLE")
+        connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def restart_with_next_oid(spare: Cluster, oid: int) -> None:
+    data = spare.place.data
+    spare.place.run(bin_directory() / "pg_ctl", "stop", "-D", data, "-m", "fast", "-w")
+    spare.place.run(bin_directory() / "pg_resetwal", "-o", str(oid), "-D", data)
+    start(STATE, PREFERRED_PORT)
+
+
+def role_with_number(admin: psycopg.Connection, number: int) -> str:
+    """A new role; the server takes some numbers when it starts."""
+    for name in (f"later{i}" for i in range(20)):
+        admin.execute(f"CREATE ROLE {name}")
+        if one(admin, "SELECT %s::regrole::oid", (name,)) == number:
+            return name
+    pytest.fail(f"no role got the number {number}")
+
+
+def test_a_dropped_roles_number_passes_nothing_on(spare: Cluster) -> None:
+    """To a later role with that number: neither as owner, nor as grantee, nor when it is named anew."""
+    with spare.connect() as admin:
+        for name in ("granted", "owned"):
+            load(admin, name, constant(OWNERS))
+        admin.execute("CREATE ROLE gone")
+        admin.execute("SELECT grant_model('granted', 'gone'), set_model_owner('owned', 'gone')")
+        number = one(admin, "SELECT 'gone'::regrole::oid")
+        admin.execute("DROP OWNED BY gone; DROP ROLE gone")
+        # Else its row is still there, and its number is skipped.
+        admin.execute("VACUUM pg_authid")
+    restart_with_next_oid(spare, number - 10)
+    with spare.connect() as admin:
+        later = role_with_number(admin, number)
+        for _ in range(2):
+            admin.execute(f"SET ROLE {later}")
+            for name in ("granted", "owned"):
+                with pytest.raises(errors.InsufficientPrivilege):
+                    one(admin, f"SELECT predict('{name}', 1)")
+                with pytest.raises(errors.InsufficientPrivilege):
+                    one(admin, f"SELECT model_info('{name}')")
+            assert one(admin, "SELECT count(*) FROM pgboost_models WHERE name <> 'third'") == 0
+            admin.execute("RESET ROLE")
+            load(admin, "third", constant(1))
+            admin.execute("SELECT grant_model('third', %s)", (later,))
+        admin.execute(f"SET ROLE {later}")
+        assert one(admin, "SELECT predict('third', 1)") == 1
