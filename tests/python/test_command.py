@@ -18,6 +18,7 @@ from sklearn import ensemble, preprocessing
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 
+import catboost
 import lightgbm
 import pgboost
 from pgboost.__main__ import main
@@ -172,6 +173,95 @@ def test_texts_of_a_csv_are_the_models_categories(
     shown = f"row {worst}: {in_sql[worst]:.9g} in SQL, {in_python[worst]:.9g} in Python"
     assert found.returncode == 1, found.stderr
     assert f"worst {shown}" in found.stdout
+
+
+def test_texts_of_a_csv_that_look_like_numbers(
+    run: Command, connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    """Where the model's steps encode texts, and where CatBoost does."""
+    frame = models.numbers()[["whole"]].assign(code=np.resize(["01067", "10115"], models.ROWS))
+    target = frame["whole"] + 5 * (frame["code"] == "10115")
+    columns = make_column_transformer(
+        (preprocessing.OneHotEncoder(), ["code"]), remainder="passthrough"
+    )
+    options = {"iterations": 5, "verbose": False, "allow_writing_files": False}
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for model in (
+        make_pipeline(columns, ensemble.RandomForestRegressor(5)),
+        catboost.CatBoostRegressor(**options, cat_features=["code"]),
+    ):
+        (tmp_path / "model.pkl").write_bytes(pickle.dumps(model.fit(frame, target)))
+        pgboost.push(connection, "codes", model, check=frame)
+        given = (tmp_path / "model.pkl", "--name", "codes", "--rows", tmp_path / "rows.csv")
+        found = run("verify", *given)
+        assert (found.returncode, found.stdout) == (0, "400 rows: all the same\n"), found.stderr
+
+
+def test_versions_and_tables(run: Command, connection: psycopg.Connection, tmp_path: Path) -> None:
+    frame = models.numbers()[["whole", "flag"]]
+    model = lightgbm.LGBMRegressor(n_estimators=9, verbose=-1).fit(frame, models.target(frame))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    for _ in range(2):
+        pgboost.push(connection, "table", model)
+    query = "SELECT i AS whole, i % 2 AS flag, i::real AS y FROM generate_series(-5, 5) AS i"
+    connection.execute(f"CREATE TABLE counted AS {query}")
+    given = (tmp_path / "model.pkl", "--name", "table", "--source")
+    for source in ("counted", query):
+        found = run("verify", *given, source)
+        assert (found.returncode, found.stdout) == (0, "11 rows: all the same\n"), found.stderr
+    commands = (
+        ("deploy", "table@1"),
+        ("alias", "table@2", "champion"),
+        ("alias", "table@2", "old"),
+        ("alias", "table@old", "--drop"),
+        ("evaluate", "table@champion", "--source", "counted", "--target", "y"),
+    )
+    for command in commands:
+        found = run(*command)
+        assert (found.returncode, found.stderr) == (0, ""), found.stderr
+    assert "rmse" in found.stdout
+    aliases = connection.execute("SELECT alias, version FROM pgboost_aliases WHERE name = 'table'")
+    assert aliases.fetchall() == [("champion", 2)]
+    deployed = [
+        one.version for one in pgboost.models(connection) if one.name == "table" and one.deployed
+    ]
+    assert deployed == [1]
+    assert run("drop", "table").returncode == 0
+    for command in (("drop", "table"), ("alias", "table@1"), ("deploy", "table@9")):
+        found = run(*command)
+        assert (found.returncode, found.stdout) == (1, "")
+        assert "Traceback" not in found.stderr
+        assert found.stderr.startswith("pgboost: ")
+
+
+def test_notices_are_written(run: Command, connection: psycopg.Connection) -> None:
+    frame = models.numbers()[["whole"]]
+    model = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(frame, models.target(frame))
+    pgboost.push(connection, "noticed", model)
+    query = "SELECT 1 AS whole, y FROM (VALUES (1), (NULL), (2)) AS t(y)"
+    found = run("evaluate", "noticed", "--source", query, "--target", "y")
+    assert found.returncode == 0
+    assert found.stderr.startswith("pgboost: 1 row"), found.stderr
+
+
+@pytest.mark.parametrize("written", [b"garbage", b"", None])
+def test_pickles_that_do_not_open(run: Command, tmp_path: Path, written: bytes | None) -> None:
+    """The release that wrote one is named."""
+    path = tmp_path / "model.pkl"
+    state = {"_sklearn_version": "1.3.2"}
+    path.write_bytes(pickle.dumps((state, Unopened())) if written is None else written)
+    found = run("push", path, "--name", "m")
+    assert found.returncode == 1
+    assert "cannot be opened" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert written is not None or "since 1.3.2 wrote it" in found.stderr
+
+
+class Unopened:
+    """An object whose class a pickle does not find."""
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return (getattr, (int, "missing"))
 
 
 @pytest.mark.parametrize(

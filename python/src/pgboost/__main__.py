@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import deploy, drop, drop_alias, evaluate, models, push, set_alias, verify
-from .errors import ArgumentError, PgboostError, translated
+from .errors import ArgumentError, PgboostError, PgboostWarning, translated
 from .libraries import model_file
 from .model_file import ModelFile
 from .pickled import ENDINGS, opened
@@ -26,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns its exit status."""
     given = _parser().parse_args(arguments)
     with warnings.catch_warnings():
+        warnings.simplefilter("always", PgboostWarning)
         warnings.showwarning = _shown
         try:
             with translated():

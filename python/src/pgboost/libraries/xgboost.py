@@ -179,7 +179,7 @@ def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
         if encoder["values"]:
             categories[column] = _values(encoder)
         else:
-            categories[column] = range(_codes(model["trees"], column))
+            categories[column] = range(_codes(model.get("trees", ()), column))
             coded.append(column)
     return Inputs(
         width=width,
@@ -308,7 +308,9 @@ def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[flo
     boosted = {**boosted, **(dart if is_dart else {"model": model})}
     learner = {**content["learner"], "gradient_booster": boosted}
     without_trees = xgboost.Booster()
-    without_trees.load_model(bytearray(json.dumps({**content, "learner": learner}).encode()))
+    without_trees.load_model(
+        bytearray(json.dumps(content | {"learner": learner}, ensure_ascii=False).encode())
+    )
     row = xgboost.DMatrix(
         np.full((1, booster.num_features()), np.nan, np.float32),
         feature_names=booster.feature_names,

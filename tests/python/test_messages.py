@@ -1,0 +1,169 @@
+"""What the server says is heard in Python: as the package's errors, and as its warning."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import psycopg
+import psycopg2
+import pytest
+import sqlalchemy
+import xgboost
+from sqlalchemy.orm import Session
+
+import pgboost
+from pgboost.connecting import connected
+from tests.python import models
+from tools.cluster import Cluster
+
+FRAME = models.numbers()
+MODEL = xgboost.XGBRegressor(n_estimators=3).fit(FRAME, models.target(FRAME))
+SPOKEN = "DO $$ BEGIN RAISE {} USING MESSAGE = 'said', DETAIL = 'The detail.', HINT = 'The hint.', ERRCODE = '01004'; END $$"  # fmt: skip  # noqa: E501
+
+
+@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "session"])
+def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each thing that may be a connection."""
+    conninfo = cluster.conninfo(dbname)
+    driver = psycopg2 if request.param.endswith("2") else psycopg
+    engine = sqlalchemy.create_engine(
+        f"postgresql+{driver.__name__}://", creator=lambda: driver.connect(conninfo)
+    )
+    if request.param == "string":
+        yield conninfo
+    elif request.param.startswith("engine"):
+        yield engine
+    elif request.param == "session":
+        with Session(engine) as session:
+            yield session
+    else:
+        connection = driver.connect(conninfo)
+        yield connection
+        connection.close()
+    engine.dispose()
+
+
+@pytest.mark.parametrize("severity", ["NOTICE", "WARNING", "INFO"])
+def test_messages_are_warnings(given: Any, severity: str) -> None:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with connected(given) as database, connected(database.connection) as inner:
+            for one in (severity, "LOG", "DEBUG"):
+                inner.connection.cursor().execute(SPOKEN.format(one))
+    (one,) = found
+    assert one.filename == __file__
+    assert type(one.message) is pgboost.PgboostWarning
+    assert str(one.message) == "said\nThe detail.\nThe hint."
+    by_psycopg2 = "psycopg2" in type(database.connection).__module__
+    state = None if by_psycopg2 else "01004"
+    assert (one.message.severity, one.message.sqlstate) == (severity, state)
+
+
+def test_a_connection_has_its_own_messages_afterwards(cluster: Cluster, dbname: str) -> None:
+    connection = psycopg2.connect(cluster.conninfo(dbname))
+    before = connection.notices
+    with pytest.warns(pgboost.PgboostWarning), connected(connection) as database:
+        database.connection.cursor().execute(SPOKEN.format("NOTICE"))
+    assert connection.notices is before
+    assert before[-1].startswith("NOTICE:  said")
+    connection.close()
+    with psycopg.connect(cluster.conninfo(dbname)) as other:
+        heard: list[Any] = []
+        other.add_notice_handler(heard.append)
+        with pytest.warns(pgboost.PgboostWarning), connected(other):
+            other.execute(SPOKEN.format("NOTICE"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            other.execute(SPOKEN.format("NOTICE"))
+        assert len(heard) == 2
+
+
+def test_a_number_that_is_a_class_is_told(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+    rows = FRAME.assign(y=(FRAME["whole"] > 0).astype(int))
+    with pytest.warns(pgboost.PgboostWarning, match="has two values, 0 and 1") as found:
+        pgboost.train(connection, "told", rows, "y", rounds=2)
+    assert {one.message.severity for one in found} == {"NOTICE"}
+    assert {one.filename for one in found} == {__file__}
+
+
+def test_warnings_may_be_errors(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+    rows = FRAME.assign(y=(FRAME["whole"] > 0).astype(int))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(pgboost.PgboostWarning):
+            pgboost.train(connection, "error", rows, "y", rounds=2)
+
+
+class Broken(xgboost.XGBRegressor):
+    """A model whose library fails."""
+
+    def __init__(self) -> None:
+        self.__dict__ = dict(MODEL.__dict__)
+
+    def predict(self, _: Any) -> Any:
+        return 1 / 0
+
+
+ERRORS: list[tuple[type[Exception], str, Callable[[psycopg.Connection], Any]]] = [
+    (pgboost.ArgumentError, r"pass \(connection, name, model\)", lambda c: pgboost.push(c, MODEL, "m")),
+    (pgboost.ArgumentError, "pass .connection, name", lambda c: pgboost.verify(c, MODEL, "m", FRAME)),
+    (pgboost.ArgumentError, "model must be text", lambda c: pgboost.predict(c, 5, FRAME)),
+    (pgboost.ArgumentError, "rounds must be a whole", lambda c: pgboost.push(c, "m", MODEL, rounds=1.5)),
+    (pgboost.ArgumentError, "params must be an object", lambda c: pgboost.push(c, "m", MODEL, params=[])),
+    (pgboost.ArgumentError, "unexpected keyword", lambda c: pgboost.push(c, "m", MODEL, roundz=1)),
+    (pgboost.DatabaseError, "no baseline", lambda c: pgboost.drift(c, "m", FRAME)),
+    (pgboost.DatabaseError, "closed", lambda c: [c.close(), pgboost.models(c)]),
+    (pgboost.DatabaseError, "nowhere", lambda _: pgboost.models("host=nowhere.invalid")),
+    (pgboost.DatabaseError, "nowhere", lambda _: pgboost.models(
+        sqlalchemy.create_engine("postgresql+psycopg://nowhere.invalid/x"))),
+    (pgboost.InvalidDataError, "no column 'single'", lambda c: pgboost.predict(c, "m", FRAME[["whole"]])),
+    (pgboost.InvalidDataError, "cannot be of type text",
+        lambda c: pgboost.predict(c, "m", FRAME.astype(str))),
+    (pgboost.InvalidDataError, "the model does not predict the rows: ZeroDivisionError",
+        lambda c: pgboost.verify(c, "m", Broken(), FRAME)),
+    (pgboost.InvalidDataError, "invalid name", lambda c: pgboost.evaluate(c, "m", "a b", "y")),
+    (pgboost.InvalidModelError, "name", lambda c: pgboost.push(c, "a@b", MODEL)),
+    (pgboost.UnsupportedModelError, "not fitted|need to call fit",
+        lambda c: pgboost.push(c, "m", xgboost.XGBRegressor())),
+    (pgboost.PgboostError, "surrogates", lambda c: pgboost.push(c, "\udc80", MODEL)),
+    (pgboost.ArgumentError, "requires an .Explanation", lambda _: pgboost.plots.beeswarm(FRAME)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "reason", "call"), ERRORS, ids=[one[1] for one in ERRORS])
+def test_errors_are_of_the_package(
+    connection: psycopg.Connection,
+    kind: type[Exception],
+    reason: str,
+    call: Callable[[psycopg.Connection], Any],
+) -> None:
+    pgboost.push(connection, "m", MODEL)
+    with pytest.raises(pgboost.PgboostError, match=reason) as found:
+        call(connection)
+    assert type(found.value) is kind
+
+
+def test_a_cause_is_kept(connection: psycopg.Connection) -> None:
+    with pytest.raises(LookupError) as found:
+        pgboost.predict(connection, "none", FRAME)
+    assert found.value.__cause__.sqlstate == "42704"
+    with pytest.raises(pgboost.UnsupportedModelError, match=r"xgboost .*another release") as unread:
+        broken = xgboost.XGBRegressor(n_estimators=2).fit(FRAME, models.target(FRAME))
+        del broken.booster
+        pgboost.push(connection, "broken", broken)
+    assert isinstance(unread.value.__cause__, AttributeError)
+
+
+def test_a_file_without_its_library(
+    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained = pd.DataFrame(np.zeros((1, 5)), columns=FRAME.columns)
+    monkeypatch.setitem(__import__("sys").modules, "shap", None)
+    pgboost.push(connection, "m", MODEL)
+    with pytest.raises(ImportError, match=r"pgboost\[plots\]") as found:
+        pgboost.explain(connection, "m", explained)
+    assert isinstance(found.value, pgboost.PgboostError)
