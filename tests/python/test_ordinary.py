@@ -255,3 +255,20 @@ def test_blanks_in_names_come_from_check(connection: psycopg.Connection) -> None
     pgboost.push(connection, "kids", model, check=frame)
     expected = model.predict(frame).astype(np.float32)
     np.testing.assert_array_equal(pgboost.predict(connection, "kids", frame), expected)
+
+
+@pytest.mark.parametrize("options", [{"booster": "dart"}, {}], ids=["dart", "gbtree"])
+def test_dropout_behind_a_step(connection: psycopg.Connection, options: dict[str, Any]) -> None:
+    """XGBoost 3.4 has the weights of the trees elsewhere, and drops trees of any booster."""
+    given = {"rate_drop": 0.5, "n_estimators": 20, "random_state": 1, **options}
+    model = scaled(xgboost.XGBRegressor(**given), CLASSES + FRAME.a)
+    pgboost.push(connection, "dropout", model)
+    assert pgboost.verify(connection, "dropout", model, FRAME)
+
+
+def test_names_beyond_ascii_behind_a_step(connection: psycopg.Connection) -> None:
+    frame = FRAME.rename(columns={"a": "Größe", "b": "気温"})
+    model = make_pipeline(StandardScaler(), xgboost.XGBRegressor(**SMALL))
+    for one in (model, xgboost.XGBRegressor(missing=-1.0, **SMALL)):
+        pgboost.push(connection, "names", one.fit(frame, CLASSES))
+        assert pgboost.verify(connection, "names", one, frame).differing == 0

@@ -77,7 +77,7 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
             )
         kind = of_labels if _targets(estimator.get_booster()) > 1 else classifier
     tolerance = _TOLERANCE
-    if getattr(estimator, "booster", None) == "dart":
+    if getattr(estimator, "booster", None) == "dart" or estimator.get_params().get("rate_drop"):
         tolerance = _of_dart(estimator.get_booster())
     elif estimator.objective == "multi:softmax":
         # Its probabilities are computed by NumPy.
@@ -93,9 +93,8 @@ def _targets(booster: xgboost.Booster) -> int:
 def _of_dart(booster: xgboost.Booster) -> Tolerance:
     """A wrapper adds the trees otherwise than `Booster.predict`, which the database equals to the bit."""
     content = _content(booster)
-    weights = content["learner"]["gradient_booster"]["weight_drop"]
     sizes = [np.abs(tree["split_conditions"]).max() for tree in _model(content)["trees"]]
-    return Tolerance(rtol=2**-20, atol=2**-22 * float(np.dot(np.abs(weights), sizes)))
+    return Tolerance(rtol=2**-20, atol=2**-22 * float(np.dot(np.abs(_weights(content)), sizes)))
 
 
 def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
@@ -154,6 +153,13 @@ def _model(content: dict[str, Any]) -> dict[str, Any]:
     boosted = content["learner"]["gradient_booster"]
     model: dict[str, Any] = boosted.get("gbtree", boosted)["model"]
     return model
+
+
+def _weights(content: dict[str, Any]) -> list[float]:
+    """The weights of the trees, which dropout changes and the model has since 3.4."""
+    boosted, model = content["learner"]["gradient_booster"], _model(content)
+    found: list[float] = boosted.get("weight_drop") or model.get("weight_drop") or []
+    return found or [1.0] * len(model["trees"])
 
 
 def _objective(content: dict[str, Any]) -> str:
@@ -258,11 +264,10 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
         raise UnsupportedModelError(
             f"the {kind} has a vector in each leaf: fit it with one tree per output"
         )
-    weights = boosted.get("weight_drop") or [1.0] * len(found["trees"])
     base = _base_margins(model.get_booster(), content)
     rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
-    parts = zip(found["trees"], found["tree_info"], weights, strict=True)
+    parts = zip(found["trees"], found["tree_info"], _weights(content), strict=True)
     trees = [_tree(*part, kind) for part in list(parts)[: rounds[-1]]]
     others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
     labels = [label_text(label) for label in getattr(model, "classes_", ())]
@@ -301,6 +306,7 @@ def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[flo
     tree |= {key: [] for key in tree if key.startswith("categories")}
     tree["tree_param"] = {**tree["tree_param"], "num_nodes": "1", "num_deleted": "0"}
     model = {**model, "trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
+    model |= {"weight_drop": [1.0]} if "weight_drop" in model else {}
     of_one_tree = {"num_trees": "1", "num_parallel_tree": "1"}
     model["gbtree_model_param"] = {**model["gbtree_model_param"], **of_one_tree}
     is_dart = "weight_drop" in boosted
