@@ -377,7 +377,7 @@ def role_with_number(admin: psycopg.Connection, number: int) -> str:
 
 
 def test_a_dropped_roles_number_passes_nothing_on(spare: Cluster) -> None:
-    """To a later role with that number: neither as owner, nor as grantee, nor when it is named anew."""
+    """To a later role with that number: neither as owner, nor as grantee, nor when it is named again."""
     with spare.connect() as admin:
         for name in ("granted", "owned"):
             load(admin, name, constant(OWNERS))

@@ -314,7 +314,7 @@ class Machine:
         self.check(f"{method}{arguments} by {user}", found, expected)
 
     def write(self) -> None:
-        """A change of its own, or several that commit or roll back together."""
+        """A single change, or several that commit or roll back together."""
         user = self.random.choice(WRITERS)
         if self.random.random() < 0.7:
             self.change(self.registry, user)
