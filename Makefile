@@ -107,7 +107,7 @@ test-python: setup install venv ## run the SQL regression and end-to-end tests a
 	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long
 
 # What make test runs too, and what grows with TIMES.
-GROWING = tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
+GROWING = tests/python/test_random_models.py tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
 	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 .PHONY: test-long

@@ -310,30 +310,46 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
         ("several outputs", forest, two),
         ("several outputs", tree.DecisionTreeClassifier(**SMALL), two),
         ("one class, 7", forest, [7] * len(y)),
-        ("its init", ensemble.GradientBoostingClassifier(init=logistic, **FOREST), y),
+        (
+            "init=LogisticRegression",
+            ensemble.GradientBoostingClassifier(init=logistic, **FOREST),
+            y,
+        ),
         ("AdaBoostRegressor", ensemble.AdaBoostRegressor(n_estimators=3), models.target(frame)),
-        ("VotingClassifier counts", ensemble.VotingClassifier([("a", one), ("b", one)]), y),
+        (
+            "VotingClassifier has voting='hard'",
+            ensemble.VotingClassifier([("a", one), ("b", one)]),
+            y,
+        ),
         (
             "VotingClassifier averages what is no sum",
             ensemble.VotingClassifier([("a", boosted), ("b", one)], voting="soft"),
             y,
         ),
-        ("LogisticRegression", ensemble.VotingClassifier([("a", logistic)], voting="soft"), y),
         (
-            "a DecisionTreeClassifier on top",
+            "LogisticRegression is no model",
+            ensemble.VotingClassifier([("a", logistic)], voting="soft"),
+            y,
+        ),
+        (
+            "final_estimator=DecisionTreeClassifier",
             ensemble.StackingClassifier([("a", one)], one, cv=2),
             y,
         ),
         ("takes what is no sum", ensemble.StackingClassifier([("a", boosted)], logistic, cv=2), y),
         (
-            "LinearRegression is not sent",
+            "LinearRegression is no model of trees",
             ensemble.StackingRegressor(
                 [("a", of_numbers), ("b", linear_model.LinearRegression())], cv=2
             ),
             y == "a",
         ),
         ("MultiOutputClassifier", multioutput.MultiOutputClassifier(one), two),
-        ("sigmoid", calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED), y),
+        (
+            "method='isotonic', .* sigmoid",
+            calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED),
+            y,
+        ),
         ("PolynomialFeatures", pipeline.make_pipeline(polynomial, forest), y),
     ]
     for reason, model, classes in cases:

@@ -47,7 +47,8 @@ pub(crate) mod single {
             Transform::SignedSquare
             | Transform::LogOnePlusExp
             | Transform::MeanVariance
-            | Transform::MeanLogistic => {}
+            | Transform::MeanLogistic
+            | Transform::ExponentialMinusOne => {}
         }
         margins.len()
     }
@@ -207,6 +208,7 @@ pub(crate) mod double {
             Transform::ArgMax => return arg_max(margins),
             Transform::MeanLogistic => return mean_logistic(slope, margins),
             Transform::Exponential => each(margins, f64::exp),
+            Transform::ExponentialMinusOne => each(margins, f64::exp_m1),
             Transform::SignedSquare => each(margins, signed_square),
             Transform::LogOnePlusExp => each(margins, |margin| margin.exp().ln_1p()),
             Transform::MeanVariance => {
@@ -276,10 +278,11 @@ pub(crate) mod double {
         #[test]
         fn transforms_have_these_values() {
             let e = std::f64::consts::E;
-            let cases: [(Transform, &[f64], &[f64]); 12] = [
+            let cases: [(Transform, &[f64], &[f64]); 13] = [
                 (Transform::Logistic, &[0.0, 1000.0, -1000.0], &[0.5, 1.0, 0.0]),
                 (Transform::Softmax, &[1000.0, 1000.0], &[0.5, 0.5]),
                 (Transform::Exponential, &[0.0, 1.0], &[1.0, e]),
+                (Transform::ExponentialMinusOne, &[0.0, 1.0, -1e9], &[0.0, 1f64.exp_m1(), -1.0]),
                 (Transform::SignedSquare, &[-3.0, 0.0, 0.5], &[-9.0, 0.0, 0.25]),
                 (Transform::LogOnePlusExp, &[0.0, 1e3], &[2f64.ln(), f64::INFINITY]),
                 (Transform::MeanVariance, &[7.0, 0.5], &[7.0, e]),

@@ -43,6 +43,8 @@ pub enum Transform {
     /// One value: the mean of the logistic functions of all margins. Of two classes, the mean of what
     /// several models say of the second.
     MeanLogistic = 14,
+    /// The exponential of each margin, less one.
+    ExponentialMinusOne = 15,
 }
 
 /// The width of numbers.
@@ -70,12 +72,14 @@ impl Transform {
     /// Whether a library computes it in that precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
         use Transform::{
-            Ascending, Expectile, Hinge, LogOnePlusExp, MeanLogistic, MeanVariance, SignedSquare,
+            Ascending, Expectile, ExponentialMinusOne, Hinge, LogOnePlusExp, MeanLogistic,
+            MeanVariance, SignedSquare,
         };
         match precision {
-            Precision::Single => {
-                !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance | MeanLogistic)
-            }
+            Precision::Single => !matches!(
+                self,
+                SignedSquare | LogOnePlusExp | MeanVariance | MeanLogistic | ExponentialMinusOne
+            ),
             Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
         }
     }

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedModelError
-from .ensemble import Ensemble, Tree
+from .ensemble import Ensemble, Tree, width
 from .feature import Feature
 from .folding import folded
+from .known import is_known, known
 from .merging import merged
 from .source import ensemble_of, unwrapped
 
+# Links that undo what a target has been transformed by.
+_INVERSES = {"exp": "exponential", "expm1": "exponential_minus_one"}
 # What differs between the outputs of a model.
 _PER_OUTPUT = {"base", "bias", "round_starts"}
 
@@ -26,12 +29,11 @@ _PER_OUTPUT = {"base", "bias", "round_starts"}
 def voting(model: Any) -> Ensemble:
     """The mean of the members' numbers, or of their probabilities."""
     name = type(model).__qualname__
-    if getattr(model, "voting", "soft") != "soft":
-        raise UnsupportedModelError(f"the {name} counts votes: fit it with voting='soft'")
     members = _alike(model, model.estimators_)
-    weights = model._weights_not_none or [1.0] * len(members)
+    weights = model._weights_not_none
+    weights = [1.0] * len(members) if weights is None else list(weights)
     links = {member.link for member in members}
-    if links == {"logistic"} and len(set(weights)) == 1:
+    if links == {"logistic"} and len(set(weights)) == 1 and members[0].outputs == 1:
         return _mean_of_logistics(members)
     if links != {"identity"}:
         raise UnsupportedModelError(
@@ -45,10 +47,17 @@ def stacked(model: Any) -> Ensemble:
     """A linear model of what the members predict."""
     name, last = type(model).__qualname__, model.final_estimator_
     classifies = hasattr(model, "classes_")
-    is_linear = hasattr(last, "coef_") and hasattr(last, "predict_proba") == classifies
-    if not is_linear or model.passthrough or {*model.stack_method_} - {"predict", "predict_proba"}:
+    is_linear = is_known(last) and hasattr(last, "coef_")
+    if not is_linear or known(last).startswith("Logistic") != classifies:
         raise UnsupportedModelError(
-            f"the {name} has a {type(last).__qualname__} on top: a linear one is scored, without passthrough"
+            f"the {name} has final_estimator={type(last).__qualname__}, which is not scored: scored are"
+            " linear models without a link, and LogisticRegression of two classes"
+        )
+    asked = "predict_proba" if classifies else "predict"
+    others = {*model.stack_method_} - {asked}
+    if others:
+        raise UnsupportedModelError(
+            f"the {name} has stack_method={others.pop()!r}, which is not scored: scored is {asked}"
         )
     members = _alike(model, model.estimators_)
     if any(member.link != "identity" or member.outputs > 1 for member in members):
@@ -118,6 +127,10 @@ def calibrated(model: Any) -> Ensemble:
             raise UnsupportedModelError(
                 f"the {name} is scored for two classes and method='sigmoid' alone"
             )
+        if len(estimator.classes_) != 2:
+            raise UnsupportedModelError(
+                f"the {name} has a fold of one class: calibrate on fewer folds"
+            )
         of_margin = hasattr(estimator, "decision_function")
         if member.link != ("logistic" if of_margin else "identity") or "scale" in member.others:
             raise UnsupportedModelError(
@@ -132,32 +145,39 @@ def calibrated(model: Any) -> Ensemble:
 
 def thresholded(model: Any) -> Ensemble:
     """A classifier of two classes, whose second is predicted from another probability on."""
-    found = ensemble_of(model.estimator_)
-    threshold = getattr(model, "best_threshold_", getattr(model, "threshold", None))
-    by_margin = getattr(model, "response_method", "auto") == "decision_function"
-    if by_margin or isinstance(threshold, str) or getattr(model, "pos_label", None) is not None:
+    (found,) = _alike(model, [model.estimator_])
+    scorer = getattr(model, "_curve_scorer", None)
+    label = None if scorer is None else scorer._get_pos_label()
+    if label is not None and label != model.classes_[1]:
         raise UnsupportedModelError(
-            f"the {type(model).__qualname__} is scored with a number as threshold of predict_proba alone"
+            f"the {type(model).__qualname__} has scoring with pos_label={label!r}, which is not scored:"
+            f" scored is {model.classes_[1]!r}"
         )
-    at = float(np.nextafter(float(threshold), -np.inf))
+    at = float(np.nextafter(threshold_of(model), -np.inf))
     return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})
+
+
+def threshold_of(model: Any) -> float:
+    """The probability of the second class from which on it is predicted."""
+    threshold = getattr(model, "best_threshold_", getattr(model, "threshold", 0.5))
+    return 0.5 if threshold == "auto" else float(threshold)
 
 
 def transformed(model: Any) -> Ensemble:
     """A regressor of logarithms."""
-    found = ensemble_of(model.regressor_)
-    inverse = getattr(model.transformer_, "inverse_func", None)
-    if inverse is not np.exp or found.link != "identity" or "sum_type" in found.others:
+    (found,) = _alike(model, [model.regressor_])
+    if model.inverse_func is None:
+        return found
+    if found.link != "identity":
         raise UnsupportedModelError(
-            f"the {type(model).__qualname__} is scored with inverse_func=np.exp and a regressor of"
-            " scikit-learn, LightGBM or CatBoost alone"
+            f"the {type(model).__qualname__} has a regressor with the link {found.link}: fit one without"
         )
-    return replace(found, link="exponential")
+    return replace(found, link=_INVERSES[model.inverse_func.__name__])
 
 
 def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
     """The members' trees, which agree on codes, and which compare doubles if some of them do."""
-    members = [ensemble_of(estimator) for estimator in estimators]
+    members = [ensemble_of(unwrapped(estimator)) for estimator in estimators]
     widths = {member.value_type for member in members}
     if any("sum_type" in member.others for member in members) and (
         not hasattr(model, "estimator") or len(widths) > 1
@@ -165,7 +185,7 @@ def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
         name = type(model).__qualname__
         raise UnsupportedModelError(f"the {name} has members of XGBoost, whose sums are of f32")
     if len(widths) > 1 or any(member.missing for member in members):
-        features = [Feature(column) for column in range(model.n_features_in_)]
+        features = [Feature(column) for column in range(width(model))]
         members = [
             folded(member, features) if member.value_type == "float32" or member.missing else member
             for member in members

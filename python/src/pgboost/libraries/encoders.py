@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,18 @@ from .sklearn import category_values
 
 def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
     """The features after a OneHotEncoder, OrdinalEncoder or TargetEncoder."""
-    rows = _rows_of_categories(step)
-    encoded = step.transform(rows)
-    encoded = np.asarray(encoded.todense() if hasattr(encoded, "todense") else encoded, np.float64)
+    name = type(step).__name__
+    if not all(feature.is_raw for feature in features):
+        raise UnsupportedModelError(f"the {name} encodes what another step has computed")
+    categories = [category_values(values, name) for values in step.categories_]
+    encoded = step.transform(_rows_of_categories(step))
+    sparse = hasattr(encoded, "todense")
+    encoded = np.asarray(encoded.todense() if sparse else encoded, np.float64)
     widths = _output_widths(step)
     found, start = [], 0
-    for index, feature in enumerate(features):
-        if not feature.is_raw:
-            name = type(step).__name__
-            raise UnsupportedModelError(f"the {name} encodes what another step has computed")
-        values = category_values(step.categories_[index])
+    for index, (feature, values) in enumerate(zip(features, categories, strict=True)):
+        known = feature.encoded.setdefault(feature.column, [])
+        known += [value for value in values if value not in known]
         for column in range(start, start + widths[index]):
             numbers = encoded[: len(values), column] if len(values) else np.empty(0)
             unknown = _unknown(step, index, column - start)
@@ -32,7 +35,8 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
             elif feature.fill is None and len(values) < len(step.categories_[index]):
                 # What is missing is the last category.
                 missing = float(encoded[len(values), column])
-            found.append(Feature(feature.column, None, (), (), values, numbers, missing, unknown))
+            table = Feature(feature.column, None, (), (), values, numbers, missing, unknown)
+            found.append(replace(table, sparse=sparse))
         start += widths[index]
     return found
 

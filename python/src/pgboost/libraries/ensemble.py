@@ -6,8 +6,9 @@ stands before the trees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile
 from . import ubjson
+
+# By NumPy's kind, the type in which SQL computes.
+_WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 
 
 @dataclass
@@ -80,7 +84,9 @@ class Ensemble:
     cuts: dict[int, Any] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     others: dict[str, Any] = field(default_factory=dict)
-    # The smallest numbers that steps before the trees take.
+    # The columns that steps read, their categories, and the smallest numbers that steps take.
+    read: set[int] | None = None
+    encoded: dict[int, list[Any]] = field(default_factory=dict)
     lowest: dict[int, float] = field(default_factory=dict)
     labels: list[str] | None = None
     # Numbers above the first and up to the second are missing to the trees, as NaN is.
@@ -140,9 +146,76 @@ def described(
     ensemble: Ensemble, content: bytes, model: Any, functions: dict[str, Any]
 ) -> ModelFile:
     """The file of a model with its functions; the ensemble's features are the model's columns."""
+    for key in ("values", "classes"):
+        if key in functions:
+            functions = {**functions, key: partial(_in_doubles, functions[key])}
     return ModelFile(
         content, inputs=lambda: inputs(model, ensemble), **{**functions, "has_labels": True}
     )
+
+
+def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
+    """What the function makes of a frame; raises if it makes something else of the numbers as doubles."""
+    found = function(frame)
+    types = getattr(frame, "dtypes", {"": getattr(frame, "dtype", None)})
+    wide = {name: _WIDE[kind.kind] for name, kind in dict(types).items() if _is_narrow(kind)}
+    if wide:
+        same = function(frame.astype(wide if hasattr(frame, "columns") else wide[""]))
+        if not np.array_equal(np.asarray(found), np.asarray(same)):
+            narrow = sorted({str(types[name]) for name in wide})
+            raise UnsupportedModelError(
+                f"the model computes columns of {', '.join(narrow)} in less than double precision, which SQL"
+                " does not: convert them to float64 or int64, and fit it again"
+            )
+    return found
+
+
+def _is_narrow(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind in _WIDE and kind.itemsize < 8
+
+
+def sent(
+    ensemble: Ensemble, objective: str, model: Any, attributes: dict[str, str] | None = None
+) -> bytes:
+    """The bytes of the file, whose features are the columns that the model reads, if these have names."""
+    columns = names(model)
+    read = (
+        range(width(model)) if columns is None or ensemble.read is None else sorted(ensemble.read)
+    )
+    found = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
+    if attributes:
+        found.others["attributes"] = attributes
+    return found.file(objective, len(read), columns and [columns[column] for column in read])
+
+
+def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
+    """The ensemble with other numbers of its features."""
+    place = np.zeros(max([*numbers, 0]) + 1, np.int64)
+    place[list(numbers)] = list(numbers.values())
+    trees = [
+        replace(
+            tree, feature=np.where(tree.leaves, 0, place[np.where(tree.leaves, 0, tree.feature)])
+        )
+        for tree in ensemble.trees
+    ]
+    return replace(
+        ensemble,
+        trees=trees,
+        categories={numbers[column]: values for column, values in ensemble.categories.items()},
+        cuts={numbers[column]: cuts for column, cuts in ensemble.cuts.items()},
+        unknown={numbers[column] for column in ensemble.unknown},
+        others=dict(ensemble.others),
+    )
+
+
+def width(model: Any) -> int:
+    """The number of columns that a model was fitted on."""
+    found = getattr(model, "n_features_in_", None)
+    if found is None:
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} does not know its number of columns"
+        )
+    return int(found)
 
 
 def names(model: Any) -> list[str] | None:
@@ -153,18 +226,19 @@ def names(model: Any) -> list[str] | None:
 
 def inputs(model: Any, ensemble: Ensemble) -> Inputs:
     """What the trees ask of the columns that a model, which may be a pipeline, was fitted on."""
-    width = model.n_features_in_
     feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
-    thresholds = {column: threshold[feature == column] for column in range(width)}
+    thresholds = {column: threshold[feature == column] for column in range(width(model))}
     thresholds |= {column: np.asarray(cuts) for column, cuts in ensemble.cuts.items()}
+    unused = {key: of for key, of in ensemble.encoded.items() if not len(thresholds[key])}
+    categories = unused | ensemble.categories
     return Inputs(
-        width=width,
+        width=width(model),
         thresholds=thresholds,
         dtype=np.float32 if ensemble.value_type == "float32" else np.float64,
         names=names(model),
-        categories=ensemble.categories,
-        plain=bool(ensemble.categories),
-        missing=_takes_missing(model, ensemble),
+        categories=categories,
+        plain=bool(categories),
+        missing=_takes_missing(model, categories),
         lowest=ensemble.lowest,
     )
 
@@ -178,7 +252,7 @@ def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
         yield np.asarray(tree.feature)[inner], np.asarray(tree.threshold)[inner]
 
 
-def _takes_missing(model: Any, ensemble: Ensemble) -> bool:
+def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
     """Whether the model predicts for missing numbers."""
     import pandas
 
@@ -186,7 +260,7 @@ def _takes_missing(model: Any, ensemble: Ensemble) -> bool:
     row: Any = np.full((1, model.n_features_in_), np.nan)
     if columns is not None:
         row = pandas.DataFrame(row, columns=columns)
-        for column, values in ensemble.categories.items():
+        for column, values in categories.items():
             row[columns[column]] = values[:1]
     try:
         model.predict(row)

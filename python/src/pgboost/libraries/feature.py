@@ -9,7 +9,7 @@ runs of numbers whose ends bisection finds. No row goes another way than by the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,9 @@ class Feature:
 
     `fill` replaces a missing value of the column itself. A number goes through `functions`. A category has
     a number in `table`, by its code, and so have missing and unknown values: `missing` may be NaN, and
-    without `unknown` an unknown value is an error. `refusal` says why trees may not use it.
+    without `unknown` an unknown value is an error. `refusal` says why trees may not use it. `sparse` says
+    that it is in a sparse matrix, which has no zeros. All features share `encoded`: by column, the
+    categories of encoders.
     """
 
     column: int
@@ -37,6 +39,8 @@ class Feature:
     missing: float = np.nan
     unknown: float | None = None
     refusal: str | None = None
+    sparse: bool = False
+    encoded: dict[int, list[Any]] = field(default_factory=dict, compare=False)
 
     @property
     def is_raw(self) -> bool:

@@ -18,6 +18,10 @@ Runs = dict[int, tuple[bool, Any]]
 
 def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     """The trees over columns: thresholds are moved, categories and jumps become sets."""
+    if ensemble.cuts or ensemble.unknown:
+        raise UnsupportedModelError(
+            "the Pipeline has steps before and in its last one: put all steps into each of its members"
+        )
     nodes = _Nodes(ensemble.trees)
     used = nodes.used()
     for number in used:

@@ -41,6 +41,9 @@ def merged(members: list[Ensemble]) -> list[Ensemble]:
     cuts = {
         column: np.unique(np.concatenate([_cuts(m, column) for m in members])) for column in cut
     }
+    read = [member.read for member in members]
+    encoded = {column: values for one in members for column, values in one.encoded.items()}
+    lowest = [pair for member in members for pair in member.lowest.items()]
     return [
         replace(
             member,
@@ -48,6 +51,10 @@ def merged(members: list[Ensemble]) -> list[Ensemble]:
             categories=categories,
             cuts=cuts,
             unknown=unknown,
+            read=None if None in read else set().union(*read),
+            encoded=encoded,
+            # Of two numbers of a column, the larger comes last.
+            lowest=dict(sorted(lowest)),
         )
         for member in members
     ]

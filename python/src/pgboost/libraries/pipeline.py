@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
 from ..model_file import ModelFile
 from . import source
-from .ensemble import Ensemble, described, names, require_no_rounds
+from .ensemble import Ensemble, described, require_no_rounds, sent, width
 from .feature import Feature
 from .folding import folded
-from .steps import after, is_sparse, shown
+from .known import known
+from .steps import after, shown
 
 _BELOW_ZERO = float(np.nextafter(0.0, -1.0))
 
@@ -29,62 +29,48 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     Its features are the columns that its steps read: with names, a column that they drop is none.
     """
     require_no_rounds(rounds)
-    last = source.unwrapped(model.steps[-1][1])
-    ensemble, features = _over_columns(model)
-    columns, width = names(model), int(model.n_features_in_)
-    read = range(width) if columns is None else sorted({feature.column for feature in features})
-    sent = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
-    sent.others["attributes"] = {"steps": shown(model)}
-    read_names = None if columns is None else [columns[column] for column in read]
-    content = sent.file(type(last).__name__, len(read), read_names)
+    ensemble, (_, last) = ensemble_of(model), _parts(model)
+    content = sent(ensemble, type(last).__name__, model, {"steps": shown(model)})
     return described(ensemble, content, model, functions(model, model))
 
 
 def ensemble_of(model: Any) -> Ensemble:
     """The trees over the columns of a Pipeline."""
-    return _over_columns(model)[0]
-
-
-def functions(model: Any, estimator: Any) -> dict[str, Any]:
-    """What a model predicts that ends in this Pipeline."""
-    last = source.unwrapped(estimator.steps[-1][1])
-    found: dict[str, Any] = source.module(last).functions(model, last)
-    return found
-
-
-def _over_columns(model: Any) -> tuple[Ensemble, list[Feature]]:
-    if getattr(model, "n_features_in_", None) is None:
-        raise UnsupportedModelError("the Pipeline does not know its number of columns")
-    features = [Feature(column) for column in range(int(model.n_features_in_))]
-    sparse = False
+    encoded: dict[int, list[Any]] = {}
+    features = [Feature(column, encoded=encoded) for column in range(width(model))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _, step in model.steps[:-1]:
-            features, sparse = after(step, features), is_sparse(step, sparse)
+        steps, last = _parts(model)
+        for step in steps:
+            features = after(step, features)
         lowest: dict[int, float] = {}
         for feature in features:
             number = feature.lowest()
             if number is not None:
                 lowest[feature.column] = max(number, lowest.get(feature.column, number))
-        ensemble = replace(source.ensemble_of(model.steps[-1][1]), lowest=lowest)
-        if sparse and ensemble.absent_is_missing:
+        read = {feature.column for feature in features}
+        ensemble = source.ensemble_of(last)
+        encoded |= {features[place].column: values for place, values in ensemble.encoded.items()}
+        if ensemble.absent_is_missing and any(feature.sparse for feature in features):
             # A sparse matrix has no zeros.
             features = [feature.without(_BELOW_ZERO, 0.0) for feature in features]
-        return folded(ensemble, features), features
+        ensemble = folded(ensemble, features)
+    return replace(ensemble, lowest=lowest, read=read, encoded=encoded)
 
 
-def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
-    """The ensemble with other numbers of its features."""
-    of_leaves = numbers | {0: numbers.get(0, 0)}
-    trees = [
-        replace(tree, feature=np.array([of_leaves[int(column)] for column in tree.feature]))
-        for tree in ensemble.trees
-    ]
-    return replace(
-        ensemble,
-        trees=trees,
-        categories={numbers[column]: values for column, values in ensemble.categories.items()},
-        cuts={numbers[column]: cuts for column, cuts in ensemble.cuts.items()},
-        unknown={numbers[column] for column in ensemble.unknown},
-        others=dict(ensemble.others),
-    )
+def functions(model: Any, estimator: Any) -> dict[str, Any]:
+    """What a model predicts that ends in this Pipeline."""
+    _, last = _parts(estimator)
+    found: dict[str, Any] = source.module(last).functions(model, last)
+    return found
+
+
+def _parts(model: Any) -> tuple[list[Any], Any]:
+    """The steps, with those of a Pipeline at the end, and the estimator after them."""
+    known(model)
+    last = source.unwrapped(model.steps[-1][1])
+    steps = [step for _, step in model.steps[:-1]]
+    if not hasattr(last, "steps"):
+        return steps, last
+    others, last = _parts(last)
+    return steps + others, last

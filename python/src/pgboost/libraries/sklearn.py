@@ -6,15 +6,14 @@ are those of one thread (`n_jobs=1`), in the order of the estimators. Pipelines 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.ensemble import AdaBoostClassifier
-from sklearn.ensemble._bagging import BaseBagging
-from sklearn.ensemble._forest import BaseForest
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,13 +28,17 @@ from .combined import (
     transformed,
     voting,
 )
-from .ensemble import Ensemble, Tree, codes_of, described, names, require_no_rounds
+from .ensemble import Ensemble, Tree, codes_of, described, require_no_rounds, sent
+from .known import is_known, known
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
 _TIE = 1e-9
 # A margin of 0 means the second class, which a file says by a number below 0.
 _NOT_BELOW_ZERO = -5e-324
 _VERSION = sklearn.__version__
+# Trees held counts before this release, and shares of the classes since.
+_HOLDS_SHARES = tuple(int(part) for part in _VERSION.split(".")[:2]) >= (1, 4)
+_SCALARS = (np.number, np.bool_, np.str_)
 # By class, estimators that combine others.
 _COMBINED = {
     "VotingRegressor": voting,
@@ -56,20 +59,21 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a fitted estimator of trees, of which all are used."""
     require_no_rounds(rounds)
     ensemble = ensemble_of(model)
-    content = ensemble.file(type(model).__name__, model.n_features_in_, names(model))
+    content = sent(ensemble, type(model).__name__, model)
     return described(ensemble, content, model, functions(model, model))
 
 
 def functions(model: Any, estimator: Any) -> dict[str, Any]:
     """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
-    if hasattr(estimator, "offset_"):
+    name = type(estimator).__name__
+    if name == "IsolationForest":
         return {
             "values": model.decision_function,
             "classes": lambda frame: [str(label) for label in model.predict(frame)],
             "labels": ["-1", "1"],
             "cut": 0.0,
         }
-    is_combined = type(estimator).__name__ in _COMBINED
+    is_combined = name in _COMBINED
     tolerance = _OF_COMBINED if is_combined else Tolerance(tie=_TIE)
     if is_classifier(estimator):
         return {**classifier(model), "tolerance": tolerance}
@@ -78,33 +82,16 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
 
 def ensemble_of(model: Any) -> Ensemble:
     """The trees of a fitted estimator."""
-    name = type(model).__qualname__
+    name = known(model)
     reason = _reason(model)
     if reason:
         raise UnsupportedModelError(f"the {name} {reason}")
-    ensemble = _of_kind(model)
-    if ensemble is None:
+    if name not in _ENSEMBLES:
         raise UnsupportedModelError(
-            f"the {name} is not sent: pass a decision tree, a forest, boosted trees, an isolation forest, a"
-            " bagging or AdaBoost of trees, or a mean of these"
+            f"the {name} is no model of trees, so it is not scored by itself"
         )
     labels = getattr(model, "classes_", (-1, 1))
-    return replace(ensemble, labels=[label_text(label) for label in labels])
-
-
-def _of_kind(model: Any) -> Ensemble | None:
-    if type(model).__name__ in _COMBINED:
-        return _COMBINED[type(model).__name__](model)
-    if hasattr(model, "_predictors"):
-        return _histogram_boosting(model)
-    if hasattr(model, "offset_") and hasattr(model, "estimators_features_"):
-        return _isolation(model)
-    if isinstance(model, AdaBoostClassifier):
-        return _ada_boost(model)
-    if hasattr(model, "_raw_predict_init"):
-        return _boosting(model)
-    members = _members(model)
-    return None if members is None else _averaged(model, members)
+    return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in labels])
 
 
 def _reason(model: Any) -> str | None:
@@ -112,25 +99,25 @@ def _reason(model: Any) -> str | None:
         check_is_fitted(model)
     except NotFittedError:
         return "is not fitted"
-    if np.ndim(getattr(model, "n_classes_", 0)):
+    classes = getattr(model, "classes_", ())
+    if np.ndim(getattr(model, "n_classes_", 0)) or isinstance(classes, list):
         return "has several outputs of classes: push a classifier for each"
-    if is_classifier(model) and len(getattr(model, "classes_", ())) == 1:
-        return f"was fitted on one class, {model.classes_[0]}: it predicts nothing else"
-    if not isinstance(getattr(model, "init", None), (str, type(None))):
-        init = getattr(model, "init_", None)
-        if type(init).__name__ not in ("DummyClassifier", "DummyRegressor"):
-            return "begins with an estimator, its init, which is not scored: leave init out"
+    if is_classifier(model) and len(classes) == 1:
+        return f"was fitted on one class, {classes[0]}: it predicts nothing else"
     return None
 
 
-def _members(model: Any) -> list[tuple[Any, Any]] | None:
-    """The trees of a forest or a bagging, or a tree itself, each with the columns that it sees."""
-    if hasattr(model, "tree_"):
+def _trees(model: Any) -> list[tuple[Any, Any]]:
+    """The trees of a forest, a bagging or AdaBoost, or a tree itself, each with the columns that it sees."""
+    if is_known(model, *_TREES):
         return [(model, None)]
-    trees = getattr(model, "estimators_", ())
-    known = isinstance(model, (BaseForest, BaseBagging, AdaBoostClassifier))
-    if not known or not all(hasattr(tree, "tree_") for tree in trees):
-        return None
+    trees = model.estimators_
+    for tree in trees:
+        if not is_known(tree, *_TREES) or is_classifier(tree) != is_classifier(model):
+            name = type(model).__qualname__
+            raise UnsupportedModelError(
+                f"the {name} is one of {type(tree).__qualname__}, not of trees of its kind"
+            )
     columns = getattr(model, "estimators_features_", [None] * len(trees))
     return list(zip(trees, columns, strict=True))
 
@@ -139,7 +126,8 @@ def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> 
     """A tree of scikit-learn, with the values that its nodes have; features are those of `columns`."""
     nodes = tree.__getstate__()["nodes"]
     left, right = nodes["left_child"], nodes["right_child"]
-    feature = nodes["feature"] if columns is None else np.asarray(columns)[nodes["feature"]]
+    feature = np.maximum(nodes["feature"], 0)
+    feature = feature if columns is None else np.asarray(columns)[feature]
     weights, inner = nodes["weighted_n_node_samples"], left >= 0
     gain = np.zeros(len(nodes))
     loss = weights * nodes["impurity"]
@@ -154,15 +142,16 @@ def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> 
 def _probabilities(tree: Any) -> Any:
     """The classes' shares of each node, as `DecisionTreeClassifier.predict_proba` returns them."""
     shares = tree.tree_.value[:, 0, :]
-    if tuple(int(part) for part in _VERSION.split(".")[:2]) >= (1, 3):
+    if _HOLDS_SHARES:
         return shares
     total = shares.sum(axis=1)[:, np.newaxis]
     return shares / np.where(total == 0.0, 1.0, total)
 
 
-def _averaged(model: Any, members: list[tuple[Any, Any]]) -> Ensemble:
+def _averaged(model: Any) -> Ensemble:
+    members = _trees(model)
     if not is_classifier(model):
-        outputs = getattr(model, "n_outputs_", 1)
+        outputs = members[0][0].n_outputs_
         trees = [
             _arrays(tree.tree_, columns, tree.tree_.value[:, :, 0]) for tree, columns in members
         ]
@@ -221,15 +210,9 @@ def _isolation(model: Any) -> Ensemble:
 
 def _ada_boost(model: Any) -> Ensemble:
     """AdaBoost: a tree votes with its weight for the class that it predicts, and against the others."""
-    members = _members(model)
-    if members is None:
-        name = type(model.estimators_[0]).__qualname__
-        raise UnsupportedModelError(
-            f"the {type(model).__qualname__} is one of {name}, not of trees"
-        )
     classes = len(model.classes_)
     trees = []
-    for (tree, columns), weight in zip(members, model.estimator_weights_, strict=False):
+    for (tree, columns), weight in zip(_trees(model), model.estimator_weights_, strict=False):
         predicted = tree.classes_.take(np.argmax(_probabilities(tree), axis=1))
         votes = np.where(
             predicted[:, np.newaxis] == model.classes_, weight, -1 / (classes - 1) * weight
@@ -252,6 +235,12 @@ def _histogram_boosting(model: Any) -> Ensemble:
         for iteration in model._predictors
         for output, predictor in enumerate(iteration)
     ]
+    if not hasattr(model, "_preprocessor"):
+        # Before 1.4 sets have the categories themselves.
+        for tree in trees:
+            for node, values in tree.sets.items():
+                known_values = categories[int(tree.feature[node])]
+                tree.sets[node] = [known_values.index(value) for value in values]
     base = np.ravel(model._baseline_prediction).astype(np.float64)
     others: dict[str, Any] = {"base": [float(number) for number in base]}
     others["round_starts"] = list(range(0, len(trees) + 1, outputs))
@@ -269,24 +258,38 @@ def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
     marked = getattr(model, "is_categorical_", None)
     if marked is None or not np.any(marked):
         return np.arange(width), {}
+    if not hasattr(model, "_preprocessor"):
+        thresholds = model._bin_mapper.bin_thresholds_
+        codes = {int(c): [int(code) for code in thresholds[c]] for c in np.flatnonzero(marked)}
+        return np.arange(width), codes
     # The model's own ColumnTransformer moves categorical columns to the front.
     columns = np.concatenate([np.flatnonzero(marked), np.flatnonzero(~np.asarray(marked))])
-    encoder = model._preprocessor.named_transformers_["encoder"]
     categories = {}
+    encoder = model._preprocessor.named_transformers_["encoder"]
     for column, values in zip(np.flatnonzero(marked), encoder.categories_, strict=True):
-        categories[int(column)] = category_values(values)
+        categories[int(column)] = category_values(values, type(model).__qualname__)
     return columns, categories
 
 
-def category_values(values: Any) -> list[Any]:
+def category_values(values: Any, kind: str) -> list[Any]:
     """The values of an encoder's category in the order of their codes, without a missing one at the end."""
-    found = [value.item() if hasattr(value, "item") else value for value in values]
-    return [value for value in found if not is_missing(value)]
+    found = [value.item() if isinstance(value, _SCALARS) else value for value in values]
+    present = [value for value in found if not is_missing(value)]
+    for value in present:
+        if not isinstance(value, (str, int, float)):
+            raise UnsupportedModelError(
+                f"the {kind} has the category {value!r}: text, numbers and booleans are scored"
+            )
+    if len(found) > len(present) + 1:
+        raise UnsupportedModelError(
+            f"the {kind} tells {found[-2]} from {found[-1]}, which are NULL both: fit it with one of them"
+        )
+    return present
 
 
 def is_missing(value: Any) -> bool:
     """Whether a value of any type is None or NaN."""
-    return value is None or bool(value != value)  # noqa: PLR0124 (NaN)
+    return bool(pandas.api.types.is_scalar(value) and pandas.isna(value))
 
 
 def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
@@ -313,3 +316,25 @@ def _histogram_tree(predictor: Any, columns: Any, output: int) -> Tree:
         output,
         sets,
     )
+
+
+_TREES = (
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
+)
+_FORESTS = ("RandomForest", "ExtraTrees", "Bagging")
+# By class, what makes an ensemble of an estimator.
+_ENSEMBLES: dict[str, Callable[[Any], Ensemble]] = {
+    **dict.fromkeys(_TREES, _averaged),
+    **{f"{kind}{task}": _averaged for kind in _FORESTS for task in ("Classifier", "Regressor")},
+    "BalancedRandomForestClassifier": _averaged,
+    "GradientBoostingClassifier": _boosting,
+    "GradientBoostingRegressor": _boosting,
+    "HistGradientBoostingClassifier": _histogram_boosting,
+    "HistGradientBoostingRegressor": _histogram_boosting,
+    "IsolationForest": _isolation,
+    "AdaBoostClassifier": _ada_boost,
+    **_COMBINED,
+}

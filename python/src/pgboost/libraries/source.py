@@ -47,10 +47,10 @@ def unwrapped(model: Any) -> Any:
     """The model that a search of parameters found, and the only step of a Pipeline."""
     if library(model) != "sklearn":
         return model
-    if type(model).__name__ == "FrozenEstimator":
+    known = import_module(".known", __package__)
+    if known.is_known(model, "FrozenEstimator"):
         return unwrapped(model.estimator)
-    is_search = hasattr(model, "cv_results_") or hasattr(model, "refit")
-    if is_search and not hasattr(model, "best_threshold_"):
+    if known.is_search(model):
         found = getattr(model, "best_estimator_", None)
         if found is None:
             name = type(model).__qualname__
@@ -58,7 +58,7 @@ def unwrapped(model: Any) -> Any:
                 f"the {name} has no best_estimator_: fit it with refit=True"
             )
         return unwrapped(found)
-    if not hasattr(model, "steps"):
+    if not known.is_known(model, "Pipeline"):
         return model
     steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
     return unwrapped(steps[0]) if len(steps) == 1 else model

@@ -15,22 +15,26 @@ import numpy as np
 from ..errors import UnsupportedModelError
 from .encoders import after_encoder
 from .feature import Feature, Function, refused
+from .known import FUNCTIONS, is_selection, known
 from .sklearn import is_missing
 
-# NumPy's functions of a FunctionTransformer, and above which numbers they turn, jump or begin.
+# Above which numbers NumPy's functions turn, jump or begin; the others ascend or descend.
 _BELOW = float(np.nextafter(0.0, -1.0))
-_FUNCTIONS: dict[str, tuple[float, ...]] = {
-    **dict.fromkeys(("exp", "exp2", "expm1", "cbrt", "arcsinh", "arctan", "tanh", "negative"), ()),
-    **dict.fromkeys(("floor", "ceil", "rint", "trunc", "sign", "isnan"), ()),
+_TURNS: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(FUNCTIONS.split(), ()),
     **dict.fromkeys(("log", "log2", "log10", "sqrt"), (_BELOW,)),
     **dict.fromkeys(("square", "abs", "absolute", "fabs"), (0.0,)),
     "log1p": (float(np.nextafter(-1.0, -2.0)),),
 }
+# By class, the parameters that ask for an operation, and the attributes that it takes.
 _SCALERS = {
-    "StandardScaler": (("mean_", np.subtract), ("scale_", np.divide)),
-    "MinMaxScaler": (("scale_", np.multiply), ("min_", np.add)),
-    "MaxAbsScaler": (("scale_", np.divide),),
-    "RobustScaler": (("center_", np.subtract), ("scale_", np.divide)),
+    "StandardScaler": (("with_mean", "mean_", np.subtract), ("with_std", "scale_", np.divide)),
+    "MinMaxScaler": (("", "scale_", np.multiply), ("", "min_", np.add)),
+    "MaxAbsScaler": (("", "scale_", np.divide),),
+    "RobustScaler": (
+        ("with_centering", "center_", np.subtract),
+        ("with_scaling", "scale_", np.divide),
+    ),
 }
 
 
@@ -38,44 +42,21 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
     """The features after a step."""
     if is_identity(step):
         return features
-    if hasattr(step, "steps"):
-        for _, part in step.steps:
-            features = after(part, features)
-        return features
-    if hasattr(step, "get_support"):
+    taken = getattr(step, "n_features_in_", len(features))
+    if taken != len(features):
+        raise UnsupportedModelError(
+            f"the {type(step).__name__} takes {taken} features, and the step before it gives {len(features)}"
+        )
+    if is_selection(step):
         kept = step.get_support()
         return [feature for feature, keep in zip(features, kept, strict=True) if keep]
-    name = type(step).__name__
-    if name not in _AFTER:
-        raise UnsupportedModelError(
-            f"the Pipeline has a {name}, which is not scored: leave it out, or compute in SQL what it"
-            " computes"
-        )
-    return _AFTER[name](step, features)
+    return _AFTER[known(step)](step, features)
 
 
 def is_identity(step: Any) -> bool:
     """Whether predictions pass the step by; imbalanced-learn's samplers change the training alone."""
     samples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
     return step is None or samples or (isinstance(step, str) and step == "passthrough")
-
-
-def is_sparse(step: Any, before: bool) -> bool:
-    """Whether the step gives a sparse matrix, after it has got one or not."""
-    if is_identity(step):
-        return before
-    if hasattr(step, "transformer_list"):
-        return any(is_sparse(part, before) for _, part in step.transformer_list if part != "drop")
-    for _, part in getattr(step, "steps", ()):
-        before = is_sparse(part, before)
-    of_class = {
-        "ColumnTransformer": getattr(step, "sparse_output_", False),
-        "OneHotEncoder": getattr(step, "sparse_output", getattr(step, "sparse", False)),
-        "KBinsDiscretizer": getattr(step, "encode", None) == "onehot",
-        "OrdinalEncoder": False,
-        "TargetEncoder": False,
-    }
-    return bool(of_class.get(type(step).__name__, before))
 
 
 def shown(step: Any) -> str:
@@ -90,35 +71,56 @@ def shown(step: Any) -> str:
     return f"{type(step).__name__}({'; '.join(f'{part[0]}: {shown(part[1])}' for part in parts)})"
 
 
+def _after_pipeline(step: Any, features: list[Feature]) -> list[Feature]:
+    for _, part in step.steps:
+        features = after(part, features)
+    return features
+
+
 def _after_columns(step: Any, features: list[Feature]) -> list[Feature]:
     """A ColumnTransformer: its parts in their order, and what is left over last."""
     found = []
     for name, part, _ in step.transformers_:
-        if isinstance(part, str) and part == "drop":
-            continue
         of_part = [features[index] for index in step._transformer_to_input_indices[name]]
         if of_part:
-            found += after(part, of_part)
-    return found
+            found += _after_part(step, name, part, of_part)
+    return [replace(feature, sparse=step.sparse_output_) for feature in found]
 
 
 def _after_union(step: Any, features: list[Feature]) -> list[Feature]:
-    parts = [part for _, part in step.transformer_list if part != "drop"]
-    return [feature for part in parts for feature in after(part, features)]
+    parts = (_after_part(step, *pair, features) for pair in step.transformer_list)
+    found = [feature for part in parts for feature in part]
+    return [replace(feature, sparse=any(one.sparse for one in found)) for feature in found]
+
+
+def _after_part(step: Any, name: str, part: Any, features: list[Feature]) -> list[Feature]:
+    """A part of a step, times the weight that the step has for it."""
+    if isinstance(part, str) and part == "drop":
+        return []
+    found = after(part, features)
+    weight = (step.transformer_weights or {}).get(name)
+    return found if weight is None else [feature.then(lambda x: x * weight) for feature in found]
 
 
 def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
-    for attribute, operation in _SCALERS[type(step).__name__]:
+    for asks, attribute, operation in _SCALERS[type(step).__name__]:
         numbers = getattr(step, attribute, None)
-        if numbers is not None:
-            features = [
-                feature.then(lambda x, number=number, operation=operation: operation(x, number))
-                for feature, number in zip(features, numbers, strict=True)
-            ]
+        if numbers is None or not getattr(step, asks, True):
+            continue
+        if operation is np.divide and any(feature.sparse for feature in features):
+            features = _each(features, np.multiply, 1.0 / np.asarray(numbers))
+        else:
+            features = _each(features, operation, numbers)
     if getattr(step, "clip", False):
-        low, high = step.feature_range
+        low, high = getattr(step, "feature_range", (-1.0, 1.0))
         features = [feature.then(lambda x: np.clip(x, low, high)) for feature in features]
     return features
+
+
+def _each(features: list[Feature], operation: Function, numbers: Any) -> list[Feature]:
+    """The features after an operation with a number for each."""
+    pairs = zip(features, numbers, strict=True)
+    return [feature.then(lambda x, n=number: operation(x, n)) for feature, number in pairs]
 
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
@@ -143,7 +145,10 @@ def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
 
 def _after_indicator(step: Any, features: list[Feature]) -> list[Feature]:
     marked = (_without_missing(step, features[index]) for index in step.features_)
-    return [feature.then(lambda x: np.isnan(x).astype(np.float64)) for feature in marked]
+    found = [feature.then(lambda x: np.isnan(x).astype(np.float64)) for feature in marked]
+    if step.sparse == "auto":
+        return found
+    return [replace(feature, sparse=step.sparse) for feature in found]
 
 
 def _without_missing(step: Any, feature: Feature) -> Feature:
@@ -161,17 +166,17 @@ def _without_missing(step: Any, feature: Feature) -> Feature:
 def _after_function(step: Any, features: list[Feature]) -> list[Feature]:
     if step.func is None:
         return features
-    name = getattr(step.func, "__name__", "")
-    if name not in _FUNCTIONS or step.func is not getattr(np, name, None) or step.kw_args:
-        raise UnsupportedModelError(
-            f"the FunctionTransformer of {name or step.func!r} is not scored: supported are NumPy's "
-            + ", ".join(_FUNCTIONS)
-        )
-    return [feature.then(step.func, _FUNCTIONS[name]) for feature in features]
+    turns = _TURNS[step.func.__name__]
+    return [feature.then(lambda x: step.func(x).astype(np.float64), turns) for feature in features]
 
 
 def _after_bins(step: Any, features: list[Feature]) -> list[Feature]:
     found = []
+    if step.dtype is not None:
+        features = [
+            feature.then(lambda x: x.astype(step.dtype).astype(np.float64)) for feature in features
+        ]
+    features = [replace(feature, sparse=step.encode == "onehot") for feature in features]
     for feature, edges, bins in zip(features, step.bin_edges_, step.n_bins_, strict=True):
         inner = np.asarray(edges[1:-1])
         binned = feature.then(lambda x, inner=inner: _binned(x, inner))
@@ -223,6 +228,7 @@ def _power(feature: Feature, power: int) -> Feature:
 
 
 _AFTER: dict[str, Callable[[Any, list[Feature]], list[Feature]]] = {
+    "Pipeline": _after_pipeline,
     "ColumnTransformer": _after_columns,
     "FeatureUnion": _after_union,
     **dict.fromkeys(_SCALERS, _after_scaler),

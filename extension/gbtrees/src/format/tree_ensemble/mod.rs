@@ -277,6 +277,7 @@ const LINKS: &[(&str, Transform)] = &[
     ("logistic", Transform::Logistic),
     ("softmax", Transform::Softmax),
     ("exponential", Transform::Exponential),
+    ("exponential_minus_one", Transform::ExponentialMinusOne),
     ("isolation", Transform::Isolation),
     ("signed_square", Transform::SignedSquare),
     ("log_one_plus_exp", Transform::LogOnePlusExp),

@@ -107,7 +107,7 @@ fn cuts_give_the_intervals_of_a_feature_codes() {
 #[test]
 fn every_key_is_read() {
     let model = read(KEYS).unwrap();
-    assert_eq!(model.attributes().len(), 21);
+    assert_eq!(model.attributes().len(), 22);
     // A zero is missing, and goes right.
     assert_eq!(margin(&model, &[0.0, 0.0, 0.0]), (0.25 + 4.0) * 0.5 / 4.0 + 1.0);
     let all = [
