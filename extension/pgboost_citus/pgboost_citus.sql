@@ -71,6 +71,10 @@ DECLARE
     same_key boolean := true;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
+        -- A lock of the row.
+        IF OLD IS NOT DISTINCT FROM NEW THEN
+            RETURN NULL;
+        END IF;
         EXECUTE format('SELECT %s FROM (SELECT ($1).*) AS k, (SELECT ($2).*) AS r',
                        @extschema@.pgboost_columns(TG_RELID, true, 'k.%1$I = r.%1$I', ' AND '))
             INTO same_key USING OLD, NEW;

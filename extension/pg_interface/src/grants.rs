@@ -1,11 +1,12 @@
 //! Grants on a type, by which PostgreSQL knows that a role is in use.
 //!
 //! They are made in C, as the type's owner, so that no event trigger runs with that owner's privileges. A grant
-//! changes the type's row in pg_type: of two transactions the second one fails, unless it has waited.
+//! changes the type's row in pg_type. PostgreSQL fails with an internal error ("tuple concurrently updated") where
+//! another transaction has just done so, unless the row is locked first.
 
 use std::ffi::CString;
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::{catalog, session};
 
@@ -40,6 +41,50 @@ pub fn is_grantee(type_oid: Oid, role: Oid) -> bool {
 fn array_header(dimensions: i32) -> usize {
     let dimensions = usize::try_from(dimensions).unwrap_or(0);
     (size_of::<pg_sys::ArrayType>() + 2 * dimensions * size_of::<i32>()).next_multiple_of(8)
+}
+
+/// Locks the type's row until the transaction ends. Returns whether it did: unless told to wait, it does not wait
+/// for another transaction that has changed the row. What was read of the type before may have changed.
+pub fn lock(type_oid: Oid, wait: bool) -> bool {
+    let policy = if wait {
+        pg_sys::LockWaitPolicy::LockWaitBlock
+    } else {
+        pg_sys::LockWaitPolicy::LockWaitSkip
+    };
+    // SAFETY: what is opened is closed below, or by the abort of the transaction; the tuple is a copy that stays
+    // until its context is reset, and the buffer is pinned by the call that fills it.
+    unsafe {
+        let catalog =
+            pg_sys::table_open(pg_sys::TypeRelationId, pg_sys::RowExclusiveLock.cast_signed());
+        let result = loop {
+            pg_sys::AcceptInvalidationMessages();
+            let zero = Datum::from(0);
+            let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
+            let tuple = pg_sys::SearchSysCacheCopy(cache, type_oid.into(), zero, zero, zero);
+            if tuple.is_null() {
+                break pg_sys::TM_Result::TM_Deleted;
+            }
+            let mut buffer = 0;
+            let mut failure = pg_sys::TM_FailureData::default();
+            let result = pg_sys::heap_lock_tuple(
+                catalog,
+                tuple,
+                pg_sys::GetCurrentCommandId(true),
+                pg_sys::LockTupleMode::LockTupleNoKeyExclusive,
+                policy,
+                false,
+                &raw mut buffer,
+                &raw mut failure,
+            );
+            pg_sys::ReleaseBuffer(buffer);
+            // Another transaction has changed it meanwhile: the next version of the row is to be locked.
+            if result != pg_sys::TM_Result::TM_Updated {
+                break result;
+            }
+        };
+        pg_sys::table_close(catalog, pg_sys::NoLock.cast_signed());
+        result == pg_sys::TM_Result::TM_Ok
+    }
 }
 
 /// Grants the role USAGE on a type.

@@ -44,6 +44,9 @@ error_table! {
     NeedsVersion { name: String } =>
         INVALID_PARAMETER_VALUE, "deploy_model needs a version of model \"{name}\"",
         hint "Write model@version, such as flights@2, or model@alias.";
+    /// What a transaction would have to change was written after its snapshot.
+    ConcurrentUpdate =>
+        SERIALIZATION_FAILURE, "could not serialize access due to concurrent update";
     /// A reference that does not end in an alias.
     NotAnAlias { reference: String } =>
         INVALID_PARAMETER_VALUE, "\"{reference}\" names no alias",

@@ -360,6 +360,41 @@ def test_two_sessions_name_roles_at_once(
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
+def test_a_role_is_named_while_another_loses_all(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    """DROP OWNED changes the same row of pg_type, without a lock that others see."""
+    connection.execute("CREATE ROLE losing; CREATE ROLE gaining")
+    owned.execute("SELECT grant_model('pv', 'losing')")
+    dropping = connect()
+    dropping.execute("BEGIN; DROP OWNED BY losing")
+    thread = waits(connection, lambda: owned.execute("SELECT grant_model('pv', 'gaining')"))
+    dropping.execute("COMMIT")
+    thread.join()
+    connection.execute("DROP ROLE losing; SET ROLE gaining")
+    assert one(connection, "SELECT predict('pv', 1)") == OWNERS
+    connection.execute("RESET ROLE; DROP OWNED BY gaining; DROP ROLE gaining")
+
+
+def test_what_an_old_snapshot_does_not_see_is_not_given_back(
+    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+) -> None:
+    """A row without effect that a transaction cannot delete fails it, instead of getting effect again."""
+    connection.execute("CREATE ROLE lost")
+    other = connect("loader")
+    load(other, "other", constant(1))
+    other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+    owned.execute("SELECT grant_model('pv', 'lost')")
+    connection.execute("DROP OWNED BY lost")
+    with pytest.raises(errors.SerializationFailure):
+        other.execute("SELECT grant_model('other', 'lost')")
+    other.execute("ROLLBACK; SELECT grant_model('other', 'lost')")
+    connection.execute("SET ROLE lost")
+    with pytest.raises(errors.InsufficientPrivilege):
+        one(connection, "SELECT predict('pv', 1)")
+    connection.execute("RESET ROLE; DROP OWNED BY lost; DROP ROLE lost")
+
+
 def restart_with_next_oid(spare: Cluster, oid: int) -> None:
     data = spare.place.data
     spare.place.run(bin_directory() / "pg_ctl", "stop", "-D", data, "-m", "fast", "-w")

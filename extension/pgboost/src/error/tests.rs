@@ -83,6 +83,7 @@ fn samples() -> Vec<Error> {
         Error::Denied { name: name.clone() },
         Error::NotOwner { name: name.clone() },
         Error::NoSuchRole { role: text("nobody") },
+        Error::ConcurrentUpdate,
         Error::Deployed { name: name.clone(), version: 2 },
         Error::ExplanationSize { model: model.clone(), features: 65_536, outputs: 2 },
         Error::NoSuchOutput { model: model.clone(), output: text("x").repeat(99) },

@@ -17,7 +17,7 @@ use pg_interface::transaction::{Lock, Mode, see_own_changes};
 use pg_interface::{Oid, grants};
 
 use super::{Registry, execute, role_number};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const TYPE: &str = "pgboost_catalog.model_privileges";
 
@@ -36,7 +36,7 @@ pub(crate) fn name(registry: &Registry, role: Oid) -> Result<()> {
     if is_named(registry, role) {
         return Ok(());
     }
-    lock_of_all(registry).take(Mode::Changed);
+    grants::lock(registry.privileges_type, true);
     if is_named(registry, role) {
         return Ok(());
     }
@@ -45,6 +45,11 @@ pub(crate) fn name(registry: &Registry, role: Oid) -> Result<()> {
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.role = $1::oid::regrole",
         &[role_number(role).into()],
     )?;
+    see_own_changes();
+    if has_row(registry, role) {
+        // Written after the snapshot of this transaction.
+        return Err(Error::ConcurrentUpdate);
+    }
     grants::grant(registry.owner, TYPE, role);
     Ok(())
 }
@@ -52,20 +57,12 @@ pub(crate) fn name(registry: &Registry, role: Oid) -> Result<()> {
 /// A row for the role was removed.
 pub(crate) fn unname(registry: &Registry, role: Oid) {
     see_own_changes();
-    let is_last = || {
-        let mut is_last = true;
-        rows(registry.privilege_by_role, &[Key::Role(role)], ReadSnapshot::Latest, |_| {
-            is_last = false;
-            ControlFlow::Break(())
-        });
-        is_last
-    };
     let has_grant = role != registry.owner && role != PUBLIC && is_named(registry, role);
     if has_grant
-        && is_last()
+        && !has_row(registry, role)
         && lock_of(registry, role).try_take(Mode::Changed)
-        && lock_of_all(registry).try_take(Mode::Changed)
-        && is_last()
+        && grants::lock(registry.privileges_type, false)
+        && !has_row(registry, role)
         && is_named(registry, role)
     {
         grants::revoke(registry.owner, TYPE, role);
@@ -76,6 +73,11 @@ fn lock_of(registry: &Registry, role: Oid) -> Lock {
     Lock::new(registry.privilege.relation, &role.to_u32().to_string())
 }
 
-fn lock_of_all(registry: &Registry) -> Lock {
-    Lock::new(registry.privilege.relation, "")
+fn has_row(registry: &Registry, role: Oid) -> bool {
+    let mut has_row = false;
+    rows(registry.privilege_by_role, &[Key::Role(role)], ReadSnapshot::Latest, |_| {
+        has_row = true;
+        ControlFlow::Break(())
+    });
+    has_row
 }
