@@ -27,13 +27,15 @@ copy_sources() {
     mv "$copy.new" "$copy"
 }
 
-# mutate PACKAGE PATTERN... -- ARGUMENT...: arguments are cargo test's.
+# mutate PACKAGE OPTION... -- PATTERN...: options are cargo-mutants'.
 mutate() {
-    local package=$1 patterns=()
+    local package=$1 options=()
     shift
-    while [ "$1" != -- ]; do patterns+=(--file "$1"); shift; done
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
     "$root/.build/cargo/bin/cargo-mutants" mutants --dir "$copy/extension" --in-place --package "$package" \
-        --test-workspace=false --output "$place/$package" --no-times ${SHARD:+--shard "$SHARD"} "${patterns[@]}" "$@"
+        --test-workspace=false --output "$place/$package" --no-times ${SHARD:+--shard "$SHARD"} \
+        "${@/#/--file=}" "${options[@]}"
 }
 
 # What cargo would run is the unit tests of a library that no server has loaded: the server's tests follow.
@@ -66,14 +68,18 @@ export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none
 unset MAKEFLAGS MFLAGS
 failed=0
 if [ ${#engine[@]} -gt 0 ]; then
-    # shellcheck disable=SC2086
-    mutate gbtrees "${engine[@]}" -- ${TESTS:---lib --test engine} || failed=$?
+    # Which programs are built, by options; the names of tests follow.
+    programs=() tests=()
+    for word in ${TESTS:---lib --test=engine}; do
+        case $word in -*) programs+=(--cargo-arg="$word") ;; *) tests+=(--cargo-test-arg="$word") ;; esac
+    done
+    mutate gbtrees "${programs[@]}" "${tests[@]}" -- "${engine[@]}" || failed=$?
 fi
 if [ ${#extension[@]} -gt 0 ]; then
     PG_CONFIG=$(tools/toolchain/postgres.sh 18)
     export PG_CONFIG PGRX_PG_CONFIG_PATH=$PG_CONFIG
     write_runner
     export "$runner=$place/run"
-    mutate pgboost "${extension[@]}" --no-default-features --features pgboost/pg18 -- --lib || failed=$?
+    mutate pgboost --cargo-arg=--lib --no-default-features --features=pgboost/pg18 -- "${extension[@]}" || failed=$?
 fi
 exit "$failed"
