@@ -1,7 +1,6 @@
-//! Categories that come with a model's file: a JSON object from a feature's name to the values that
-//! its codes stand for, in the order of the codes.
+//! Categories passed next to a model file: a JSON object from feature name to its values in code order.
 //!
-//! Numbers are read as those of a file are: whole numbers as i64, and all as f64 where one is not whole.
+//! Values become i64 if all are whole numbers, and f64 otherwise.
 
 use crate::ensemble::Categories;
 use crate::format::json::Json;
@@ -12,7 +11,7 @@ use crate::{Cancel, Error, ErrorKind, Result};
 /// Reads `{"feature": ["first value", "second value"]}`.
 ///
 /// # Errors
-/// [`ErrorKind::Names`], whatever is wrong.
+/// [`ErrorKind::Names`] for any malformed input.
 pub fn read_categories(json: &str, cancel: Cancel<'_>) -> Result<Vec<(String, Categories)>> {
     let mut all = Vec::new();
     let mut reader = Json::new(json.as_bytes(), cancel);
@@ -52,7 +51,7 @@ fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
     of_one_type(&values).ok_or_else(|| fault("all strings or all numbers"))
 }
 
-/// The categories of a file: strings or numbers.
+/// Reads the categories in a model file: all strings, or all numbers.
 pub(super) fn of_file<'a, R: Reader<'a>>(reader: &mut R) -> Result<Categories> {
     let values = array(reader, Categories::MAX_CODES, "categories", |reader| {
         Ok(match reader.kind()? {
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_type_that_all_of_them_have() {
+    fn values_have_their_common_type() {
         let found = read(
             r#"{"a": ["x", "é"], "b": [3, -1], "c": [0.5, 9007199254740993, 100000000000000000000]}"#,
         );
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_values_is_refused() {
+    fn malformed_categories_are_refused() {
         for wrong in [
             "[]",
             "{\"a\": \"x\"}",

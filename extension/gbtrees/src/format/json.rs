@@ -1,12 +1,10 @@
-//! JSON as XGBoost writes it, which is not quite JSON: `NaN`, `Infinity`, `-Infinity` stand bare.
+//! A strict JSON reader that also accepts XGBoost's bare `NaN`, `Infinity` and `-Infinity`.
 //!
-//! Thresholds of categorical splits are NaN in files from 1.3 to 2.1, so a strict parser refuses
-//! real models. In every other respect this one is strict, down to UTF-8, surrogate pairs and
-//! leading zeros; XGBoost never writes what else its own parser accepts.
+//! Thresholds of categorical splits are NaN in files of releases 1.3 to 2.1. In all other respects the
+//! reader is strict, down to UTF-8, surrogate pairs and leading zeros.
 //!
-//! XGBoost writes an f32 as the shortest text that reads back as the same f32. Rounding that text
-//! to f64 first and to f32 afterwards can differ in the last bit, so f32 fields are parsed as f32.
-//! Strings are borrowed from the file where they have no escapes.
+//! XGBoost writes an f32 as the shortest text that reads back as the same f32. Rounding through f64 can
+//! change the last bit, so f32 fields are parsed as f32. Strings without escapes borrow from the file.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -22,12 +20,12 @@ pub(super) struct Json<'a, 'b> {
     checks: CancelChecks<'b>,
 }
 
-/// An open object or array: whether it has had a member yet.
+/// An open object or array.
 pub(super) struct Container {
     started: bool,
 }
 
-/// Whether JSON allows the byte between its tokens.
+/// Returns whether the byte is JSON white space.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -37,7 +35,7 @@ impl<'a, 'b> Json<'a, 'b> {
         Json { bytes, position: 0, depth: 0, checks: CancelChecks::new(cancel) }
     }
 
-    /// The next byte that is not white space, which is not read by this.
+    /// Returns the next byte that is not white space, without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.position) {
             if !is_space(byte) {
@@ -48,7 +46,7 @@ impl<'a, 'b> Json<'a, 'b> {
         None
     }
 
-    /// The error for a byte that cannot stand here, or for the end of the file.
+    /// Returns the error for an unexpected byte, or for the end of the file.
     fn syntax(&self, wanted: &str) -> Error {
         if self.position >= self.bytes.len() {
             self.error(ErrorKind::Truncated, format!("model ends where {wanted} belongs"))
@@ -65,7 +63,7 @@ impl<'a, 'b> Json<'a, 'b> {
         Ok(())
     }
 
-    /// Reads a literal that stands without quotes.
+    /// Reads an unquoted literal.
     fn word(&mut self, word: &'static str) -> Result<()> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         if rest.starts_with(word.as_bytes()) {
@@ -90,7 +88,7 @@ impl<'a, 'b> Json<'a, 'b> {
         Ok(Container { started: false })
     }
 
-    /// Reads the comma before a member, or the bracket after the last one.
+    /// Reads the comma before a member, or the closing bracket; returns whether a member follows.
     fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
         match self.peek() {
             Some(byte) if byte == bracket => {
@@ -203,7 +201,7 @@ impl<'a> Reader<'a> for Json<'a, '_> {
 }
 
 pub(super) enum Token<'a> {
-    /// Digits only, with or without a sign.
+    /// Digits with an optional minus sign.
     Integer(&'a str),
     /// With a fraction or an exponent.
     Decimal(&'a str),
@@ -231,7 +229,7 @@ impl<'a> Json<'a, '_> {
             return Err(self.error(ErrorKind::Syntax, "malformed JSON: a number begins with 0"));
         }
         let decimal = self.fraction()? | self.exponent()?;
-        // A document is an object, so no number can be the last of it, and this one may go on.
+        // The document is an object, so a number at its very end has been cut short.
         if self.position == self.bytes.len() {
             return Err(self.syntax("the rest of a number"));
         }
@@ -241,7 +239,7 @@ impl<'a> Json<'a, '_> {
         Ok(if decimal { Token::Decimal(text) } else { Token::Integer(text) })
     }
 
-    /// Reads a number; a whole one beyond i64 as f64.
+    /// Reads a number, as f64 if it is an integer outside of i64.
     pub(in crate::format) fn wide_number(&mut self) -> Result<Number> {
         let (Token::Integer(text) | Token::Decimal(text)) = self.token()? else {
             return Err(self.unexpected(ValueKind::Number));
@@ -255,7 +253,7 @@ impl<'a> Json<'a, '_> {
         }
     }
 
-    /// Reads at least one digit and returns their number.
+    /// Reads at least one digit and returns how many there are.
     fn digits(&mut self) -> Result<usize> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -317,14 +315,14 @@ impl<'a> Json<'a, '_> {
         if value.is_finite() { Ok(Number::Float(value)) } else { Err(too_large("f64", start)) }
     }
 
-    /// Where the value at hand begins.
+    /// Returns the offset at which the next value begins.
     fn start(&mut self) -> usize {
         self.peek();
         self.position
     }
 }
 
-/// The grammar of a token is a part of what Rust parses, so this does not fail in practice.
+/// Parses a token; cannot fail in practice, since Rust's grammar of numbers contains JSON's.
 fn parsed<T: FromStr>(text: &str, start: usize) -> Result<T> {
     text.parse()
         .map_err(|_| Error::new(ErrorKind::Syntax, "malformed number").at(Place::Byte(start)))
@@ -384,7 +382,7 @@ impl<'a> Json<'a, '_> {
         Ok(text)
     }
 
-    /// Reads what follows a backslash.
+    /// Reads the rest of an escape sequence.
     fn escape(&mut self) -> Result<char> {
         let escaped = match self.bytes.get(self.position) {
             Some(b'"') => '"',
@@ -405,7 +403,7 @@ impl<'a> Json<'a, '_> {
         Ok(escaped)
     }
 
-    /// Reads four hexadecimal digits, and four more if the first are half of a surrogate pair.
+    /// Reads four hexadecimal digits, and four more after a high surrogate.
     fn code_point(&mut self) -> Result<char> {
         let high = self.code_unit()?;
         if !(0xd800..0xdc00).contains(&high) {
@@ -452,7 +450,7 @@ mod tests {
     use super::*;
     use crate::format::reader::{array, object};
 
-    /// Runs `read` on a document of this text.
+    /// Runs `read` on the whole of `text`.
     fn on<'a, T>(text: &'a [u8], read: impl FnOnce(&mut Json<'a, '_>) -> Result<T>) -> Result<T> {
         let mut reader = Json::new(text, crate::Cancel::never());
         let value = read(&mut reader)?;
@@ -476,7 +474,7 @@ mod tests {
                 "{text}"
             );
         }
-        // As an f64 this is rounded to halfway between two f32, and from there to the even one.
+        // Rounded to f64 first, this lies halfway between two f32 and would round to the even one.
         let halfway = "1.000000059604644775390626";
         assert_eq!(float(halfway).unwrap().to_bits(), 0x3f80_0001);
         assert!(float("NaN").unwrap().is_nan());
@@ -534,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_need_their_commas_and_brackets() {
+    fn containers_need_commas_and_brackets() {
         let floats = |text: &'static [u8]| {
             on(text, |reader| array(reader, 8, "numbers", |reader| reader.float()))
         };

@@ -1,12 +1,12 @@
-//! From untrusted bytes to a checked model.
+//! Parsers of model files: untrusted bytes to a checked [`Ensemble`].
 //!
-//! A format is told by content, in `sniff`, since a model in a database has no file name; files
-//! that are known and not read are refused there by name, with advice. Each library's files are
-//! read in a separate folder, which hands what it reads to `ensemble::Builder`. JSON and UBJSON are
-//! read through [`reader::Reader`], so what XGBoost's keys mean is written once.
+//! `sniff` detects the format by content, since a model in a database has no file name, and refuses
+//! known but unsupported files by name, with advice. Each library has a folder, which passes its
+//! findings to `ensemble::Builder`. JSON and UBJSON share [`reader::Reader`], so the meaning of
+//! XGBoost's keys is written once.
 //!
-//! Nothing in here indexes a slice, recurses deeper than [`reader::MAX_NESTING`] or takes memory
-//! for a size that the input declares before that size has been compared with what is there.
+//! No parser indexes a slice, recurses deeper than [`reader::MAX_NESTING`], or allocates for a declared
+//! size before comparing it with the bytes that are left.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -33,12 +33,12 @@ use crate::ensemble::Ensemble;
 use crate::format::sniff::Format;
 use crate::{Cancel, Limits, Result};
 
-/// Reads a model and checks every invariant of it.
+/// Parses a model file and checks all its invariants.
 ///
-/// `cancel` is asked every few thousand values.
+/// Polls `cancel` every few thousand values.
 ///
 /// # Errors
-/// The kind says what is wrong, the place where. No input makes this panic.
+/// The error's kind and place describe the first fault. No input causes a panic.
 pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     limits.check_bytes(bytes.len())?;
     match sniff::format_of(bytes, cancel)? {

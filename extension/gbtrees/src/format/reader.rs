@@ -1,9 +1,8 @@
-//! What JSON and UBJSON have in common, as one interface to pull values from.
+//! A pull parser interface common to JSON and UBJSON.
 //!
-//! The reader of the schema asks for the value that it expects and gets it in the type that it
-//! needs, so an array of numbers goes straight into a vector and no tree of values is built. Keys
-//! that the schema does not know are skipped. A key that occurs twice in an object that is read is
-//! an error: two readers that disagree on which one counts would see two different models.
+//! The schema's reader pulls each value in the type that it needs, so an array of numbers goes straight
+//! into a vector without a tree of values. Unknown keys are skipped. A duplicate key is an error:
+//! readers that disagree on which one counts would see two different models.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,10 +10,10 @@ use std::collections::HashSet;
 use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
-/// How deep objects and arrays may nest. A model needs 8.
+/// Maximum nesting of objects and arrays. Models need 8.
 pub(super) const MAX_NESTING: usize = 64;
 
-/// Asks for a cancel after every 4096 members of objects and arrays.
+/// Polls for cancellation once per 4096 members of objects and arrays.
 pub(super) struct CancelChecks<'b> {
     members_left: u32,
     cancel: Cancel<'b>,
@@ -42,15 +41,16 @@ impl<'b> CancelChecks<'b> {
         Ok(())
     }
 
-    /// Counts a member where nothing can fail: the next [`CancelChecks::check`] fails instead.
+    /// Counts a member in a context that cannot return errors; the next [`CancelChecks::check`] reports
+    /// it.
     #[inline(always)]
     pub(super) fn note(&mut self) {
-        // It remembers what it finds.
+        // A failed check is remembered in `stops`.
         let _ = self.count();
     }
 
     /// # Errors
-    /// [`ErrorKind::Cancelled`], now and whenever this is called again.
+    /// [`ErrorKind::Cancelled`], on this and every later call.
     pub(super) fn check(&mut self) -> Result<()> {
         let found = self.cancel.check();
         self.stops |= found.is_err();
@@ -85,54 +85,54 @@ impl ValueKind {
     }
 }
 
-/// A number whose type the file decides.
+/// A number in the type that the file gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Integer(i64),
     Float(f64),
 }
 
-/// A document that is read from its start to its end, value by value.
+/// A document read front to back, value by value.
 ///
-/// Every method that returns a value reads it; a value of another kind is [`ErrorKind::WrongType`].
+/// Methods that return a value consume it; a value of another kind is [`ErrorKind::WrongType`].
 pub(super) trait Reader<'a> {
-    /// What has to be remembered of an object or array that is open.
+    /// The state of an open object or array.
     type Container;
 
     /// Bytes read so far.
     fn offset(&self) -> usize;
 
-    /// Calls the hook for interrupts, for work between two values.
+    /// Returns the cancellation hook, for work between two values.
     fn cancel(&self) -> Cancel<'_>;
 
-    /// The kind of the value at hand, which is not read by this.
+    /// Returns the kind of the next value without consuming it.
     fn kind(&mut self) -> Result<ValueKind>;
 
     fn open_object(&mut self) -> Result<Self::Container>;
 
-    /// The next key of the innermost open object; at its end leaves it and returns nothing.
+    /// Returns the next key of the innermost open object, or closes the object and returns `None`.
     fn next_key(&mut self, container: &mut Self::Container) -> Result<Option<Cow<'a, str>>>;
 
     fn open_array(&mut self) -> Result<Self::Container>;
 
-    /// Whether the innermost open array has another element; at its end leaves it.
+    /// Returns whether the innermost open array has another element, and closes it if not.
     fn next_element(&mut self, container: &mut Self::Container) -> Result<bool>;
 
-    /// How many elements an array has, if its start declares it; never more than the bytes left.
+    /// Returns the array's length if its header declares one; never more than the bytes left.
     fn declared_elements(&self, container: &Self::Container) -> Option<usize>;
 
     fn string(&mut self) -> Result<Cow<'a, str>>;
-    /// A number, rounded once to f32.
+    /// Reads a number, rounded once to f32.
     fn float(&mut self) -> Result<f32>;
     fn integer(&mut self) -> Result<i64>;
-    /// A number of either type.
+    /// Reads a number in the type that the file gives it.
     fn number(&mut self) -> Result<Number>;
     fn boolean(&mut self) -> Result<bool>;
 
-    /// Reads a value that is no object or array, and forgets it.
+    /// Skips a value that is neither object nor array.
     fn skip_scalar(&mut self) -> Result<()>;
 
-    /// Passes over what is left of an array, which may be done at once.
+    /// Skips the rest of an array; formats with typed arrays override it with one step.
     fn skip_elements(&mut self, mut container: Self::Container) -> Result<()> {
         while self.next_element(&mut container)? {
             self.skip()?;
@@ -140,7 +140,7 @@ pub(super) trait Reader<'a> {
         Ok(())
     }
 
-    /// Reads a value of any kind and forgets it.
+    /// Skips a value of any kind.
     fn skip(&mut self) -> Result<()> {
         match self.kind()? {
             ValueKind::Object => {
@@ -158,7 +158,7 @@ pub(super) trait Reader<'a> {
         }
     }
 
-    /// Checks that nothing follows the reader.
+    /// Checks that the document ends here.
     fn finish(&mut self) -> Result<()>;
 
     fn too_deep(&self) -> Error {
@@ -166,12 +166,12 @@ pub(super) trait Reader<'a> {
         self.error(ErrorKind::Syntax, message)
     }
 
-    /// An error at the byte that is read next.
+    /// Returns an error at the current byte.
     fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
         Error::new(kind, message).at(Place::Byte(self.offset()))
     }
 
-    /// The error for a value of another kind than `wanted`.
+    /// Returns the error for a value of another kind than `wanted`.
     fn unexpected(&mut self, wanted: ValueKind) -> Error {
         match self.kind() {
             Ok(found) => self.error(
@@ -183,7 +183,7 @@ pub(super) trait Reader<'a> {
     }
 }
 
-/// Reads an object: `member` is given each key and must read or skip its value.
+/// Reads an object: `member` gets each key and must read or skip its value.
 pub(super) fn object<'a, R: Reader<'a>>(
     reader: &mut R,
     mut member: impl FnMut(&mut R, &str) -> Result<()>,
@@ -200,7 +200,7 @@ pub(super) fn object<'a, R: Reader<'a>>(
     Ok(())
 }
 
-/// The keys of one object: compared one by one while they are few, by hash once they are many.
+/// The keys seen in one object: a list while they are few, then a hash set.
 #[derive(Default)]
 struct Keys<'a> {
     few: Vec<Cow<'a, str>>,
@@ -224,8 +224,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads an array of at most `max` elements; more are an error that names `what` there are too
-/// many of.
+/// Reads an array of at most `max` elements; `what` names them in the error for more.
 pub(super) fn array<'a, R: Reader<'a>, T>(
     reader: &mut R,
     max: usize,
@@ -246,7 +245,7 @@ pub(super) fn array<'a, R: Reader<'a>, T>(
     Ok(values)
 }
 
-/// An array, or null where it is empty.
+/// Reads an array; null counts as empty.
 pub(super) fn list<'a, R: Reader<'a>, T>(
     reader: &mut R,
     max: usize,
@@ -259,12 +258,12 @@ pub(super) fn list<'a, R: Reader<'a>, T>(
     array(reader, max, what, element)
 }
 
-/// The value of a key that every model has.
+/// Returns the value of a mandatory key.
 pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
     value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
-/// A number of either type, as f64.
+/// Reads a number of either type as f64.
 pub(super) fn double<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     Ok(match reader.number()? {
         Number::Integer(number) => number as f64,
@@ -272,7 +271,7 @@ pub(super) fn double<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     })
 }
 
-/// A boolean, or 0 or 1, as XGBoost has written it since 1.6.
+/// Reads a boolean, or 0 or 1, which XGBoost has written since 1.6.
 pub(super) fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
     if reader.kind()? == ValueKind::Bool {
         return reader.boolean();

@@ -1,6 +1,6 @@
-//! What a file is, told by how it begins.
+//! Detects a file's format by its first bytes.
 //!
-//! Files that are known and not read are refused by name, so that the user learns what to do.
+//! Known but unsupported formats are refused by name, with a hint on what to do.
 
 use crate::format::reader::Reader;
 use crate::format::{json, ubjson};
@@ -18,7 +18,7 @@ pub(super) enum Format {
     Onnx,
 }
 
-/// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
+/// Detects the format. JSON has a quote after the brace, UBJSON the type of a length.
 pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
     if let Some(refusal) = refusal(bytes) {
         return Err(refusal);
@@ -50,7 +50,7 @@ pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
     }
 }
 
-/// Whose JSON it is, by the first key that only one library writes; mostly that is the first of all.
+/// Distinguishes the libraries' JSON by the first key that only one of them writes.
 fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
     let mut object = reader.open_object()?;
     while let Some(key) = reader.next_key(&mut object)? {
@@ -65,21 +65,21 @@ fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
     Ok(Format::XgboostJson)
 }
 
-/// The key of a tree ensemble's version. In UBJSON it is the first.
+/// The key of a tree ensemble's version; the first key of a UBJSON file.
 const ENSEMBLE: &str = "tree_ensemble";
 
-/// Whether the first key is that of a tree ensemble.
+/// Returns whether the first key is that of a tree ensemble.
 fn begins_ensemble<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
     let mut object = reader.open_object()?;
     Ok(reader.next_key(&mut object)?.is_some_and(|key| key == ENSEMBLE))
 }
 
-/// Before a binary model of XGBoost in a memory snapshot of its releases up to 1.2; eight bytes with the
-/// model's length follow.
+/// Precedes a binary model in a memory snapshot of XGBoost up to 1.2; the model's length follows in
+/// eight bytes.
 pub(super) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
 
-/// The model itself in a file of XGBoost's wrapper for Spark, which writes the number of classes before it,
-/// in four bytes of which the last may not be 0; any other file as it is.
+/// Strips the number of classes that XGBoost's Spark wrapper writes before the model: four bytes, the
+/// last not 0. Returns other files unchanged.
 pub(super) fn without_classes(bytes: &[u8]) -> &[u8] {
     match bytes {
         [0, 0, _, _, model @ ..] if model.starts_with(b"binf") || is_binary(model) => model,
@@ -97,7 +97,7 @@ const UNPACK: &str = "Unpack the file first.";
 const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
 
-/// Leading bytes, what a file that has them is, and what to do about it.
+/// Leading bytes, the name of the file type, and advice to the user.
 const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"bs64", "an XGBoost model in base64", RESAVE),
     (b"booster[", "a text dump of an XGBoost model", DUMP),
@@ -113,7 +113,7 @@ const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"<PMML", "a PMML file", SAVE),
 ];
 
-/// The error for a file that is known and not read; nothing for all others.
+/// Returns the error for a known but unsupported file.
 fn refusal(bytes: &[u8]) -> Option<Error> {
     let (what, hint) = BEGINNINGS
         .iter()
@@ -124,29 +124,29 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
     Some(unsupported(what, hint).at(Place::Byte(0)))
 }
 
-/// The error for what is known and not scored.
+/// Returns the error for an unsupported feature.
 pub(super) fn unsupported(what: &str, hint: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
 }
 
-/// A name from a file as it may be shown: only if it is short and made of harmless characters.
+/// Returns a name from a file if it is short and harmless enough for an error message.
 pub(super) fn shown(name: &str) -> &str {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '.');
     if name.len() <= 64 && name.chars().all(harmless) { name } else { "(unprintable)" }
 }
 
-/// The first line of a text model, or a part of it.
+/// Returns whether the file begins with LightGBM's first line, or a prefix of it.
 fn is_lightgbm(bytes: &[u8]) -> bool {
     let begins = |line: &[u8]| bytes.starts_with(line) || line.starts_with(bytes);
     begins(b"tree\n") || begins(b"tree\r\n")
 }
 
-/// A protocol from 2 to 5, then either a frame or the first of the opcodes that can follow.
+/// Returns whether the file is a pickle: protocol 2 to 5, then a frame or a first opcode.
 fn is_pickle(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80, 2..=5, ..])
 }
 
-/// XGBoost's binary format has 136 bytes of parameters, then the objective's name, its length before it.
+/// Recognizes XGBoost's binary format: 136 bytes of parameters, then the objective's length and name.
 fn is_binary(bytes: &[u8]) -> bool {
     let Some(length) = bytes.get(136..).and_then(|rest| rest.first_chunk::<8>()) else {
         return false;
@@ -159,13 +159,13 @@ fn is_binary(bytes: &[u8]) -> bool {
     })
 }
 
-/// An array of trees, the first of which begins with its root.
+/// Recognizes a JSON dump: an array of trees, the first beginning with its root.
 fn is_json_dump(bytes: &[u8]) -> bool {
     let head = bytes.get(..256).unwrap_or(bytes);
     head.trim_ascii_start().first() == Some(&b'[') && contains(head, b"\"nodeid\"")
 }
 
-/// A protocol buffer whose first field is a small version, by one of the known converters.
+/// Recognizes a protocol buffer whose first field is a small version, by a known converter.
 fn is_onnx(bytes: &[u8]) -> bool {
     let head = bytes.get(..4096).unwrap_or(bytes);
     let named = || {

@@ -1,8 +1,7 @@
-//! UBJSON, as far as XGBoost writes it: big-endian, typed arrays, lengths before contents.
+//! A reader for the UBJSON that XGBoost writes: big-endian, typed arrays, lengths before contents.
 //!
-//! Every declared length is compared with the bytes that are left before anything is done with it:
-//! an element takes at least one byte, so an array cannot have more elements than there are bytes.
-//! For that reason typed containers are limited to types of a fixed, non-zero width.
+//! Every declared length is compared with the bytes left before it is used. An element takes at least
+//! one byte; typed containers are therefore limited to types of fixed, non-zero width.
 
 use std::borrow::Cow;
 
@@ -13,15 +12,15 @@ pub(super) struct Ubjson<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
     depth: usize,
-    /// The type of the value at hand where a typed container gave it; no byte of the value itself.
+    /// The type of the next value if a typed container declared it; such a value has no marker byte.
     implied: Option<u8>,
     checks: CancelChecks<'b>,
 }
 
 pub(super) struct Container {
-    /// Elements still to come, if the container declared how many; it then has no closing bracket.
+    /// Elements left, if the container declared a count; it then has no closing bracket.
     left: Option<usize>,
-    /// The type of all elements, if the container declared one.
+    /// The type of all elements, if declared.
     element: Option<u8>,
 }
 
@@ -62,7 +61,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
         Ok(container)
     }
 
-    /// Whether the innermost container has another member.
+    /// Returns whether the innermost container has another member.
     fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
         let more = match &mut container.left {
             Some(0) => false,
@@ -235,7 +234,7 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
     }
 }
 
-/// Bytes of a value of fixed width; nothing for other types.
+/// Returns the width in bytes of a fixed-width type.
 pub(super) fn width(marker: u8) -> Option<usize> {
     match marker {
         b'i' | b'U' | b'C' => Some(1),
@@ -268,7 +267,7 @@ impl<'a> Ubjson<'a, '_> {
         taken.first_chunk::<N>().copied().ok_or_else(|| self.truncated())
     }
 
-    /// The type of the value at hand.
+    /// Returns the next value's type without consuming it.
     pub(super) fn peek(&self) -> Result<u8> {
         match self.implied {
             Some(marker) => Ok(marker),
@@ -276,7 +275,7 @@ impl<'a> Ubjson<'a, '_> {
         }
     }
 
-    /// Reads the type of the value at hand; its contents come next.
+    /// Consumes the next value's type; its contents follow.
     pub(super) fn marker(&mut self) -> Result<u8> {
         let marker = self.peek()?;
         if self.implied.take().is_none() {
@@ -285,7 +284,7 @@ impl<'a> Ubjson<'a, '_> {
         Ok(marker)
     }
 
-    /// Reads the contents of a whole number.
+    /// Reads the contents of an integer; `None` for other types.
     pub(super) fn whole(&mut self, marker: u8) -> Result<Option<i64>> {
         Ok(Some(match marker {
             b'i' => i64::from(i8::from_be_bytes(self.fixed()?)),
@@ -297,7 +296,7 @@ impl<'a> Ubjson<'a, '_> {
         }))
     }
 
-    /// Reads a length and compares it with what is left, each thing counted taking `bytes_each`.
+    /// Reads a length and checks it against the bytes left, at `bytes_each` per element.
     pub(super) fn length(&mut self, bytes_each: usize) -> Result<usize> {
         let at = self.position;
         let [marker] = self.fixed()?;
@@ -317,7 +316,7 @@ impl<'a> Ubjson<'a, '_> {
         }
     }
 
-    /// Reads a length and this many bytes of UTF-8.
+    /// Reads a length and that many bytes of UTF-8.
     pub(super) fn counted_text(&mut self) -> Result<&'a str> {
         let length = self.length(1)?;
         let start = self.position;
@@ -333,7 +332,7 @@ mod tests {
     use super::*;
     use crate::format::reader::array;
 
-    /// Runs `read` on a document of these bytes.
+    /// Runs `read` on the whole of `bytes`.
     fn on<'a, T>(
         bytes: &'a [u8],
         read: impl FnOnce(&mut Ubjson<'a, '_>) -> Result<T>,

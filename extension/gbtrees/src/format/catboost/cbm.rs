@@ -1,8 +1,8 @@
-//! `cbm`: four letters, the length of a FlatBuffer, the FlatBuffer, and tables of statistics.
+//! `cbm`: four magic bytes, the length of a FlatBuffer, the FlatBuffer, and tables of statistics.
 //!
-//! Field numbers are those of catboost/libs/model/flatbuffers/model.fbs and features.fbs. Trees that are
-//! not symmetric have an entry per node: the distances to its two sides, 0 where there is none, and
-//! where its values begin if a row ends there (`CalcNonSymmetricTreesSingle` in
+//! Field numbers are those of catboost/libs/model/flatbuffers/model.fbs and features.fbs. Asymmetric
+//! trees have an entry per node: the distances to its two children, 0 if absent, and the index of the
+//! values of rows that end there (`CalcNonSymmetricTreesSingle` in
 //! catboost/libs/model/cpu/evaluator_impl.cpp).
 
 use crate::ensemble::{check_limit, in_tree, node_of};
@@ -22,7 +22,7 @@ use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 const SIGNATURE: &[u8] = b"CBM1";
-/// As CatBoost spells it.
+/// The spelling is CatBoost's.
 const VERSION: &str = "FlabuffersModel_v1";
 
 pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
@@ -72,7 +72,7 @@ pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>)
     Ok(File { info, features, ctrs, trees, scale: table.double(14, 1.0)?, bias })
 }
 
-/// The FlatBuffer, and what follows it.
+/// Splits the file into the FlatBuffer and the rest.
 fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     let rest = bytes.strip_prefix(SIGNATURE).and_then(|rest| rest.split_first_chunk());
     let cut =
@@ -119,7 +119,7 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
     }
     let count = |column: &FloatFeature| column.borders.len();
     check_limit(features.floats.iter().map(count).sum(), limits.nodes, "borders")?;
-    // The first of what is not scored is named, and no more are needed.
+    // The first unsupported feature suffices for the error.
     for feature in trees.tables(12)?.take(1) {
         features.unscored.push(Unscored::Text(column(&feature?, [0, 1, 2])?));
     }
@@ -132,7 +132,7 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
     Ok(features)
 }
 
-/// A feature, by the fields of its index, of its flat index and of its name.
+/// Reads a feature, given the field numbers of its index, flat index and name.
 fn column(feature: &Table<'_, '_>, [index, flat_index, name]: [usize; 3]) -> Result<Column> {
     Ok(Column {
         index: feature.integer(index, -1)?,
@@ -141,7 +141,7 @@ fn column(feature: &Table<'_, '_>, [index, flat_index, name]: [usize; 3]) -> Res
     })
 }
 
-/// The vectors that all trees share, of which each has the next part.
+/// Vectors shared by all trees; each tree takes the next part.
 struct Vectors<'a> {
     splits: &'a [[u8; 4]],
     steps: &'a [[u8; 4]],
@@ -150,7 +150,7 @@ struct Vectors<'a> {
     weights: &'a [[u8; 8]],
     /// Whether leaves have weights; old files have none.
     weighted: bool,
-    /// How many values have been taken.
+    /// Number of leaf values taken so far.
     first_leaf: usize,
     dimensions: usize,
 }
@@ -200,7 +200,7 @@ fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Res
     Ok(trees)
 }
 
-/// Takes so many elements off the front.
+/// Takes `count` elements off the front.
 fn take<'a, T>(from: &mut &'a [T], count: usize, what: &str) -> Result<&'a [T]> {
     let (taken, rest) = from.split_at_checked(count).ok_or_else(|| {
         Error::new(
@@ -228,7 +228,7 @@ impl Vectors<'_> {
         Ok(RawTree { splits, shape: Shape::Symmetric, leaves, weights })
     }
 
-    /// A tree of so many nodes, some of which are leaves.
+    /// Reads a tree of `nodes` nodes, some of them leaves.
     fn any(&mut self, nodes: usize, checks: &mut CancelChecks<'_>) -> Result<RawTree> {
         let splits = take(&mut self.splits, nodes, "splits")?;
         let steps = take(&mut self.steps, nodes, "steps")?;
@@ -237,7 +237,7 @@ impl Vectors<'_> {
         let steps: Vec<[u16; 2]> = steps.collect();
         let is_split = |step: &&[u16; 2]| **step != [0, 0];
         checks.check()?;
-        // The number of each split among the splits, by nodes.
+        // Per node, its index among the tree's splits.
         let numbers: Vec<u32> = steps
             .iter()
             .scan(0, |count, step| {
@@ -286,7 +286,7 @@ impl Vectors<'_> {
         Ok(RawTree { splits: own, shape: Shape::Any(children), leaves, weights })
     }
 
-    /// Takes the values and, where the file has them, the weights of so many leaves.
+    /// Takes the values of `count` leaves, and their weights where the file has them.
     fn leaves(&mut self, count: usize) -> Result<(Vec<f64>, Vec<f64>)> {
         let values = count.saturating_mul(self.dimensions);
         let leaves = doubles(take(&mut self.leaves, values, "values of leaves")?)?;

@@ -1,8 +1,8 @@
-//! Target statistics of `cbm`: those that splits test are in the model's FlatBuffer, and their tables come
-//! behind it, each with its length and a separate FlatBuffer.
+//! Target statistics of `cbm`. The model's FlatBuffer has the ones that splits test; their tables
+//! follow it, each with its length, in a FlatBuffer per table.
 //!
-//! Field numbers are those of catboost/libs/model/flatbuffers/ctr_data.fbs and features.fbs; the order of
-//! tables is that of `TCtrData::Save`. A table's keys are an open hash table of 2^n buckets of 12 bytes
+//! Field numbers are those of catboost/libs/model/flatbuffers/ctr_data.fbs and features.fbs, the order
+//! of tables that of `TCtrData::Save`. A table's keys are an open hash table of 2^n buckets of 12 bytes
 //! (catboost/libs/helpers/dense_hash_view.h), whose layout does not matter here.
 
 use crate::ensemble::check_limit;
@@ -14,13 +14,13 @@ use crate::format::sniff::{shown, unsupported};
 use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-/// What CatBoost calls the part of a file that has tables.
+/// CatBoost's name of the part of a file that holds tables.
 const TABLES: &str = "static_provider_v1";
 
-/// A bucket: the key, and the index of its counts.
+/// Size of a bucket: the key, and the index of its counts.
 const BUCKET: usize = 12;
 
-/// The statistics that splits test, of a vector of the trees' table.
+/// Reads the statistics that splits test.
 pub(super) fn read_ctrs(
     trees: &flatbuffer::Table<'_, '_>,
     limits: &Limits,
@@ -47,7 +47,7 @@ pub(super) fn read_ctrs(
     Ok(ctrs)
 }
 
-/// The tables that follow the model's FlatBuffer; `start` is where they begin in the file.
+/// Reads the tables after the model's FlatBuffer; `start` is their offset in the file.
 pub(super) fn read_tables<'a>(
     names: impl Iterator<Item = Result<&'a str>>,
     bytes: &[u8],
@@ -150,7 +150,7 @@ fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Tabl
             Counts::Rows { per_entry, rows: collect(words.iter().map(integer))? }
         }
     };
-    // A field of i32.
+    // The field is an i32.
     let denominator = root.integer(3, 0)? as i32;
     Ok(Table { key, entries, counts, denominator })
 }

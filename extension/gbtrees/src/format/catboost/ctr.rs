@@ -1,10 +1,10 @@
-//! Target statistics as files have them, and the numbers that they give.
+//! Target statistics as read from files, and the numbers computed from them.
 //!
-//! A statistic names a combination of categories and conditions, a kind, and how counts become a number; a
-//! table has the counts of a combination and a kind by key. The numbers are those of `TModelCtr::Calc` in
-//! catboost/libs/model/online_ctr.h, in f32, and which counts go into them is written in
-//! `TStaticCtrProvider::CalcCtrs` in catboost/libs/model/static_ctr_provider.cpp. Statistics of one
-//! combination become one table of lines, whatever their kinds: see [`crate::ensemble::ctr`].
+//! A statistic names a combination of categories and conditions, a kind, and a formula for counts; a
+//! table has the counts of a combination and kind by key. The numbers are those of `TModelCtr::Calc`
+//! (catboost/libs/model/online_ctr.h), in f32; `TStaticCtrProvider::CalcCtrs`
+//! (catboost/libs/model/static_ctr_provider.cpp) selects the counts. All statistics of a combination
+//! become one table of lines: see [`crate::ensemble::ctr`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,19 +14,19 @@ use crate::format::reader::CancelChecks;
 use crate::memory::{push, with_capacity};
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// What is counted.
+/// The kind of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Rows of classes above a border of the target, among all.
+    /// Rows of classes above a border of the target, over all rows.
     Borders,
-    /// Rows of one class, among all.
+    /// Rows of one class, over all rows.
     Buckets,
-    /// The target's mean, which is binarized before.
+    /// The mean of the binarized target.
     BinarizedTargetMeanValue,
     FloatTargetMeanValue,
-    /// Rows, in proportion to the most frequent key.
+    /// Rows, relative to the most frequent key.
     Counter,
-    /// Rows, among all.
+    /// Rows, over all rows.
     FeatureFreq,
 }
 
@@ -49,37 +49,37 @@ impl Kind {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 
-    /// Whether its tables have sums of the target, and not rows.
+    /// Returns whether tables hold sums of the target instead of rows.
     pub(super) fn is_mean(self) -> bool {
         matches!(self, Kind::BinarizedTargetMeanValue | Kind::FloatTargetMeanValue)
     }
 }
 
-/// What is combined to a key, in this order; indices are those among features of a kind.
+/// Features combined into a key, in this order; indices are per kind of feature.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Combination {
     pub(super) categories: Vec<i64>,
-    /// Numbers, and the bits of the borders that they are compared with.
+    /// Numeric features, and the bits of the borders that they are compared with.
     pub(super) borders: Vec<(i64, u32)>,
-    /// Categories, and the hashes that they are compared with.
+    /// Categorical features, and the hashes that they are compared with.
     pub(super) hashes: Vec<(i64, i32)>,
 }
 
-/// What a table is found by.
+/// The identity of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TableKey {
     pub(super) combination: Combination,
     pub(super) kind: Kind,
-    /// Which binarization of the target; JSON does not say it.
+    /// Index of the target's binarization; absent from JSON.
     pub(super) target: i64,
 }
 
-/// A statistic that splits test.
+/// A statistic tested by splits.
 #[derive(Clone, Debug)]
 pub(super) struct Ctr {
     pub(super) table: TableKey,
     pub(super) target_border: i64,
-    /// What is added to the two counts.
+    /// Added to the two counts.
     pub(super) prior: [f32; 2],
     pub(super) shift: f32,
     pub(super) scale: f32,
@@ -89,31 +89,31 @@ pub(super) struct Ctr {
 /// The counts of a combination.
 pub(super) struct Table {
     pub(super) key: TableKey,
-    /// Keys of rows, none of them [`NO_KEY`], and which counts are theirs; in any order.
+    /// Keys, none of them [`NO_KEY`], and the indices of their counts, in any order.
     pub(super) entries: Vec<(u64, u32)>,
     pub(super) counts: Counts,
-    /// Of [`Kind::Counter`] and [`Kind::FeatureFreq`].
+    /// Set for [`Kind::Counter`] and [`Kind::FeatureFreq`].
     pub(super) denominator: i32,
 }
 
 pub(super) enum Counts {
-    /// Sum and number of targets.
+    /// Sum and number of targets per entry.
     Means(Vec<(f32, i32)>),
-    /// So many numbers of rows per entry: one per class, or one alone.
+    /// `per_entry` counts of rows per entry: one per class, or a single one.
     Rows { per_entry: usize, rows: Vec<i32> },
 }
 
-/// Stands for no key in tables, where CatBoost never finds it.
+/// The mark of an empty bucket, which CatBoost never finds.
 pub(super) const NO_KEY: u64 = u64::MAX;
 
 impl Ctr {
-    /// The number that two counts give.
+    /// Computes the statistic of two counts.
     fn of_counts(&self, some: f32, all: f32) -> f32 {
         let [some_prior, all_prior] = self.prior;
         ((some + some_prior) / (all + all_prior) + self.shift) * self.scale
     }
 
-    /// The number of an entry, or of a key that the table does not have.
+    /// Computes the statistic of an entry, or of a key that the table lacks.
     fn number(&self, table: &Table, entry: Option<u32>) -> Option<f32> {
         let entry = entry.map(|entry| entry as usize);
         let target = usize::try_from(self.target_border).ok()?;
@@ -142,7 +142,7 @@ impl Ctr {
         Some(self.of_counts(some, all))
     }
 
-    /// Checks that the counts of a table are those of the kind, and that they have the target's border.
+    /// Checks that a table's counts fit the kind, and include the target's border.
     fn fits(&self, table: &Table) -> bool {
         let target = usize::try_from(self.target_border);
         match (&table.counts, self.table.kind) {
@@ -151,7 +151,7 @@ impl Ctr {
             (Counts::Rows { per_entry, .. }, Kind::Buckets) => {
                 *per_entry >= 1 && target.is_ok_and(|target| target < *per_entry)
             }
-            // CatBoost looks at the border only if there are several.
+            // CatBoost uses the border only if there are several.
             (Counts::Rows { per_entry, .. }, Kind::Borders) => {
                 *per_entry >= 2 && target.is_ok_and(|target| target + 1 < *per_entry)
             }
@@ -160,7 +160,7 @@ impl Ctr {
     }
 }
 
-/// The statistics of a file, and the tables that have their counts.
+/// The statistics of a file, and their tables.
 #[derive(Default)]
 pub(super) struct RawCtrs {
     pub(super) ctrs: Vec<Ctr>,
@@ -168,12 +168,12 @@ pub(super) struct RawCtrs {
 }
 
 impl RawCtrs {
-    /// Number of borders of all statistics, each of which is a bin.
+    /// Returns the number of borders of all statistics, each of which is a bin.
     pub(super) fn count_borders(&self) -> usize {
         self.ctrs.iter().map(|ctr| ctr.borders.len()).sum()
     }
 
-    /// The combinations in the order of their first statistics, each with the statistics' indices.
+    /// Returns the combinations in order of their first statistics, with the indices of all of them.
     fn combinations(&self) -> Vec<(&Combination, Vec<usize>)> {
         let mut found: Vec<(&Combination, Vec<usize>)> = Vec::new();
         let mut places = HashMap::new();
@@ -188,7 +188,8 @@ impl RawCtrs {
         found
     }
 
-    /// By index of a statistic, the number under which splits test it, in a model of so many features.
+    /// Returns, for each statistic, the feature number that splits test it by: statistics follow the
+    /// features, grouped by combination.
     pub(super) fn split_features(&self, num_features: usize) -> Vec<u32> {
         let mut numbers = vec![0; self.ctrs.len()];
         let members = self.combinations().into_iter().flat_map(|(_, members)| members);
@@ -200,18 +201,18 @@ impl RawCtrs {
         numbers
     }
 
-    /// The categorical features whose hashes are combined, by their indices.
+    /// Returns the indices of categorical features that are combined by hash.
     pub(super) fn combined_categories(&self) -> impl Iterator<Item = i64> {
         self.ctrs.iter().flat_map(|ctr| ctr.table.combination.categories.iter().copied())
     }
 
-    /// The hashes that conditions compare with, with the indices of their features.
+    /// Returns the hashes in conditions, with the indices of their features.
     pub(super) fn compared_hashes(&self) -> impl Iterator<Item = (i64, i32)> {
         self.ctrs.iter().flat_map(|ctr| ctr.table.combination.hashes.iter().copied())
     }
 
-    /// Makes the lines of all combinations from the file's tables; their keys are made of `key_parts`.
-    /// `limits` bound how many numbers there are.
+    /// Builds each combination's lines from the file's tables. `key_parts` gives the parts of a key;
+    /// `limits` bound the numbers in all.
     pub(super) fn projections(
         &self,
         mut tables: Vec<Table>,
@@ -256,7 +257,7 @@ impl RawCtrs {
 }
 
 impl Table {
-    /// Puts the entries in the order of their keys.
+    /// Sorts the entries by key.
     fn sort(&mut self, checks: &mut CancelChecks<'_>) -> Result<()> {
         self.entries.sort_unstable_by(|a, b| {
             checks.note();
@@ -271,7 +272,7 @@ impl Table {
     }
 }
 
-/// The keys of all tables, and for each of them and for all others a line of all statistics.
+/// Collects the keys of all tables, with one line of all statistics per key, and one for other keys.
 fn projection(
     parts: Vec<KeyPart>,
     members: &[(&Ctr, &Table)],

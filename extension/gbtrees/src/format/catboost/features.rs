@@ -1,10 +1,9 @@
-//! The features of a file: which column each one is, and what splits may test.
+//! The features of a file: their columns, and the bins that splits test.
 //!
-//! A row's columns are numbered through all kinds of features (CatBoost: the flat index); each kind has
-//! separate numbers as well (the index), which splits use. A split is a *bin*: all borders of all
-//! numeric features, all categories of all one-hot features, then all borders of all target statistics,
-//! are numbered in one sequence
-//! (`CalcBinFeatures` in catboost/libs/model/model.cpp).
+//! A row's columns are numbered across all kinds of features (CatBoost's flat index); splits use
+//! numbers per kind (the index). A *bin* numbers in one sequence all borders of numeric features, all
+//! categories of one-hot features, then all borders of target statistics (`CalcBinFeatures` in
+//! catboost/libs/model/model.cpp).
 
 use crate::ensemble::{Categories, FeatureType, check_limit};
 use crate::format::sniff::{shown, unsupported};
@@ -15,18 +14,18 @@ pub(super) struct Features {
     pub(super) floats: Vec<FloatFeature>,
     pub(super) categorical: Vec<Column>,
     pub(super) one_hots: Vec<OneHot>,
-    /// What the model needs and is not scored.
+    /// Features that the model needs and that are not supported.
     pub(super) unscored: Vec<Unscored>,
 }
 
 /// A feature of any kind.
 #[derive(Clone, Default)]
 pub(super) struct Column {
-    /// Its number among the features of its kind.
+    /// Index among the features of its kind.
     pub(super) index: i64,
-    /// Its number among all features.
+    /// Index among all features.
     pub(super) flat_index: i64,
-    /// Empty if it has none.
+    /// Empty for an unnamed feature.
     pub(super) name: String,
 }
 
@@ -34,37 +33,37 @@ pub(super) struct Column {
 pub(super) struct FloatFeature {
     pub(super) column: Column,
     pub(super) borders: Vec<f32>,
-    /// Whether there were missing values in training; only then does CatBoost look for them.
+    /// Whether training data had missing values; CatBoost ignores `nan_treatment` otherwise.
     pub(super) has_nans: bool,
     pub(super) nan_treatment: NanTreatment,
 }
 
-/// What a missing value is, if there were any in training.
+/// Treatment of missing values, if the training data had any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum NanTreatment {
-    /// NaN, which is above no border: CatBoost's AsIs.
+    /// CatBoost's AsIs: NaN is above no border.
     #[default]
     Nan,
-    /// Below every border: AsFalse.
+    /// AsFalse: below every border.
     Below,
-    /// Above every border: AsTrue.
+    /// AsTrue: above every border.
     Above,
 }
 
-/// The categories of a categorical feature that are tested one by one.
+/// A categorical feature whose categories are tested one by one.
 #[derive(Clone, Default)]
 pub(super) struct OneHot {
-    /// The index of the categorical feature.
+    /// Index of the categorical feature.
     pub(super) index: i64,
-    /// Hashes, as the file has them: signed.
+    /// Hashes, signed as in the file.
     pub(super) values: Vec<i32>,
 }
 
-/// What a model has that is refused by its name.
+/// An unsupported feature, refused by name.
 pub(super) enum Unscored {
     Text(Column),
     Embedding(Column),
-    /// Values computed from text or embeddings.
+    /// Computed from text or embeddings.
     Estimated,
 }
 
@@ -72,7 +71,7 @@ const NUMBERS: &str =
     "Train the model without this feature, or with numbers computed from it beforehand.";
 
 impl Features {
-    /// Refuses what is not scored; the names are known only once all features have been read.
+    /// Refuses unsupported features; runs after all features have been read, since names come last.
     pub(super) fn check_scored(&self) -> Result<()> {
         let Some(first) = self.unscored.first() else { return Ok(()) };
         let named = |column: &Column| match column.name.as_str() {
@@ -90,7 +89,7 @@ impl Features {
         })
     }
 
-    /// What each of so many columns is; `hashes_of` returns the hashes of a categorical one, ascending.
+    /// Describes each column; `hashes_of` returns the ascending hashes of a categorical one.
     pub(super) fn columns(
         &self,
         count: usize,
@@ -122,7 +121,7 @@ impl Features {
         Ok(Columns { names: if named { names } else { Vec::new() }, categories, types })
     }
 
-    /// Number of columns: one more than the last has.
+    /// Returns the number of columns: the largest flat index plus one.
     pub(super) fn count(&self, limits: &Limits) -> Result<usize> {
         let floats = self.floats.iter().map(|feature| &feature.column);
         let mut count = 0;
@@ -138,9 +137,9 @@ impl Features {
     }
 }
 
-/// One entry per column of a row.
+/// Names and types of a row's columns.
 pub(super) struct Columns {
-    /// Empty if no feature has a name other than its number.
+    /// Empty if all features are named by their numbers.
     pub(super) names: Vec<String>,
     pub(super) types: Vec<FeatureType>,
     pub(super) categories: Vec<Option<Categories>>,

@@ -1,10 +1,9 @@
-//! A reader of FlatBuffers that trusts nothing.
+//! A reader of untrusted FlatBuffers.
 //!
-//! A table begins with the distance back to its list of fields, which says for each field where in the
-//! table it lies; vectors, texts and further tables lie elsewhere, at a distance that stands in their
-//! place. Every distance is checked. Nothing forbids two fields to share a vector, so what is read is
-//! counted: a file cannot have more read of it than it has bytes, and takes no more time or memory than
-//! those.
+//! A table begins with the distance back to its list of fields, which gives each field's place in the
+//! table; vectors, texts and nested tables lie elsewhere, at a distance stored in the field. Every
+//! distance is checked. Fields may share a vector, so the bytes read are counted: no more can be read
+//! than the file has, which bounds time and memory.
 
 use std::cell::Cell;
 
@@ -12,18 +11,18 @@ use crate::{Error, ErrorKind, Place, Result};
 
 pub(super) struct Buffer<'a> {
     bytes: &'a [u8],
-    /// Where the buffer begins in the file.
+    /// Offset of the buffer in the file.
     start: usize,
     /// Bytes that may still be read.
     left: Cell<usize>,
 }
 
-/// A table of a buffer; its fields are named by their numbers in the schema.
+/// A table; fields are addressed by their numbers in the schema.
 #[derive(Clone, Copy)]
 pub(super) struct Table<'b, 'a> {
     buffer: &'b Buffer<'a>,
     at: usize,
-    /// Two bytes per field: its distance from the start of the table, 0 if it is absent.
+    /// Two bytes per field: its distance from the table's start, 0 if absent.
     fields: &'a [u8],
 }
 
@@ -40,7 +39,7 @@ impl<'a> Buffer<'a> {
         Error::new(ErrorKind::Syntax, message).at(Place::Byte(self.start.saturating_add(at)))
     }
 
-    /// Bytes that are there, and have not all been read.
+    /// Returns a range of bytes, and counts them as read.
     fn take(&self, at: usize, length: usize) -> Result<&'a [u8]> {
         let bytes = at.checked_add(length).and_then(|end| self.bytes.get(at..end));
         let bytes = bytes.ok_or_else(|| self.fault(at, "a link leads out of the file"))?;
@@ -49,14 +48,14 @@ impl<'a> Buffer<'a> {
         Ok(bytes)
     }
 
-    /// Bytes that are there; these are looked at once per table or vector, and not counted.
+    /// Reads a word that is not counted; there is one per table or vector.
     fn word(&self, at: usize) -> Result<u32> {
         let bytes = self.bytes.get(at..).and_then(|rest| rest.first_chunk());
         let bytes = bytes.ok_or_else(|| self.fault(at, "a link leads out of the file"))?;
         Ok(u32::from_le_bytes(*bytes))
     }
 
-    /// Where a distance leads; none leads to itself.
+    /// Follows a distance; 0 is an error.
     fn target(&self, at: usize) -> Result<usize> {
         let target = at.checked_add(self.word(at)? as usize).filter(|target| *target != at);
         target.ok_or_else(|| self.fault(at, "a link leads nowhere"))
@@ -70,14 +69,14 @@ impl<'a> Buffer<'a> {
         if length < 4 || !length.is_multiple_of(2) {
             return Err(self.fault(list, "a list of fields has an impossible length"));
         }
-        // The table itself is counted by its distance; lists of fields are shared by many tables.
+        // Counts the table by its distance only; many tables share a list of fields.
         self.take(at, 4)?;
         let fields = self.bytes.get(list..).and_then(|rest| rest.get(4..length));
         let fields = fields.ok_or_else(|| self.fault(list, "a link leads out of the file"))?;
         Ok(Table { buffer: self, at, fields })
     }
 
-    /// A vector of elements of so many bytes.
+    /// Returns the bytes of a vector of elements of `size` bytes.
     fn vector(&self, at: usize, size: usize) -> Result<&'a [u8]> {
         let count = self.word(at)? as usize;
         let length = count.checked_mul(size);
@@ -92,7 +91,7 @@ impl<'a> Buffer<'a> {
 }
 
 impl<'b, 'a> Table<'b, 'a> {
-    /// Where a field lies, if it is there.
+    /// Returns the position of a field, if present.
     fn field(&self, number: usize) -> Option<usize> {
         let distance = self.fields.get(2 * number..).and_then(|rest| rest.first_chunk())?;
         let distance = usize::from(u16::from_le_bytes(*distance));
@@ -106,7 +105,7 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(Some(*bytes))
     }
 
-    /// A field of one byte, or `default` if it is absent.
+    /// Reads a byte field, or returns `default` if it is absent.
     pub(super) fn byte(&self, number: usize, default: u8) -> Result<u8> {
         Ok(self.scalar(number)?.map_or(default, |[byte]| byte))
     }
@@ -133,14 +132,14 @@ impl<'b, 'a> Table<'b, 'a> {
         self.buffer.target(at).and_then(|at| self.buffer.table(at)).map(Some)
     }
 
-    /// The elements of a vector, of `SIZE` bytes each; none if it is absent.
+    /// Returns the `SIZE`-byte elements of a vector; empty if absent.
     pub(super) fn vector<const SIZE: usize>(&self, number: usize) -> Result<&'a [[u8; SIZE]]> {
         let Some(at) = self.field(number) else { return Ok(&[]) };
         let bytes = self.buffer.vector(self.buffer.target(at)?, SIZE)?;
         Ok(bytes.as_chunks().0)
     }
 
-    /// The tables of a vector; none if it is absent.
+    /// Returns the tables of a vector; empty if absent.
     pub(super) fn tables(
         &self,
         number: usize,
@@ -149,7 +148,7 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(self.links(number)?.map(move |target| buffer.table(target?)))
     }
 
-    /// The texts of a vector; none if it is absent.
+    /// Returns the texts of a vector; empty if absent.
     pub(super) fn texts(
         &self,
         number: usize,
@@ -158,7 +157,7 @@ impl<'b, 'a> Table<'b, 'a> {
         Ok(self.links(number)?.map(move |target| buffer.text(target?)))
     }
 
-    /// Where the elements of a vector of tables or texts lie.
+    /// Returns the positions of a vector's tables or texts.
     fn links(
         &self,
         number: usize,

@@ -1,7 +1,7 @@
-//! What a file says about itself: the objective, the classes, the release that wrote it.
+//! A file's metadata: objective, classes, and the release that wrote it.
 //!
-//! `cbm` has a list of keys and texts, some of which are JSON; JSON files have the same keys, with some
-//! of these texts unpacked.
+//! `cbm` has a list of keys and texts, some of them JSON; JSON files have the same keys, with some of
+//! the texts unpacked.
 
 use crate::ensemble::Task;
 use crate::format::catboost::json_ctr::read_targets;
@@ -15,21 +15,21 @@ pub(super) struct Info {
     pub(super) version: [u32; 3],
     pub(super) objective: Option<String>,
     pub(super) classes: Classes,
-    /// The margin above which a row is of class 1, if the model sets a threshold.
+    /// Margin above which a row is of class 1, if the model sets a threshold.
     pub(super) class_threshold: Option<f64>,
-    /// By option of the training: kinds of target statistics, with the number of the target's borders.
+    /// Per training option: kinds of target statistics, with the number of the target's borders.
     pub(super) ctr_targets: Vec<Vec<(String, i64)>>,
-    /// Short texts: when the model was trained, its identifier, what the user stored.
+    /// Short texts: training time, identifier, values stored by the user.
     pub(super) attributes: Vec<(String, String)>,
 }
 
-/// Longer texts than this are options of the training and its history.
+/// Longest text kept as an attribute; training options and history are longer.
 const MAX_ATTRIBUTE: usize = 256;
-/// More than these are not kept.
+/// Maximum number of attributes kept.
 const MAX_ATTRIBUTES: usize = 256;
 
 impl Info {
-    /// Reads the object in a JSON file.
+    /// Reads the object of a JSON file.
     pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Self> {
         let mut info = Info::default();
         object(reader, |reader, key| match reader.kind()? {
@@ -43,8 +43,8 @@ impl Info {
         Ok(info)
     }
 
-    /// The best iteration of a training with rows for evaluation, which CatBoost counts from 0 as XGBoost
-    /// does. It stands in the training's history, of which nothing else is read, and which may be anything.
+    /// Adds the best iteration of a training with an evaluation set, counted from 0 as in XGBoost. It
+    /// is part of the training's history, whose other contents may be anything.
     fn add_best_iteration(&mut self, history: &str, cancel: Cancel<'_>) {
         let mut json = Json::new(history.as_bytes(), cancel);
         let mut best = None;
@@ -63,7 +63,7 @@ impl Info {
         }
     }
 
-    /// Adds a text by its key.
+    /// Adds the text of a key.
     pub(super) fn add(
         &mut self,
         key: &str,
@@ -75,7 +75,7 @@ impl Info {
             "params" | "loss_function" | "class_params" | "multiclass_params" => {
                 let mut json = Json::new(text.as_bytes(), cancel);
                 let read = self.add_json(&mut json, key, limits).and_then(|()| json.finish());
-                // An offset in the text is none in the file.
+                // Drops the error's place, which is an offset within the text.
                 read.map_err(|error| {
                     Error::new(error.kind(), format!("\"{key}\": {}", error.message()))
                 })?;
@@ -141,7 +141,7 @@ impl Info {
     }
 }
 
-/// The release in a description that names its tag, or zeros.
+/// Parses the release from a description with its tag; zeros if there is none.
 fn version(description: &str) -> [u32; 3] {
     let mut version = [0; 3];
     let Some((_, rest)) = description.split_once("tags/v") else { return version };
@@ -153,7 +153,7 @@ fn version(description: &str) -> [u32; 3] {
     version
 }
 
-/// The margin whose logistic function is a probability.
+/// Converts a probability into the margin with that logistic value.
 fn threshold(probability: &str) -> Result<f64> {
     let probability: Option<f64> = probability.parse().ok();
     match probability.filter(|probability| *probability > 0.0 && *probability < 1.0) {
@@ -167,9 +167,9 @@ fn threshold(probability: &str) -> Result<f64> {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Classes {
-    /// By the number of a label.
+    /// By label.
     names: Vec<String>,
-    /// By output, the number of its label.
+    /// The label of each output.
     labels: Vec<f64>,
 }
 
@@ -188,7 +188,7 @@ impl Classes {
         Ok(classes)
     }
 
-    /// One name per class of a model with so many outputs, or nothing.
+    /// Returns one name per class of a model with `outputs` outputs, or an empty list.
     pub(super) fn of(self, task: Task, outputs: usize) -> Vec<String> {
         let count = match task {
             Task::Binary => 2,
@@ -200,7 +200,7 @@ impl Classes {
             if names.is_empty() {
                 return Some(label.to_string());
             }
-            // A label is a whole number, and one beyond the names has none.
+            // A label is a whole number; one beyond the names has none.
             names.get(*label as usize).cloned()
         };
         if labels.len() == count {
@@ -213,7 +213,7 @@ impl Classes {
     }
 }
 
-/// A name: text, a number or a boolean, as the labels of the training data were.
+/// Reads a name: text, a number or a boolean, as the training labels were.
 fn name<'a, R: Reader<'a>>(reader: &mut R) -> Result<String> {
     match reader.kind()? {
         ValueKind::String => owned(reader.string()?),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_iteration_is_read_from_a_history_that_may_be_anything() {
+    fn the_best_iteration_is_read_from_any_history() {
         let added = |history: &str| {
             let mut info = Info::default();
             info.add("training", history, &Limits::default(), Cancel::never()).unwrap();

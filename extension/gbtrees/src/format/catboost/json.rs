@@ -1,8 +1,8 @@
-//! CatBoost's JSON: `ConvertModelToJson` in catboost/libs/model/json_model_helpers.cpp.
+//! CatBoost's JSON (`ConvertModelToJson` in catboost/libs/model/json_model_helpers.cpp).
 //!
-//! Symmetric trees are a list each of splits and leaves; other trees are nested objects, which nest as
-//! deep as the tree. Leaves of the latter are numbered from the left, as CatBoost does when it reads
-//! the file; the numbers that they had before are not in it. Empty lists may be written as null.
+//! A symmetric tree is a list of splits and a list of leaves; other trees are objects nested as deep as
+//! the tree. The latter's leaves are numbered from the left, as CatBoost does on reading; their
+//! original numbers are not stored. Empty lists may be null.
 
 use crate::ensemble::in_tree;
 use crate::format::catboost::ctr::RawCtrs;
@@ -57,7 +57,7 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
     if !ctrs.ctrs.is_empty() {
         info.ctr_targets.iter().try_for_each(|targets| json_ctr::check_targets(targets))?;
     }
-    // Releases before 0.22 have none.
+    // Absent before release 0.22.
     let (scale, bias) = scale_and_bias.unwrap_or((1.0, Vec::new()));
     Ok(File { info, features, ctrs, trees, scale, bias })
 }
@@ -101,7 +101,7 @@ fn read_features<'a, R: Reader<'a>>(
     Ok(features)
 }
 
-/// A feature of any kind, with what numeric features have, and the one-hot values of categorical ones.
+/// Reads a feature of any kind, with numeric features' borders and categorical ones' one-hot values.
 fn read_feature<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
@@ -114,7 +114,7 @@ fn read_feature<'a, R: Reader<'a>>(
         match key {
             "feature_index" => column.index = reader.integer()?,
             "flat_feature_index" => column.flat_index = reader.integer()?,
-            // Releases before 1.0 write a name only if there is one; later ones write an empty identifier.
+            // Releases before 1.0 omit a missing name; later ones write an empty identifier.
             "feature_name" | "feature_id" => {
                 let name = reader.string()?;
                 if !name.is_empty() {
@@ -144,7 +144,7 @@ fn nan_treatment<'a, R: Reader<'a>>(reader: &mut R) -> Result<NanTreatment> {
     }
 }
 
-/// `[scale, bias]`, or since 0.25 `[scale, [bias, ...]]`.
+/// Reads `[scale, bias]`, or since 0.25 `[scale, [bias, ...]]`.
 fn read_scale_and_bias<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
@@ -167,7 +167,7 @@ fn read_scale_and_bias<'a, R: Reader<'a>>(
     }
 }
 
-/// Trees, the values of whose leaves are taken off `left`.
+/// Reads trees and deducts their leaf values from `left`.
 fn trees<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
@@ -234,13 +234,13 @@ fn read_split<'a, R: Reader<'a>>(reader: &mut R) -> Result<RawSplit> {
             border: required(border, "border")?,
             bin: required(bin, "split_index")?,
         }),
-        // Which feature it is of has been said before, or will be.
+        // The unsupported feature itself is reported from the list of features.
         "EstimatedFeature" => Ok(RawSplit::Unscored),
         other => Err(unsupported(&format!("a split of type \"{}\"", shown(other)), KNOWN_RELEASE)),
     }
 }
 
-/// A node of a tree that is not symmetric.
+/// A node of an asymmetric tree.
 struct Node {
     split: Option<RawSplit>,
     below: [Option<Box<Node>>; 2],
@@ -262,7 +262,7 @@ fn read_other<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Raw
     Ok(tree)
 }
 
-/// Reads a node and what is below it; the reader bounds how deep that goes.
+/// Reads a subtree; the reader bounds its depth.
 fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Node> {
     let mut node = Node { split: None, below: [None, None], values: None, weight: 0.0 };
     object(reader, |reader, key| {
@@ -287,7 +287,7 @@ fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Node
     Ok(node)
 }
 
-/// Appends a node and what is below it, and says what it has become.
+/// Appends a subtree and returns the reference to its root.
 fn flatten(node: Node, tree: &mut RawTree, children: &mut Vec<[Child; 2]>) -> Result<Child> {
     let fault = |message| Err(Error::new(ErrorKind::TreeShape, message));
     match (node.split, node.below, node.values) {

@@ -1,9 +1,9 @@
-//! Target statistics of JSON: those that splits test are in `features_info`, their tables in `ctr_data`.
+//! Target statistics of JSON: `features_info` has the ones that splits test, `ctr_data` their tables.
 //!
-//! A table's key in `ctr_data` is itself JSON, of the combination and the kind. Its `hash_map` has the key of
-//! each entry as a text, then the counts (`CtrDataFromJson` in catboost/libs/model/json_model_helpers.cpp). A
-//! table is not said to be of one binarization of the target or another, so that a file of a model with
-//! several does not have all tables, and is refused.
+//! A table's key in `ctr_data` is JSON itself, of the combination and the kind. Its `hash_map` holds
+//! each entry's key as a text, then the counts (`CtrDataFromJson` in
+//! catboost/libs/model/json_model_helpers.cpp). Keys do not identify the target's binarization, so a
+//! file of a model with several lacks tables, and is refused.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::{ErrorKind, Limits, Result};
 
 const COUNT_TOO_LARGE: &str = "a count is too large for i32";
 
-/// The statistics of `features_info`.
+/// Reads the statistics of `features_info`.
 pub(super) fn read_ctrs<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<Ctr>> {
     list(reader, limits.features, "target statistics", |reader| {
         let (mut combination, mut kind) = (None, None);
@@ -30,7 +30,7 @@ pub(super) fn read_ctrs<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> R
                 "ctr_type" => kind = Some(read_kind(reader)?),
                 "target_border_idx" => target_border = reader.integer()?,
                 "prior_numerator" => prior[0] = reader.float()?,
-                // So it is spelt.
+                // The spelling is CatBoost's.
                 "prior_denomerator" => prior[1] = reader.float()?,
                 "shift" => shift = reader.float()?,
                 "scale" => scale = reader.float()?,
@@ -94,7 +94,7 @@ fn read_combination<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Resul
     Ok(combination)
 }
 
-/// The tables of `ctr_data`, which may be null where there are none.
+/// Reads the tables of `ctr_data`, which may be null if empty.
 pub(super) fn read_tables<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
@@ -121,7 +121,7 @@ fn read_key<'a, R: Reader<'a>>(text: &str, reader: &R, limits: &Limits) -> Resul
         }
         Ok(())
     });
-    // An offset in the key is none in the file.
+    // Replaces the error's place, which is an offset within the key.
     read.and_then(|()| json.finish()).map_err(|error| {
         reader.error(error.kind(), format!("\"ctr_data\": {}", error.message()))
     })?;
@@ -136,7 +136,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
         match name {
             "counter_denominator" => denominator = int32(reader, COUNT_TOO_LARGE)?,
             "hash_stride" => stride = Some(reader.integer()?),
-            // A number takes two bytes of the file at least.
+            // Each number takes at least two bytes of the file.
             "hash_map" => numbers.read(reader, limits.bytes)?,
             _ => reader.skip()?,
         }
@@ -145,7 +145,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     let stride = usize::try_from(required(stride, "hash_stride")?).unwrap_or(0);
     let per_entry = stride.saturating_sub(1);
     let is_mean = key.kind.is_mean();
-    // A sum comes before each number of targets.
+    // A sum precedes each number of targets.
     let is_whole = |count: &f64| count.fract() == 0.0;
     let fits = per_entry > 0
         && numbers.places.iter().enumerate().all(|(entry, place)| *place == entry * per_entry)
@@ -165,7 +165,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
         let pairs = numbers.counts.as_chunks::<2>().0.iter();
         Counts::Means(collect(pairs.map(|[sum, count]| (*sum as f32, *count as i32)))?)
     } else {
-        // Whole numbers that an i32 holds, of which `Numbers::read` made sure.
+        // `Numbers::read` has checked that whole numbers fit in i32.
         let rows = numbers.counts.iter().map(|count| *count as i32);
         Counts::Rows { per_entry, rows: collect(rows)? }
     };
@@ -178,11 +178,11 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
     })
 }
 
-/// What a `hash_map` has, one after another.
+/// The contents of a `hash_map`.
 #[derive(Default)]
 struct Numbers {
     keys: Vec<u64>,
-    /// Of each key, how many counts are before it.
+    /// For each key, the number of counts before it.
     places: Vec<usize>,
     counts: Vec<f64>,
 }
@@ -209,8 +209,8 @@ impl Numbers {
     }
 }
 
-/// The kinds of statistics that an option of the training names, each with the number of borders of the
-/// target. Options may be anything: what is not this is passed over.
+/// Reads the kinds of statistics in a training option, with the number of the target's borders. Options
+/// may be anything; others are skipped.
 pub(super) fn read_targets<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
@@ -259,7 +259,7 @@ pub(super) fn check_targets(targets: &[(String, i64)]) -> Result<()> {
     Ok(())
 }
 
-/// The hash of a category.
+/// Reads the hash of a category.
 pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
     int32(reader, "the hash of a category is too large for i32")
 }

@@ -1,16 +1,15 @@
-//! CatBoost's models, as JSON and as `cbm`, its binary format.
+//! Reads CatBoost models, as JSON and as `cbm`, its binary format.
 //!
-//! `json` and `cbm` read a file into the same [`File`]; `build` makes a model of it. `features` are the
-//! columns of a row, `splits` says what a split tests, `tree` makes nodes of trees, `info` reads what the
-//! file says about itself, `objective` what its values mean, and `flatbuffer` reads the tables of `cbm`.
-//! `ctr` makes numbers of target statistics, which `json_ctr` and `cbm_ctr` read.
+//! `json` and `cbm` read a file into the same [`File`], from which `build` makes the model. `features`
+//! are a row's columns, `splits` the tests, `tree` turns trees into nodes, `info` reads metadata,
+//! `objective` defines the values, `flatbuffer` reads the tables of `cbm`, and `ctr` computes target
+//! statistics, read by `json_ctr` and `cbm_ctr`.
 //!
-//! What is true of CatBoost's files alone: a split sends a row to bit 1 if its value is above a border,
-//! or if its category has a hash; a symmetric tree has one split per level, and a leaf per combination
-//! of bits; leaves are summed in f64, and scaled and shifted after that. Files are written by
-//! `OutputModel` in catboost/libs/model/model_export and by catboost/libs/model/json_model_helpers.cpp;
-//! they are evaluated by catboost/libs/model/cpu/evaluator_impl.cpp, whose one-row and batch
-//! evaluators add leaves in the same order.
+//! In CatBoost, a split gives bit 1 to a row whose value is above a border or whose category has a
+//! hash; a symmetric tree has one split per level and a leaf per combination of bits; leaves are summed
+//! in f64, then scaled and shifted. Files come from `OutputModel` in catboost/libs/model/model_export
+//! and from catboost/libs/model/json_model_helpers.cpp; catboost/libs/model/cpu/evaluator_impl.cpp
+//! scores them, adding leaves in the same order for one row and for many.
 
 mod cbm;
 mod cbm_ctr;
@@ -37,17 +36,17 @@ use crate::format::catboost::tree::RawTree;
 use crate::format::reader::CancelChecks;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
-/// What to do with a file that has more than this reader knows of.
+/// Advice for files with features unknown to this reader.
 const KNOWN_RELEASE: &str = "Save the model with a release of CatBoost that this server knows.";
 
-/// What a file holds.
+/// The contents of a file.
 pub(super) struct File {
     info: Info,
     features: Features,
     ctrs: RawCtrs,
     trees: Vec<RawTree>,
     scale: f64,
-    /// None, one for all, or one per dimension.
+    /// Empty, one for all outputs, or one per output.
     bias: Vec<f64>,
 }
 
@@ -115,11 +114,11 @@ pub(in crate::format) fn build(
         builder.add_tree(parts, checks.cancel())?;
         checks.check()?;
     }
-    // No more trees than the limit, which is below 2^32.
+    // The limit of trees is below 2^32.
     builder.finish((0..=count as u32).collect())
 }
 
-/// Of which columns rows have hashes: those whose categories are combined. Nothing if there are none.
+/// Returns which columns need hashes in rows, those of combined categories; empty if there are none.
 fn hashed(ctrs: &RawCtrs, bins: &Bins<'_>, num_features: usize) -> Result<Vec<bool>> {
     if ctrs.ctrs.is_empty() {
         return Ok(Vec::new());
@@ -133,13 +132,13 @@ fn hashed(ctrs: &RawCtrs, bins: &Bins<'_>, num_features: usize) -> Result<Vec<bo
     Ok(hashed)
 }
 
-/// A bias may be one for all outputs, or absent.
+/// Returns an output's bias; a single bias applies to all, none is 0.
 fn of_output(bias: &[f64], output: usize) -> f64 {
     let place = if bias.len() == 1 { 0 } else { output };
     bias.get(place).copied().unwrap_or(0.0)
 }
 
-/// Number of values per leaf, the same in all trees.
+/// Returns the number of values per leaf, the same in all trees.
 fn outputs(trees: &[RawTree], bias: &[f64]) -> Result<usize> {
     let fault = |message: String| Error::new(ErrorKind::Length, message);
     let mut outputs = None;

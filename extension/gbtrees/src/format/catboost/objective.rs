@@ -1,16 +1,16 @@
-//! CatBoost's objectives: how margins become values, and what those are good for.
+//! CatBoost's objectives and their transforms of margins.
 //!
-//! Values are what the library's scikit-learn wrappers return by default: probabilities of classifiers
-//! (`predict_proba`), the exponential for Poisson and Tweedie, mean and variance for
-//! RMSEWithUncertainty, and margins else (python-package/catboost/core.py). An objective that is not
-//! here, such as a custom one, is refused: its values may be transformed in a way not known here.
+//! Values are the defaults of the library's scikit-learn wrappers (python-package/catboost/core.py):
+//! probabilities for classifiers (`predict_proba`), the exponential for Poisson and Tweedie, mean and
+//! variance for RMSEWithUncertainty, and margins otherwise. Other objectives, such as custom ones, are
+//! refused, since their transforms are unknown.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::catboost::info::Info;
 use crate::format::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Result};
 
-/// How many values a leaf has.
+/// Number of values per leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dimensions {
     One,
@@ -59,7 +59,7 @@ const TABLE: &[(&str, Transform, Task, Dimensions)] = &[
     ("QueryCrossEntropy", Transform::Identity, Task::Ranking, One),
 ];
 
-/// The objective of a model with so many values per leaf.
+/// Returns the objective of a model with `dimensions` values per leaf.
 pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
     let Some(name) = &info.objective else {
         let message = "the model does not say what its objective is";

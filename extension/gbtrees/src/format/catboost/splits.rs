@@ -1,7 +1,7 @@
-//! What the splits of a file test.
+//! Resolves the splits of a file to tests on columns.
 //!
-//! `cbm` names a split by its bin; JSON names the feature and what it is compared with too, and the two
-//! must agree, since CatBoost itself goes by the bin.
+//! `cbm` names a split by its bin. JSON also names the feature and its border or value; both must
+//! agree, since CatBoost itself uses the bin.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Result};
 
-/// A split as the file has it. Indices are those among features of a kind.
+/// A split as read. Indices are per kind of feature.
 #[derive(Clone, Copy)]
 pub(super) enum RawSplit {
     Bin(i64),
@@ -27,40 +27,39 @@ pub(super) enum RawSplit {
         value: i32,
         bin: Option<i64>,
     },
-    /// Which statistic it tests is known by the bin alone.
+    /// A target statistic, identified only by its bin.
     Statistic {
         border: f32,
         bin: i64,
     },
-    /// One that tests a value computed from text.
+    /// Tests a value computed from text.
     Unscored,
 }
 
-/// What sends a row to bit 1; `column` is one of the model's features, or a statistic behind them.
+/// The condition for bit 1; `column` is a feature of the model, or a statistic after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Split {
     Above { column: u32, border: f32, missing_too: bool },
     Is { column: u32, hash: u32 },
 }
 
-/// The splits by their bins.
+/// Resolves bins to splits.
 pub(super) struct Bins<'a> {
     features: &'a Features,
     ctrs: &'a RawCtrs,
     num_features: u32,
-    /// Of each statistic, the number under which splits test it.
+    /// The feature number of each statistic.
     ctr_columns: Vec<u32>,
-    /// The first bin of each numeric feature, of each one-hot feature and of each statistic, then their
-    /// number.
+    /// The first bin of each numeric feature, one-hot feature and statistic, then the number of bins.
     starts: Vec<usize>,
-    /// By index, the place of a numeric feature.
+    /// Positions of numeric features by index.
     floats: HashMap<i64, usize>,
-    /// By index, the column of a categorical feature.
+    /// Columns of categorical features by index.
     categorical: HashMap<i64, u32>,
 }
 
 impl<'a> Bins<'a> {
-    /// The bins of features whose columns have been counted.
+    /// Numbers the bins of features whose columns have been counted.
     pub(super) fn of(features: &'a Features, ctrs: &'a RawCtrs, num_features: usize) -> Self {
         let floats = features.floats.iter().map(|feature| feature.borders.len());
         let one_hots = features.one_hots.iter().map(|feature| feature.values.len());
@@ -140,18 +139,18 @@ impl<'a> Bins<'a> {
         Ok(Split::Is { column: self.category(index)?, hash: value.cast_unsigned() })
     }
 
-    /// The place of a numeric feature.
+    /// Returns the position of a numeric feature.
     fn number(&self, index: i64) -> Result<usize> {
         self.floats.get(&index).copied().ok_or_else(|| no_feature("numeric", index))
     }
 
-    /// The column of a categorical feature.
+    /// Returns the column of a categorical feature.
     pub(super) fn category(&self, index: i64) -> Result<u32> {
         let column = self.categorical.get(&index).copied();
         column.ok_or_else(|| no_feature("categorical", index))
     }
 
-    /// What a combination's keys are made of. `hashed` says of which columns rows have the hashes.
+    /// Returns the parts of a combination's keys. `hashed` marks the columns that rows have hashes of.
     pub(super) fn key_parts(
         &self,
         combination: &Combination,
@@ -188,13 +187,13 @@ fn no_feature(kind: &str, index: i64) -> Error {
 }
 
 impl Features {
-    /// The split at a border of the numeric feature at a place.
+    /// Returns the split at a border of a numeric feature.
     fn above(&self, place: usize, border: f32) -> Split {
         let (column, missing_too) = self.column(place);
         Split::Above { column, border, missing_too }
     }
 
-    /// The column of the numeric feature at a place, and whether a missing value is above all borders.
+    /// Returns the column of a numeric feature, and whether missing values are above all borders.
     fn column(&self, place: usize) -> (u32, bool) {
         let feature = self.floats.get(place);
         let column = feature.map_or(0, |feature| feature.column.flat_index as u32);
@@ -206,7 +205,7 @@ impl Features {
 }
 
 impl Split {
-    /// A row with bit 0 goes left. `set` is that of [`Dictionaries::set_of`].
+    /// Builds the node; a row with bit 0 goes left. `set` comes from [`Dictionaries::set_of`].
     pub(super) fn node(self, set: u32, [left, right]: [u32; 2], cover: f32) -> Node {
         let (feature, condition, default_left) = match self {
             Split::Above { column, border, missing_too } => {
@@ -226,11 +225,11 @@ impl Split {
     }
 }
 
-/// The hashes that splits test, by columns: a hash's code is its place.
+/// The hashes tested by splits, by column; a hash's code is its position.
 pub(super) struct Dictionaries(Vec<Vec<u32>>);
 
 impl Dictionaries {
-    /// Of a model of so many columns.
+    /// Collects the hashes of `columns` columns.
     pub(super) fn of(
         splits: impl Iterator<Item = Split>,
         columns: usize,
@@ -255,12 +254,12 @@ impl Dictionaries {
         Dictionaries(hashes)
     }
 
-    /// Ascending; none for a column that no split tests by its category.
+    /// Returns a column's ascending hashes; empty if no split tests its category.
     pub(super) fn of_column(&self, column: usize) -> &[u32] {
         self.0.get(column).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds the set of a split that tests a category; returns its index, or 0 for other splits.
+    /// Adds the category set of a split and returns its index, or 0 for other splits.
     pub(super) fn set_of(
         &self,
         split: &Split,
@@ -275,7 +274,7 @@ impl Dictionaries {
 
     fn code_of(&self, column: u32, hash: u32) -> u32 {
         let hashes = self.of_column(column as usize);
-        // There are fewer hashes than bytes in the file, so a code is an i32.
+        // There are fewer hashes than bytes in the file, so a code fits in i32.
         hashes.binary_search(&hash).unwrap_or(hashes.len()) as u32
     }
 }

@@ -1,9 +1,8 @@
-//! From a tree as the file has it to nodes.
+//! Builds the nodes of a tree.
 //!
-//! A symmetric tree of depth `d` tests one split per level, and split `i` gives bit `i` of the leaf's
-//! index. Its nodes are laid out level by level with the split of the highest bit at the root, so
-//! that the leaves come last, in the order of their indices. In other trees the splits come first and
-//! the leaves after them, in the order of CatBoost's indices too.
+//! A symmetric tree of depth `d` has one split per level; split `i` gives bit `i` of the leaf's index.
+//! Nodes are laid out level by level with the highest bit at the root, so that leaves come last, in
+//! index order. In other trees splits also come first, then leaves in the order of CatBoost's indices.
 
 use crate::ensemble::{Node, TreeOutput, TreeParts};
 use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
@@ -14,31 +13,31 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct RawTree {
     pub(super) splits: Vec<RawSplit>,
     pub(super) shape: Shape,
-    /// The values of one leaf after another.
+    /// Concatenated values of the leaves.
     pub(super) leaves: Vec<f64>,
-    /// Nothing, or the weight of each leaf's rows in training.
+    /// The training weight of each leaf, or empty.
     pub(super) weights: Vec<f64>,
 }
 
 pub(super) enum Shape {
     /// One split per level.
     Symmetric,
-    /// The two sides of each split; splits come before those below them.
+    /// The two children of each split; parents come first.
     Any(Vec<[Child; 2]>),
 }
 
-/// What is below a split: another one, or a leaf, by its index.
+/// A split's child: another split or a leaf, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Child {
     Split(u32),
     Leaf(u32),
 }
 
-/// The deepest symmetric tree whose leaves can be counted; the model's limit is far below.
+/// Depth to which a symmetric tree's leaves can be counted; the model's limit is far below.
 const MAX_SYMMETRIC_DEPTH: usize = 30;
 
 impl RawTree {
-    /// Number of values per leaf, if that comes out even.
+    /// Returns the number of values per leaf, if they divide evenly.
     pub(super) fn dimensions(&self) -> Option<usize> {
         let leaves = match &self.shape {
             Shape::Symmetric if self.splits.len() > MAX_SYMMETRIC_DEPTH => return None,
@@ -56,14 +55,14 @@ impl RawTree {
     }
 }
 
-/// A split of a tree: what it tests, and the ids of the nodes on its two sides.
+/// A split and the node ids of its two children.
 struct Inner {
     split: usize,
     below: [u32; 2],
 }
 
 impl RawTree {
-    /// The splits in the order of their ids; leaf `i` has the `i`-th id after them.
+    /// Returns the splits in order of their ids; leaf `i` has the `i`-th id after them.
     fn inner_nodes(&self, checks: &mut CancelChecks<'_>) -> Result<Vec<Inner>> {
         let mut inner = Vec::new();
         match &self.shape {
@@ -95,8 +94,8 @@ impl RawTree {
         Ok(inner)
     }
 
-    /// The nodes of a tree with `dimensions` values per leaf, of which [`RawTree::dimensions`] made
-    /// sure. `splits` are what its splits test; the sets of categories are taken off `words_left`.
+    /// Builds a tree with `dimensions` values per leaf, as [`RawTree::dimensions`] returned. `splits`
+    /// are its tests; category sets are deducted from `words_left`.
     pub(super) fn parts(
         self,
         splits: &[Split],
@@ -150,7 +149,7 @@ impl RawTree {
         Ok(TreeParts { category_sets, leaf_vectors, first_leaf, ..parts })
     }
 
-    /// The weight of the rows that reached each node: that of the leaves below it.
+    /// Returns the weight of the rows that reached each node: the sum of the leaves below it.
     fn covers(
         &self,
         inner: &[Inner],

@@ -8,28 +8,28 @@ use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Limits, Result};
 
 pub(super) struct Header<'a> {
-    /// `v4` for one.
+    /// The format version, such as `v4`.
     pub version: &'a str,
-    /// Trees per iteration, and so raw scores of a row.
+    /// Trees per iteration, which is the number of raw scores per row.
     pub outputs: usize,
     pub objective: Objective,
-    /// Whether values are means over iterations: a random forest.
+    /// Whether values are means over iterations, as in a random forest.
     pub averages: bool,
     pub feature_names: Vec<String>,
-    /// One per feature.
+    /// One entry per feature.
     pub infos: Vec<FeatureInfo>,
-    /// The sizes of trees in bytes, where the file has them.
+    /// Sizes of the trees in bytes, where the file lists them.
     pub tree_sizes: Option<Vec<usize>>,
 }
 
-/// What the training data had in a feature.
+/// A feature's values in the training data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FeatureInfo {
-    /// `none`: one value, or too few of the others to split by.
+    /// `none`: a single value, or too few others to split by.
     Trivial,
     /// `[least:largest]`.
     Numerical { least: f64, largest: f64 },
-    /// `3:-1:7`: codes, of which this is the largest.
+    /// `3:-1:7`: category codes; the largest one.
     Categorical { largest: i64 },
 }
 
@@ -63,7 +63,7 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
 
 const VERSION_HINT: &str = "Models of LightGBM up to 4, versions v2 to v4, are read.";
 
-/// The version of the format. Releases before 2.1 do not write it; their files are those of v2.
+/// Returns the format version. Releases before 2.1 omit it and write v2.
 fn version<'a>(block: &Block<'a>) -> Result<&'a str> {
     let Some(field) = block.get("version") else { return Ok("v2") };
     if matches!(field.value, "v2" | "v3" | "v4") {
@@ -90,7 +90,7 @@ fn outputs(block: &Block<'_>, limits: &Limits) -> Result<usize> {
     Ok(outputs)
 }
 
-/// The words of a line, one per feature.
+/// Splits a line into one word per feature.
 fn words<'a>(
     block: &Block<'a>,
     key: &str,

@@ -1,7 +1,7 @@
-//! Lines of a text model, with their numbers, and blocks of them.
+//! Splits a text model into numbered lines and blocks.
 //!
-//! A block is a run of lines `key=value` up to an empty line: the header, or a tree. Every line of a
-//! block must end in a newline, since a number that the end of the file cuts short may still be a number.
+//! A block is a run of `key=value` lines up to an empty one: the header or a tree. Every line of a
+//! block must end in a newline, since a number cut short by the end of the file may still parse.
 
 use std::str::FromStr;
 
@@ -9,10 +9,10 @@ use crate::format::reader::CancelChecks;
 use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
-/// Lines of a block. LightGBM's longest has 22.
+/// Maximum lines per block. LightGBM's longest has 22.
 const MAX_KEYS: usize = 64;
 
-/// A line without its end.
+/// A line without its line ending.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub bytes: &'a [u8],
@@ -25,7 +25,7 @@ pub(super) struct Line<'a> {
 pub(super) struct Lines<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
-    /// The line at the position, once it has been looked for.
+    /// The next line, if it has been looked ahead to.
     peeked: Option<Line<'a>>,
     number: usize,
     size: usize,
@@ -33,7 +33,7 @@ pub(super) struct Lines<'a, 'b> {
 }
 
 impl<'a, 'b> Lines<'a, 'b> {
-    /// Bytes of a line between two looks for a cancel.
+    /// Bytes scanned between two polls for cancellation.
     const CHUNK: usize = 1 << 20;
 
     pub(super) fn new(bytes: &'a [u8], cancel: Cancel<'b>) -> Self {
@@ -41,12 +41,12 @@ impl<'a, 'b> Lines<'a, 'b> {
         Lines { bytes, position: 0, peeked: None, number: 0, size: 0, checks }
     }
 
-    /// Lines read so far.
+    /// Returns the number of lines read so far.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// Bytes read so far, without the carriage returns that another system put at the ends of lines.
+    /// Returns the number of bytes read so far, excluding carriage returns at line ends.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -55,7 +55,7 @@ impl<'a, 'b> Lines<'a, 'b> {
         &mut self.checks
     }
 
-    /// The next line, which is not read by this; nothing at the end of the file.
+    /// Returns the next line without consuming it; `None` at the end of the file.
     pub(super) fn peek(&mut self) -> Option<Line<'a>> {
         if self.peeked.is_none() {
             let rest = self.bytes.get(self.position..).filter(|rest| !rest.is_empty())?;
@@ -74,13 +74,13 @@ impl<'a, 'b> Lines<'a, 'b> {
                 return Some(start + end);
             }
             start += chunk.len();
-            // The next look remembers it.
+            // A failed check is remembered and reported later.
             let _ = self.checks.check();
         }
         None
     }
 
-    /// Reads the next line; nothing at the end of the file.
+    /// Reads the next line; `None` at the end of the file.
     pub(super) fn next(&mut self) -> Option<Line<'a>> {
         let line = self.peek()?;
         self.peeked = None;
@@ -93,14 +93,14 @@ impl<'a, 'b> Lines<'a, 'b> {
         Some(line)
     }
 
-    /// Reads empty lines.
+    /// Skips empty lines.
     pub(super) fn skip_empty(&mut self) {
         while self.peek().is_some_and(|line| line.bytes.is_empty() && line.ended) {
             self.next();
         }
     }
 
-    /// Reads the lines `key=value`, or `key` alone, up to an empty line, which is read too.
+    /// Reads `key=value` or `key` lines up to and including an empty line.
     pub(super) fn block(&mut self, tree: Option<usize>) -> Result<Block<'a>> {
         let mut fields: Vec<Field<'a>> = Vec::new();
         loop {
@@ -126,14 +126,14 @@ impl<'a, 'b> Lines<'a, 'b> {
         }
     }
 
-    /// The error for a file that ends too early.
+    /// Returns the error for a file that ends too early.
     pub(super) fn truncated(&self, tree: Option<usize>) -> Error {
         let place = Place::Line { line: self.number.max(1), tree };
         Error::new(ErrorKind::Truncated, "model ends before its trees do").at(place)
     }
 }
 
-/// The header, or a tree.
+/// The lines of the header or of a tree.
 pub(super) struct Block<'a> {
     tree: Option<usize>,
     line: usize,
@@ -141,7 +141,7 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// The field with a key, if there is one.
+    /// Returns the field of a key.
     pub(super) fn get(&self, key: &str) -> Option<Field<'a>> {
         self.fields.iter().find(|field| field.key == key).copied()
     }
@@ -157,7 +157,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A key and its value, where they stand.
+/// A key and its value, with their position.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     key: &'a str,
@@ -167,12 +167,11 @@ pub(super) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Where the field stands.
     pub(super) fn place(&self) -> Place {
         Place::Line { line: self.line, tree: self.tree }
     }
 
-    /// An error whose message begins with the key.
+    /// Returns an error whose message begins with the key.
     pub(super) fn error(&self, kind: ErrorKind, message: &str) -> Error {
         Error::new(kind, format!("\"{}\" {message}", crate::format::lightgbm::shown(self.key)))
             .at(self.place())
@@ -180,7 +179,7 @@ impl Field<'_> {
 }
 
 impl<'a> Field<'a> {
-    /// One number.
+    /// Parses the value as one number.
     pub(super) fn number<T: FromStr>(&self) -> Result<T> {
         self.value
             .trim()
@@ -188,19 +187,19 @@ impl<'a> Field<'a> {
             .map_err(|_| self.error(ErrorKind::Number, "is not a number of its type"))
     }
 
-    /// The words between spaces, `most` and one more at most.
+    /// Splits the value at spaces, into at most `most + 1` words.
     pub(super) fn words(&self, most: usize, checks: &mut CancelChecks<'_>) -> Vec<&'a str> {
         let words = self.value.split(' ').inspect(|_| checks.note());
         words.filter(|word| !word.is_empty()).take(most.saturating_add(1)).collect()
     }
 
-    /// Exactly `count` numbers with spaces between.
+    /// Parses exactly `count` numbers separated by spaces.
     pub(super) fn numbers<T: FromStr>(
         &self,
         count: usize,
         checks: &mut CancelChecks<'_>,
     ) -> Result<Vec<T>> {
-        // Each takes a digit and a space at least.
+        // Each number takes at least a digit and a space.
         let most = self.value.len() / 2 + 1;
         let wrong = |found: &str| {
             let message = format!("has {found} values where {count} belong");
@@ -231,9 +230,9 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A parameter of an objective as LightGBM reads it: digits before the point, then digits behind it
-/// divided by their power of ten, then the exponent, each step rounded (`Atof` in
-/// include/LightGBM/utils/common.h). So 1.55177 is not the f64 nearest to 1.55177.
+/// Parses an objective's parameter as LightGBM does (`Atof` in include/LightGBM/utils/common.h): the
+/// integer part, then the fraction divided by its power of ten, then the exponent, each step rounded.
+/// So 1.55177 does not become the nearest f64.
 pub(super) fn parameter(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

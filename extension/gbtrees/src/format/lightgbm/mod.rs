@@ -1,12 +1,12 @@
-//! LightGBM's text models, as `save_model` and `model_to_string` write them, versions v2 to v4.
+//! Reads LightGBM text models of versions v2 to v4, from `save_model` and `model_to_string`.
 //!
-//! The file is a header, trees, and a tail; `lines` cuts it into blocks of `key=value`, `header`, `tree`
-//! and `tail` say what keys mean. Files are written by `SaveModelToString` of
-//! src/boosting/gbdt_model_text.cpp and `Tree::ToString` of src/io/tree.cpp, the last line by the Python
-//! package. They are scored as the newest release does, whichever wrote them: raw scores are sums of f64
-//! from 0 in file order, tree `i` adds to output `i % num_tree_per_iteration`.
+//! A file is a header, trees, and a tail. `lines` cuts it into blocks; `header`, `tree` and `tail`
+//! interpret their keys. Files come from `SaveModelToString` (src/boosting/gbdt_model_text.cpp) and
+//! `Tree::ToString` (src/io/tree.cpp), the last line from the Python package. They are scored as the
+//! newest release does: raw scores are f64 sums from 0 in file order, and tree `i` adds to output `i %
+//! num_tree_per_iteration`.
 //!
-//! Errors tell the line, the key, and the tree.
+//! Errors name the line, the key, and the tree.
 
 mod header;
 mod lines;
@@ -62,7 +62,8 @@ fn read_trees(
     Ok(trees)
 }
 
-/// Whether a line ends the trees. The last releases of v2 and all later ones write the first of these lines.
+/// Returns whether a line ends the trees. Late v2 releases and all newer ones write the first of these
+/// lines.
 fn is_end(line: Line<'_>, header: &Header<'_>) -> bool {
     let ends: &[&[u8]] = if header.version == "v2" {
         &[b"end of trees", b"feature importances:"]
@@ -87,8 +88,8 @@ fn check_first_line(line: Line<'_>, index: usize) -> Result<()> {
     }
 }
 
-/// Checks the size of a tree, which ends where the next one begins. LightGBM finds a tree by the sizes of
-/// those before it, so that of the last one is nobody's concern.
+/// Checks a tree's declared size, which runs up to the next tree. LightGBM locates trees by the sizes
+/// before them and never uses the last one, so that one goes unchecked.
 fn check_size(
     lines: &mut Lines<'_, '_>,
     header: &Header<'_>,
@@ -106,7 +107,7 @@ fn check_size(
     Ok(())
 }
 
-/// Checks the number of trees.
+/// Checks that the file has as many trees as sizes.
 fn check_number(header: &Header<'_>, trees: usize) -> Result<()> {
     let stated = header.tree_sizes.as_ref().map_or(trees, Vec::len);
     let message = if stated != trees {
@@ -142,7 +143,7 @@ fn build(
     let divisor = if header.averages { rounds as f64 } else { 1.0 };
     let parts = EnsembleParts {
         format: "lightgbm text",
-        // The file has the version of its format only.
+        // Files record only the version of their format.
         version: [0; 3],
         objective: header.objective,
         value_precision: Precision::Double,

@@ -1,7 +1,7 @@
-//! LightGBM's objectives: for each how raw scores become values.
+//! LightGBM's objectives and their transforms of raw scores.
 //!
-//! The transforms are `ConvertOutput` of the classes in src/objective; the names are those that
-//! `ToString` writes, and those that `ParseObjectiveAlias` (include/LightGBM/config.h) also reads.
+//! Transforms follow `ConvertOutput` of the classes in src/objective. Names are those of `ToString` and
+//! those that `ParseObjectiveAlias` (include/LightGBM/config.h) accepts.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::lightgbm::lines::{Field, parameter};
@@ -10,23 +10,23 @@ use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::{ErrorKind, Result};
 
-/// How many outputs an objective has.
+/// The number of an objective's outputs.
 #[derive(Clone, Copy, PartialEq)]
 enum Outputs {
     One,
-    /// As its parameter `num_class` says.
+    /// Given by its parameter `num_class`.
     Classes,
-    /// As many as the header says.
+    /// Given by the header.
     Any,
 }
 
-/// The parameter that changes an objective's transform.
+/// A parameter that changes an objective's transform.
 #[derive(Clone, Copy, PartialEq)]
 enum Parameter {
     None,
-    /// `sqrt`: it was trained on the square roots of labels.
+    /// `sqrt`: trained on square roots of the labels.
     Root,
-    /// `sigmoid:`, the slope.
+    /// `sigmoid:` and a slope.
     Slope,
 }
 
@@ -56,10 +56,10 @@ const TABLE: &[(&str, Transform, Task, Outputs, Parameter)] = {
     ]
 };
 
-/// What a model without an objective of LightGBM's has: its raw scores are its values.
+/// The name reported for a model without a known objective; its values are its raw scores.
 const CUSTOM: &str = "custom";
 
-/// Other names, and the one in the table.
+/// Aliases and the names that [`TABLE`] has for them.
 const ALIASES: &[(&str, &str)] = &[
     ("regression_l2", "regression"),
     ("mean_squared_error", "regression"),
@@ -87,7 +87,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("na", CUSTOM),
 ];
 
-/// The objective of a line such as `binary sigmoid:1`, or of a model that has none.
+/// Parses an objective line such as `binary sigmoid:1`; no line means [`CUSTOM`].
 pub(super) fn objective(
     field: Option<Field<'_>>,
     outputs: usize,
@@ -140,7 +140,7 @@ pub(super) fn objective(
     Ok(objective)
 }
 
-/// Parameters after this many are not looked at; LightGBM writes two.
+/// The number of words considered; LightGBM writes two.
 const MAX_WORDS: usize = 16;
 
 const HINT: &str = "Models with a custom objective have no objective in the file; \

@@ -1,8 +1,7 @@
-//! The lines after the trees: importances, the parameters of the training, and the categories of the
-//! data frame that the model was trained on.
+//! The lines after the trees: importances, training parameters, and pandas categories.
 //!
-//! Only Python writes the last of these. Files that other programs wrote may end after any of the parts,
-//! so whether one has been cut off shows only inside a part.
+//! Only Python writes the categories, and other programs may end the file after any part, so truncation
+//! is detected only inside a part.
 
 use crate::ensemble::Categories;
 use crate::format::json::Json;
@@ -15,11 +14,11 @@ use crate::{Error, ErrorKind, Limits, Place, Result};
 
 #[derive(Default)]
 pub(super) struct Tail {
-    /// The features that the parameter `categorical_feature` lists.
+    /// Features listed in the parameter `categorical_feature`.
     pub categorical: Vec<usize>,
-    /// The categories of each column of the frame that had some, in the columns' order.
+    /// The categories of the data frame's categorical columns, in column order.
     pub categories: Vec<Categories>,
-    /// Where they stand.
+    /// Position of the categories in the file.
     pub place: Place,
 }
 
@@ -67,13 +66,13 @@ fn place(line: Line<'_>) -> Place {
     Place::Line { line: line.number, tree: None }
 }
 
-/// The numbers of a list such as `2,5]`; names, which the parameter may have too, tell nothing.
+/// Parses an index list such as `2,5]`; names, which the parameter may also list, are ignored.
 fn indices(list: &[u8], limits: &Limits) -> Vec<usize> {
     let list = std::str::from_utf8(list).unwrap_or_default().trim_end_matches(']');
     list.split(',').take(limits.features).filter_map(|index| index.parse().ok()).collect()
 }
 
-/// The lists of categories in a line of JSON, or nothing for `null`.
+/// Parses the JSON lists of categories; `null` is none.
 fn categories(
     json: &[u8],
     limits: &Limits,
@@ -96,8 +95,8 @@ fn categories(
     Ok(lists)
 }
 
-/// The categories of a column, all of one type. Booleans are the whole numbers 0 and 1, as a column of
-/// them is read; whole numbers among others are numbers like them.
+/// A column's categories, all of one type. Booleans are the integers 0 and 1, as rows give them;
+/// integers among other numbers become f64.
 #[derive(Default)]
 struct List {
     kind: Option<ValueKind>,
@@ -139,7 +138,7 @@ impl List {
     }
 }
 
-/// The categories of each feature, and nothing for those without.
+/// Returns the categories of each feature, `None` for features without.
 pub(super) fn categories_by_feature(
     infos: &[FeatureInfo],
     tail: Tail,
@@ -171,15 +170,15 @@ pub(super) fn categories_by_feature(
 const HINT: &str =
     "Set the booster's pandas_categorical to None, save it, and pass the codes of categories.";
 
-/// Features times lists that are tried at most.
+/// Maximum product of features and lists to search.
 const MAX_TRIED: usize = 1 << 22;
 
-/// The feature of each list, if there is exactly one way: both ascend, every marked feature has a list, and
-/// every list fits its feature.
+/// Assigns a feature to each list if there is exactly one way: order is kept, every marked feature gets
+/// a list, and every list fits its feature.
 fn features(infos: &[FeatureInfo], marked: &[bool], lists: &[Categories]) -> Option<Vec<usize>> {
     let marks = (0..infos.len()).filter(|feature| marked.get(*feature) == Some(&true));
     if marks.clone().count() == lists.len() {
-        // The usual case: no ordered categories.
+        // The common case: no ordered categories.
         let mut pairs = marks.clone().zip(lists);
         return pairs.all(|(feature, list)| fits(infos, feature, list)).then(|| marks.collect());
     }
@@ -187,8 +186,8 @@ fn features(infos: &[FeatureInfo], marked: &[bool], lists: &[Categories]) -> Opt
     if infos.len().saturating_mul(width) > MAX_TRIED {
         return None;
     }
-    // At [feature * width + list]: in how many ways, two standing for more, the features from this one on
-    // can have the lists from this one on.
+    // `ways[feature * width + list]` counts the assignments of the lists from `list` on to the features
+    // from `feature` on, saturating at 2.
     let mut ways = vec![0u8; (infos.len() + 1) * width];
     let at = |ways: &[u8], feature: usize, list: usize| {
         ways.get(feature * width + list).copied().unwrap_or(0)
@@ -220,12 +219,12 @@ fn features(infos: &[FeatureInfo], marked: &[bool], lists: &[Categories]) -> Opt
     Some(found)
 }
 
-/// Whether all that a feature had in training can be codes of a list.
+/// Returns whether all values of a feature in training can be codes of a list.
 fn fits(infos: &[FeatureInfo], feature: usize, list: &Categories) -> bool {
     let codes = list.len() as f64;
     match infos.get(feature) {
         Some(FeatureInfo::Trivial) => true,
-        // To a code that is alone 2.x adds the next one, so that there are two bins.
+        // LightGBM 2.x gives a feature with a single code the next code too, for a second bin.
         Some(FeatureInfo::Categorical { largest }) => *largest as f64 <= codes,
         Some(FeatureInfo::Numerical { least, largest }) => {
             *least >= 0.0 && least.fract() == 0.0 && largest.fract() == 0.0 && *largest < codes
@@ -243,7 +242,7 @@ mod tests {
     const CODES: FeatureInfo = FeatureInfo::Categorical { largest: 2 };
     const TRIVIAL: FeatureInfo = FeatureInfo::Trivial;
 
-    /// The features that lists of these lengths belong to.
+    /// Returns the features assigned to lists of these lengths.
     fn found(
         infos: &[FeatureInfo],
         categorical: &[usize],
@@ -257,20 +256,20 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_found_a_feature_or_the_file_is_refused() {
+    fn lists_match_one_feature_each_or_the_file_is_refused() {
         assert_eq!(found(&[NUMBER, CODES, FLAG, CODES], &[], &[3, 4]), Some(vec![1, 3]));
-        // Code 2 is none of one category.
+        // Code 2 is out of range for one category.
         assert_eq!(found(&[NUMBER, CODES], &[], &[1]), None);
-        // A feature that is constant is known by the parameter alone.
+        // A constant feature is identified only by the parameter.
         assert_eq!(found(&[TRIVIAL, TRIVIAL, CODES], &[1, 2], &[1, 3]), Some(vec![1, 2]));
         assert_eq!(found(&[TRIVIAL, TRIVIAL, CODES], &[], &[1, 3]), None);
         assert_eq!(found(&[NUMBER, TRIVIAL, CODES], &[], &[1, 3]), Some(vec![1, 2]));
-        // Ordered categories are numbers: one feature can be it, or two.
+        // Ordered categories look numeric: one feature could match, or two.
         assert_eq!(found(&[CODES, FLAG, CODES], &[], &[3, 2, 3]), Some(vec![0, 1, 2]));
         assert_eq!(found(&[NUMBER, FLAG, CODES], &[], &[2, 3]), Some(vec![1, 2]));
         assert_eq!(found(&[FLAG, FLAG, CODES], &[], &[2, 3]), None);
         assert_eq!(found(&[FLAG, CODES, FLAG], &[], &[3]), Some(vec![1]));
-        // More features are categorical than the frame had columns of categories.
+        // More categorical features than the frame had categorical columns.
         assert_eq!(found(&[CODES, CODES], &[], &[3]), None);
         assert_eq!(found(&[NUMBER, CODES], &[], &[]), Some(vec![]));
     }

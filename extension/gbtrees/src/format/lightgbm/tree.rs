@@ -1,9 +1,9 @@
-//! One tree: arrays with an entry per split, arrays with an entry per leaf, and category sets.
+//! One tree: arrays per split, arrays per leaf, and category sets.
 //!
-//! A child below 0 is a leaf, `!child`. In the model splits keep their numbers and leaves come after
-//! them, so leaf `i` of a tree of `n` leaves is node `n - 1 + i`, and `first_leaf` lets it be reported
-//! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may omit their arrays
-//! (`Tree::Tree` in src/io/tree.cpp). Leaf values and linear models have the learning rate in them already.
+//! A negative child is the leaf `!child`. Splits keep their numbers and leaves follow them, so leaf `i`
+//! of `n` is node `n - 1 + i`, and `first_leaf` lets `predict_leaf` report LightGBM's `pred_leaf`. A
+//! tree of one leaf may omit the splits' arrays (`Tree::Tree` in src/io/tree.cpp). Leaf values and
+//! linear models already include the learning rate.
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, LinearLeaf, MissingRule, Node, Split, SplitCondition,
@@ -14,14 +14,14 @@ use crate::format::reader::CancelChecks;
 use crate::memory::{filled, with_capacity};
 use crate::{Error, ErrorKind, Result};
 
-/// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
+/// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 held as f64.
 const ZERO: f64 = 1e-35_f32 as f64;
 
 /// The bits of a decision type.
 const CATEGORICAL: i8 = 1;
 const DEFAULT_LEFT: i8 = 2;
 
-/// Reads the tree at `index`; its nodes are taken off `nodes_left`.
+/// Reads the tree at `index` and deducts its nodes from `nodes_left`.
 pub(super) fn read(
     block: &Block<'_>,
     index: usize,
@@ -58,7 +58,7 @@ pub(super) fn read(
     Ok(TreeParts { category_sets, linear_leaves, first_leaf, ..parts })
 }
 
-/// Values that old releases do not write, or leave empty in a tree of one leaf; zeros stand for them.
+/// Reads an array that old releases omit, or leave empty in a tree of one leaf; the default is zeros.
 fn optional<T: std::str::FromStr + Clone + Default>(
     block: &Block<'_>,
     key: &str,
@@ -71,7 +71,7 @@ fn optional<T: std::str::FromStr + Clone + Default>(
     }
 }
 
-/// A linear model per leaf, or none if the tree is an ordinary one.
+/// Reads one linear model per leaf; empty for an ordinary tree.
 fn read_linear_leaves(
     block: &Block<'_>,
     leaves: usize,
@@ -117,7 +117,7 @@ impl Splits {
         })
     }
 
-    /// The node of a split; every array has as many values as there are splits.
+    /// Builds the node of a split. The caller has checked that every array has one value per split.
     fn node(&self, split: usize, leaves: usize, sets: usize) -> Result<Node> {
         let (
             Some(&feature),
@@ -144,7 +144,7 @@ impl Splits {
             .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
         let cover = cover as f32;
         if decision & CATEGORICAL != 0 {
-            // Whatever the decision type says, what is missing goes right.
+            // Categorical splits send missing values right, whatever the decision type says.
             let set = set_index(threshold, sets)?;
             let condition = SplitCondition::InSet { set, members_left: true };
             let default_left = false;
@@ -167,7 +167,7 @@ impl Splits {
     }
 }
 
-/// The node that a child's number means.
+/// Converts a child's number into a node id.
 fn child(number: i32, leaves: usize) -> Result<u32> {
     let splits = leaves - 1;
     let (index, node, count) = match usize::try_from(number) {
@@ -181,9 +181,9 @@ fn child(number: i32, leaves: usize) -> Result<u32> {
     Ok(node as u32)
 }
 
-/// The threshold that decides every value as LightGBM decides it with this one: it takes all values
-/// from -[`ZERO`] to [`ZERO`] for 0 before it looks at any split (`RowPairFunctionFromDenseRows` in
-/// src/c_api.cpp leaves them out of the row).
+/// Returns the threshold that decides every value as LightGBM does with this one. LightGBM takes values
+/// from -[`ZERO`] to [`ZERO`] as 0 before any split (`RowPairFunctionFromDenseRows` in src/c_api.cpp
+/// leaves them out of the row).
 fn around_zero(threshold: f64) -> f64 {
     if (0.0..ZERO).contains(&threshold) {
         ZERO
@@ -228,7 +228,7 @@ fn read_sets(block: &Block<'_>, checks: &mut CancelChecks<'_>) -> Result<Vec<Cat
         .collect()
 }
 
-/// The set that a split's threshold means.
+/// Converts a split's threshold into the index of its category set.
 fn set_index(threshold: f64, count: usize) -> Result<u32> {
     let whole = threshold as u32;
     if f64::from(whole) != threshold || whole as usize >= count {
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_about_zero_go_where_zero_goes() {
+    fn values_near_zero_go_where_zero_goes() {
         let near = [0.0, -0.0, 1e-40, -1e-40, 5e-324, -5e-324, ZERO, -ZERO];
         let beyond = [ZERO.next_up(), (-ZERO).next_down(), 1.0, -1.0, f64::INFINITY];
         for threshold in near.into_iter().chain(beyond) {

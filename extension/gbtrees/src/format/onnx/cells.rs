@@ -1,19 +1,19 @@
-//! For which values of a column of the model's input a test holds, whatever is done to the column before.
+//! Computes for which values of an input column a test holds after a chain of steps.
 //!
-//! The numbers from one infinity to the other fall into cells that follow one another, in each of which
-//! the test holds everywhere or nowhere. Where one ends is found by bisection over all numbers of f32 or
-//! f64, with the very arithmetic of the steps, so nothing is lost to rounding: except at jumps, a
-//! step keeps the order of numbers or turns it round, so what compares its result with a number
-//! changes once. No step is an encoder: of those, `splits` makes tests of what comes before.
+//! The numbers from one infinity to the other fall into consecutive cells in each of which the test
+//! holds everywhere or nowhere. Bisection over all f32 or f64 finds their ends with the arithmetic of
+//! the steps itself, so rounding is exact. Except at jumps, a step keeps or reverses the order of
+//! numbers, so a comparison of its result changes once. Encoders are excluded; `splits` turns them into
+//! tests of the steps before.
 
 use crate::ensemble::Precision;
 use crate::format::onnx::columns::{I64_END, Step, after};
 
-/// The condition on a value, which is not NaN.
+/// The condition on a value other than NaN.
 pub(super) enum Test<'a> {
     Below(f64),
     AtMost(f64),
-    /// Ascending numbers, none of them -0.0.
+    /// Ascending numbers, without -0.0.
     In(&'a [f64]),
 }
 
@@ -28,7 +28,7 @@ impl Test<'_> {
         }
     }
 
-    /// The comparisons that decide it.
+    /// Returns the comparisons that determine the outcome.
     fn comparisons(&self) -> Vec<Test<'static>> {
         match self {
             Test::Below(threshold) => vec![Test::Below(*threshold)],
@@ -38,23 +38,23 @@ impl Test<'_> {
     }
 }
 
-/// The comparisons that tell a number from all others.
+/// Returns the comparisons that single out a number.
 fn at(number: f64) -> [Test<'static>; 2] {
     [Test::Below(number), Test::AtMost(number)]
 }
 
-/// Cells: where each but the first begins, and whether the test holds in the first; it changes from cell
-/// to cell.
+/// The cells of a test: the starts of all but the first, and the outcome in the first, which alternates
+/// from cell to cell.
 #[derive(Debug)]
 pub(super) struct Cells {
     pub first: bool,
     pub starts: Vec<f64>,
-    /// Whether the test holds for NaN; nothing if NaN is still NaN after all steps.
+    /// Whether the test holds for NaN; `None` if NaN is still NaN after all steps.
     pub missing: Option<bool>,
 }
 
 impl Cells {
-    /// The cells of the numbers of one width.
+    /// Computes the cells among the numbers of one width.
     pub(super) fn of(test: &Test<'_>, steps: &[Step], width: Precision) -> Cells {
         let mut starts = Vec::new();
         for (index, step) in steps.iter().enumerate() {
@@ -68,7 +68,7 @@ impl Cells {
             let value = after(steps, value);
             (!value.is_nan()).then(|| test.holds(value))
         };
-        // No number becomes NaN, as nothing is imputed by it.
+        // No step turns a number into NaN.
         let first = holds(f64::NEG_INFINITY).unwrap_or(false);
         let mut last = first;
         starts.retain(|start| {
@@ -80,18 +80,18 @@ impl Cells {
     }
 }
 
-/// The comparisons that change where a step jumps.
+/// Returns comparisons that change where a step jumps.
 fn jumps(step: &Step) -> Vec<Test<'static>> {
     match step {
         Step::Impute { replaced, .. } if !replaced.is_nan() => at(*replaced).into(),
-        // Below the numbers of i64 it stays at the smallest, above them it falls to it.
+        // Numbers below i64 clamp to its minimum, numbers above wrap to it.
         Step::Truncate => vec![Test::Below(I64_END)],
         _ => Vec::new(),
     }
 }
 
-/// The first number from which on a comparison after some steps is not what it is for the smallest, if no
-/// step jumps.
+/// Returns the first number at which a comparison after some steps differs from that of the smallest
+/// number, ignoring jumps.
 fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
     let steady = |value: f64, step: &Step| match step {
         Step::Impute { .. } => value,
@@ -104,9 +104,9 @@ fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
     if holds(f64::INFINITY) == first {
         return None;
     }
-    // It is as for the smallest up to `low`, and not from `high` on.
+    // Invariant: unchanged at `low`, changed at `high`.
     let (mut low, mut high) = (start, end);
-    // Most often the steps leave the number that is compared with as it is.
+    // Usually the steps leave the compared number unchanged.
     let guess = match test {
         Test::Below(threshold) | Test::AtMost(threshold) => order(*threshold, width),
         Test::In(_) => start,
@@ -123,7 +123,7 @@ fn change(test: &Test<'_>, steps: &[Step], width: Precision) -> Option<f64> {
     Some(number(high, width))
 }
 
-/// The place of a number among all of its width; both zeros have one.
+/// Returns a number's position among all of its width; both zeros share one.
 fn order(number: f64, width: Precision) -> i64 {
     let (negative, magnitude) = match width {
         Precision::Single => {
@@ -138,7 +138,7 @@ fn order(number: f64, width: Precision) -> i64 {
     if negative { -magnitude } else { magnitude }
 }
 
-/// The number at a place; never -0.0.
+/// Returns the number at a position, never -0.0.
 fn number(order: i64, width: Precision) -> f64 {
     let magnitude = order.unsigned_abs();
     let number = match width {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_tell_for_every_number_whether_a_test_holds() {
+    fn cells_agree_with_the_test_for_every_number() {
         let mut random = Random(11);
         let mut changes = [0usize; 6];
         for _ in 0..20_000 {

@@ -1,10 +1,9 @@
-//! The columns that trees test: which column of the model's input each is, and what is done to its
-//! values before.
+//! Columns tested by trees: their source in the model's input, and the steps applied to its values.
 //!
-//! A step works on each value alone, in the precision in which ONNX Runtime computes it. Before the first
-//! [`Step::Encode`] none makes NaN of a number: for that, what is added must be finite, and a factor or
-//! divisor finite and not 0. There, all but [`Step::Impute`] and [`Step::Truncate`] keep the order of numbers
-//! or turn it round. `cells` relies on it.
+//! A step maps single values in the precision of ONNX Runtime. Before the first [`Step::Encode`], no
+//! step makes NaN of a number: addends are finite, factors and divisors finite and not 0. There, all
+//! steps but [`Step::Impute`] and [`Step::Truncate`] keep or reverse the order of numbers. `cells`
+//! relies on both.
 
 use std::rc::Rc;
 
@@ -20,42 +19,42 @@ pub(super) enum Operation {
     Divide,
 }
 
-/// What is done to a value.
+/// A step applied to a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// It is rounded to f32.
+    /// Rounds to f32.
     Round,
     Arithmetic {
         operation: Operation,
         number: f64,
         precision: Precision,
     },
-    /// It becomes `by` if it is `replaced`, which may be NaN.
+    /// Replaces `replaced`, which may be NaN, with `by`.
     Impute {
         replaced: f64,
         by: f64,
     },
-    /// It becomes the whole number before its point, as i64.
+    /// Truncates to an i64.
     Truncate,
-    /// It becomes what is paired with it.
+    /// Maps through an encoder.
     Encode(Rc<Encoder>),
 }
 
-/// The number that each of some numbers becomes.
+/// A map from numbers to numbers.
 #[derive(Debug, PartialEq)]
 pub(super) struct Encoder {
-    /// By their keys, which ascend; none is NaN or -0.0.
+    /// Pairs by ascending key; no key is NaN or -0.0.
     pub pairs: Vec<(f64, f64)>,
-    /// What other numbers become.
+    /// The image of other numbers.
     pub others: f64,
-    /// What NaN becomes.
+    /// The image of NaN.
     pub missing: f64,
 }
 
 impl Encoder {
-    /// Nothing if a key occurs twice.
+    /// Returns `None` if a key occurs twice.
     pub(super) fn new(mut pairs: Vec<(f64, f64)>, others: f64, missing: f64) -> Option<Encoder> {
-        // Adding zero makes one of the two zeros.
+        // Adding zero turns -0.0 into 0.0.
         pairs.iter_mut().for_each(|(key, _)| *key += 0.0);
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         pairs.is_sorted_by(|a, b| a.0 < b.0).then_some(Encoder { pairs, others, missing })
@@ -71,7 +70,7 @@ impl Encoder {
 }
 
 impl Step {
-    /// Nothing if there is no such step: the number may make NaN of others.
+    /// Returns `None` if the number could make NaN of others.
     pub(super) fn arithmetic(
         operation: Operation,
         number: f64,
@@ -105,7 +104,7 @@ impl Step {
                 let replaces = value == replaced || value.is_nan() && replaced.is_nan();
                 if replaces { by } else { value }
             }
-            // NaN and what i64 does not have become its smallest number, as x86-64 has it.
+            // NaN and numbers outside of i64 become its minimum, as on x86-64.
             Step::Truncate if value < I64_END => value.trunc().max(-I64_END) + 0.0,
             Step::Truncate => -I64_END,
             Step::Encode(ref encoder) => encoder.of(value),
@@ -113,18 +112,18 @@ impl Step {
     }
 }
 
-/// The first number that i64 does not have.
+/// The first number above i64.
 pub(super) const I64_END: f64 = 9_223_372_036_854_775_808.0;
 
-/// A value after some steps.
+/// Applies steps in order.
 pub(super) fn after(steps: &[Step], value: f64) -> f64 {
     steps.iter().fold(value, |value, step| step.of(value))
 }
 
-/// Steps that a column may have; converters write four at most.
+/// Maximum steps per column; converters write at most four.
 const MAX_STEPS: usize = 16;
 
-/// A column: its index among those of the model's input, and the steps.
+/// A column's index in the model's input, and its steps.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Column {
     pub source: usize,
@@ -134,24 +133,24 @@ pub(super) struct Column {
 /// Columns of one type.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// The type of values, after all steps.
+    /// Type of the values after all steps.
     pub element: i64,
-    /// Whether its shape is `[rows, 1, columns]`, as a OneHotEncoder makes it of a column.
+    /// Whether the shape is `[rows, 1, columns]`, as after a OneHotEncoder.
     pub is_stacked: bool,
     columns: Columns,
 }
 
 #[derive(Clone, Debug)]
 enum Columns {
-    /// All columns of the model's input, as many as there are, with the same steps.
+    /// All columns of the model's input, with the same steps.
     All(Vec<Step>),
     Each(Vec<Column>),
 }
 
 impl Table {
-    /// Columns of the model's input from one on; as many as there are if the file does not say.
+    /// Creates columns of the model's input from `start` on; all of them if `count` is unknown.
     pub(super) fn input(start: usize, count: Option<usize>, element: i64) -> Table {
-        // Whole numbers stay as they are until something rounds them.
+        // Integers stay exact until a step rounds them.
         let steps = if element == element::FLOAT { vec![Step::Round] } else { Vec::new() };
         let columns = match count {
             None => Columns::All(steps),
@@ -163,12 +162,12 @@ impl Table {
         Table { element, is_stacked: false, columns }
     }
 
-    /// In what an ensemble of these columns compares and adds.
+    /// Returns the precision in which an ensemble of these columns compares and adds.
     pub(super) fn precision(&self) -> Precision {
         if self.element == element::DOUBLE { Precision::Double } else { Precision::Single }
     }
 
-    /// Number of columns, if the file says it.
+    /// Returns the number of columns, if the file fixes it.
     pub(super) fn width(&self) -> Option<usize> {
         match &self.columns {
             Columns::All(_) => None,
@@ -176,7 +175,7 @@ impl Table {
         }
     }
 
-    /// Nothing if there is no such column.
+    /// Returns a column's source and steps; `None` if out of range.
     pub(super) fn column(&self, index: usize) -> Option<(usize, &[Step])> {
         match &self.columns {
             Columns::All(steps) => Some((index, steps)),
@@ -186,22 +185,22 @@ impl Table {
         }
     }
 
-    /// The same columns, in one shape or the other.
+    /// Returns the columns in another shape.
     pub(super) fn shaped(self, is_stacked: bool) -> Table {
         Table { is_stacked, ..self }
     }
 
-    /// A table of one column: that one.
+    /// Returns the column of a table with a single one.
     pub(super) fn only(&self) -> Option<(usize, &[Step])> {
         self.column(0).filter(|_| self.width() == Some(1))
     }
 
-    /// Whether an axis of its shape is that of the columns.
+    /// Returns whether an axis of the shape is the columns'.
     pub(super) fn has_columns_at(&self, axis: Option<i64>) -> bool {
         axis == Some(-1) || axis == Some(if self.is_stacked { 2 } else { 1 })
     }
 
-    /// The steps of each column of some sources, or those of all.
+    /// Returns the distinct chains of steps of the columns with wanted sources.
     pub(super) fn steps(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = &[Step]> {
         let (all, each) = match &self.columns {
             Columns::All(steps) => (Some(steps.as_slice()), [].as_slice()),
@@ -211,7 +210,7 @@ impl Table {
         all.into_iter().chain(each.map(|column| column.steps.as_slice()))
     }
 
-    /// Whether columns are all those of the model's input, in its order.
+    /// Returns whether the columns are exactly the model's input, in order.
     pub(super) fn is_input(&self, features: usize) -> bool {
         match &self.columns {
             Columns::All(_) => true,
@@ -222,7 +221,7 @@ impl Table {
         }
     }
 
-    /// How many columns the model's input has at least.
+    /// Returns a lower bound of the model's input columns.
     pub(super) fn sources(&self) -> usize {
         match &self.columns {
             Columns::All(_) => 0,
@@ -232,8 +231,7 @@ impl Table {
         }
     }
 
-    /// The table after further steps, a list for each column or one for all; nothing if there is
-    /// another number of lists.
+    /// Appends steps, one list per column or one for all; `None` for another number of lists.
     pub(super) fn then(&self, element: i64, lists: &[Vec<Step>]) -> Result<Option<Table>> {
         let after = |steps: &[Step], more: &Vec<Step>| {
             let steps = [steps, more].concat();
@@ -241,7 +239,7 @@ impl Table {
         };
         let columns = match (&self.columns, lists) {
             (Columns::All(steps), [more]) => Columns::All(after(steps, more)?),
-            // As many columns as there are lists.
+            // One column per list.
             (Columns::All(steps), lists) => {
                 let column = |(source, more): (usize, &Vec<Step>)| {
                     Ok(Column { source, steps: after(steps, more)? })
@@ -262,7 +260,7 @@ impl Table {
         Ok(Some(Table { element, is_stacked: self.is_stacked, columns }))
     }
 
-    /// Some of the columns; nothing if one is not there.
+    /// Selects columns; `None` if one is out of range.
     pub(super) fn picked(&self, indices: &[f64], limits: &Limits) -> Result<Option<Table>> {
         check_limit(indices.len(), limits.features, "features")?;
         let column = |index: &f64| {
@@ -275,8 +273,8 @@ impl Table {
         Ok(columns.map(|columns| Table { columns, ..*self }))
     }
 
-    /// Tables joined side by side; nothing if their types or shapes differ or the file does not say how
-    /// wide they are. A table alone is itself.
+    /// Joins tables side by side; `None` if types or shapes differ or a width is unknown. A single
+    /// table is returned unchanged.
     pub(super) fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
         let [first, rest @ ..] = tables else { return Ok(None) };
         if rest.is_empty() {

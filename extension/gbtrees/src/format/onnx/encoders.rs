@@ -1,7 +1,7 @@
-//! OneHotEncoder and LabelEncoder before the trees: values of one column become other numbers.
+//! OneHotEncoder and LabelEncoder before the trees: maps of a column's values.
 //!
-//! What they compute is written in onnxruntime/core/providers/cpu/ml/onehotencoder.cc and label_encoder.h.
-//! skl2onnx writes an OrdinalEncoder and a TargetEncoder as one LabelEncoder per column.
+//! They mirror onnxruntime/core/providers/cpu/ml/onehotencoder.cc and label_encoder.h. skl2onnx writes
+//! an OrdinalEncoder or TargetEncoder as one LabelEncoder per column.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ use crate::format::onnx::proto::{Node, element};
 use crate::format::sniff::unsupported;
 use crate::{ErrorKind, Result};
 
-/// The first version of ai.onnx.ml in which a key that is NaN is found.
+/// The first version of ai.onnx.ml that finds NaN keys.
 const FINDS_NAN: i64 = 4;
 
 const IGNORE: &str = "Train it with handle_unknown='ignore', or convert it with a separate input of integers per column.";
 
 impl<'a> Reader<'_, 'a, '_> {
-    /// OneHotEncoder: a column per category, 1 where the value is that one, else 0.
+    /// OneHotEncoder: one column per category, 1 for that value and 0 otherwise.
     pub(super) fn one_hot(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
         let Some((column, steps)) = table.only() else { return Ok(None) };
         let ignores = self.attributes(node).integer("zeros")?.unwrap_or(1) != 0;
@@ -52,7 +52,7 @@ impl<'a> Reader<'_, 'a, '_> {
         Ok(made.map(|table| table.shaped(true)))
     }
 
-    /// LabelEncoder: the number that is paired with a value.
+    /// LabelEncoder: maps values to numbers.
     pub(super) fn labelled(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
         let Some((column, _)) = table.only() else { return Ok(None) };
         let (name, keys) = match table.element {
@@ -79,7 +79,7 @@ impl<'a> Reader<'_, 'a, '_> {
         table.then(element, &[vec![Step::Encode(Rc::new(encoder))]])
     }
 
-    /// The type and the values that a LabelEncoder pairs with its keys, and that of others; nothing of text.
+    /// Returns a LabelEncoder's type, values by key, and default; `None` for text.
     fn paired(&mut self, node: &Node<'a>) -> Result<Option<(i64, Vec<f64>, f64)>> {
         let mut attributes = self.attributes(node);
         let mut integers = attributes.integers("values_int64s")?;
@@ -101,7 +101,7 @@ impl<'a> Reader<'_, 'a, '_> {
         }))
     }
 
-    /// The numbers that stand for texts of a column.
+    /// Returns the numbers that stand for a column's texts.
     fn numbers(&mut self, column: usize, texts: &[&'a str]) -> Vec<f64> {
         texts.iter().map(|text| self.inputs.number(column, text)).collect()
     }
@@ -119,7 +119,7 @@ impl<'a> Reader<'_, 'a, '_> {
     }
 }
 
-/// The numbers, if f64 tells each of them from its neighbours.
+/// Converts integers that f64 represents exactly.
 fn whole(integers: &[i64]) -> Option<Vec<f64>> {
     const END: i64 = 1 << 53;
     let exact = |integer: &i64| (-END < *integer && *integer < END).then_some(*integer as f64);

@@ -1,9 +1,9 @@
 //! `TreeEnsembleRegressor` and `TreeEnsembleClassifier` of ai.onnx.ml 1 to 3.
 //!
-//! Nodes are named by two numbers, a tree's and a node's; the nodes of a tree stand together, its root
-//! first. `predict_leaf` reports a leaf's place among them, which is its number as all converters write it.
-//! What ONNX Runtime makes of a classifier of two classes depends on its weights, and is written here as
-//! onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h has it.
+//! Nodes have two numbers, a tree's and a node's. A tree's nodes are adjacent, the root first;
+//! `predict_leaf` reports a leaf's position among them, which all converters use as its number. The
+//! result of a two-class classifier depends on its weights
+//! (onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h).
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,14 +18,14 @@ use crate::format::sniff::{shown, unsupported};
 use crate::memory::{push, try_collect, with_capacity};
 use crate::{Error, ErrorKind, Result};
 
-/// An ensemble, before the nodes that follow it.
+/// An ensemble without the nodes after it.
 pub(super) struct RawEnsemble {
     pub objective: Objective,
     pub trees: Vec<Grown>,
     pub outputs: usize,
-    /// Added to the sums: one value per output, or nothing.
+    /// Added to the sums: empty, or one value per output.
     pub base: Vec<f64>,
-    /// What sums are divided by before.
+    /// Divides the sums before `base` is added.
     pub divisor: f64,
     pub labels: Vec<String>,
     pub precision: Precision,
@@ -34,7 +34,7 @@ pub(super) struct RawEnsemble {
 const PROBIT: &str = "Supported are NONE, SOFTMAX and LOGISTIC.";
 const AGGREGATE: &str = "Supported are SUM and AVERAGE.";
 
-/// The transform of a post_transform of several outputs, or of one of a classifier.
+/// Returns the transform of a post_transform with several outputs, or of a classifier.
 pub(super) fn transform(post_transform: &str) -> Result<Transform> {
     match post_transform {
         "NONE" => Ok(Transform::Identity),
@@ -76,7 +76,7 @@ pub(super) fn regressor(
         .ok_or_else(|| attributes.error(ErrorKind::Parameter, "\"n_targets\" is not above 0"))?;
     check_limit(outputs, attributes.limits.outputs, "outputs")?;
     let post = attributes.text("post_transform")?.unwrap_or("NONE");
-    // ONNX Runtime leaves a single target as it is, whatever this says.
+    // ONNX Runtime does not transform a single target.
     if post != "NONE" && outputs == 1 {
         let what = format!("post_transform {} of a regressor", shown(post));
         return Err(unsupported(&what, "Supported is NONE.").at(attributes.node.place.place()));
@@ -111,7 +111,7 @@ pub(super) fn classifier(
         0 | 1 => {
             return Err(unsupported("a classifier of less than two classes", ONE_COLUMN));
         }
-        // ONNX Runtime chooses the second where its own sum is above 0.
+        // ONNX Runtime chooses the second class where its own sum is above 0.
         2 if transform == Transform::LogisticMirrored
             && base.is_empty()
             && arrays.keep_second() =>
@@ -147,7 +147,7 @@ pub(super) fn classifier(
     let trees = read_trees(attributes, &arrays, table, &mut scored)?;
     let chosen = |class: &bool| *class || outputs > 1 && arrays.are_chosen(&trees, outputs);
     if base.is_empty() && !scored.iter().all(chosen) {
-        // Such a class would be chosen only by rows that reach a leaf with a weight for it.
+        // Only rows that reach a leaf with a weight for it could be of such a class.
         return Err(unsupported("a class without a weight in every leaf of a tree", SCORED));
     }
     if base.iter().all(|value| *value == 0.0) {
@@ -173,7 +173,7 @@ fn labels(attributes: &mut Attributes<'_, '_, '_, '_>) -> Result<Vec<String>> {
     Ok(texts.iter().map(|text| (*text).to_owned()).chain(numbers).collect())
 }
 
-/// What leaves add: four lists with an entry per weight.
+/// Leaf weights: four parallel lists.
 struct Weights {
     trees: Vec<i64>,
     nodes: Vec<i64>,
@@ -200,8 +200,8 @@ impl Weights {
         Ok(Weights { trees, nodes, outputs, values })
     }
 
-    /// Keeps the weights of the second of two classes if those of the first are their opposites, leaf by
-    /// leaf, as CatBoost writes them; returns whether it did. The sums of both are opposites then.
+    /// Keeps the second class's weights if the first's are their opposites, leaf by leaf, as CatBoost
+    /// writes them; returns whether it did. Both sums are opposites then.
     fn keep_second(&mut self) -> bool {
         let leaf = |at: usize| (self.trees.get(at), self.nodes.get(at));
         let are_opposites = |at: usize| {
@@ -221,8 +221,8 @@ impl Weights {
         true
     }
 
-    /// Whether the class of the largest sum has a weight, whatever row it is of: all are above 0, and some
-    /// tree has one in every leaf.
+    /// Returns whether the class of the largest sum always has a weight: all weights are above 0, and
+    /// some tree has one in every leaf.
     fn are_chosen(&self, trees: &[Grown], outputs: usize) -> bool {
         let has_weights = |grown: &Grown| match grown.parts.output {
             TreeOutput::One(_) => {
@@ -238,7 +238,7 @@ impl Weights {
         self.values.iter().all(|value| *value > 0.0) && trees.iter().any(has_weights)
     }
 
-    /// The weights of each tree, in the file's order: `ranks` has a number per tree.
+    /// Returns the weights of each tree in file order; `ranks` maps tree numbers to positions.
     fn by_tree(&self, ranks: &HashMap<i64, usize>) -> Result<Vec<(usize, usize)>> {
         let mut order = with_capacity(self.trees.len())?;
         for (index, tree) in self.trees.iter().enumerate() {
@@ -252,7 +252,7 @@ impl Weights {
     }
 }
 
-/// The nodes: lists with an entry per node.
+/// The nodes: parallel lists.
 struct Nodes {
     trees: Vec<i64>,
     ids: Vec<i64>,
@@ -289,7 +289,7 @@ impl Nodes {
         Ok(Nodes { trees, ids, features, modes, values, holds, fails, missing })
     }
 
-    /// The nodes of a tree, which are those of `range`, and where each number of a node leads.
+    /// Returns the tree at `range`, and the index of each node number.
     fn tree(
         &self,
         range: std::ops::Range<usize>,

@@ -1,8 +1,7 @@
-//! `TreeEnsemble` of ai.onnx.ml 5: splits and leaves in separate lists.
+//! `TreeEnsemble` of ai.onnx.ml 5: separate lists of splits and leaves.
 //!
-//! `tree_roots` has the split that each tree begins with; a tree of one leaf is a split of which both ways
-//! lead to that leaf. Nodes have no numbers, so they are numbered from the root, parents before
-//! children.
+//! `tree_roots` has the first split of each tree; a tree of one leaf is a split with both branches to
+//! it. Nodes have no numbers, so they are numbered from the root, parents first.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -39,7 +38,7 @@ pub(super) fn read(
     };
     let post = named("post_transform", &POST_TRANSFORMS, 0)?;
     let averages = averages(named("aggregate_function", &AGGREGATES, 1)?)?;
-    // The standard has SOFTMAX at 1 and LOGISTIC at 2, ONNX Runtime 1.31 takes them the other way round.
+    // The standard numbers SOFTMAX 1 and LOGISTIC 2, ONNX Runtime 1.31 the other way round.
     if post != "NONE" {
         let what = format!("post_transform {post} of a TreeEnsemble");
         return Err(unsupported(&what, "Supported is NONE.").at(attributes.node.place.place()));
@@ -79,11 +78,11 @@ struct Lists {
     features: Vec<i64>,
     modes: Vec<Mode>,
     thresholds: Vec<f64>,
-    /// Of each split, where its numbers stand in `asked`.
+    /// The range of each split's numbers in `member_values`.
     members: Vec<Range<usize>>,
-    asked: Vec<f64>,
+    member_values: Vec<f64>,
     missing: Vec<i64>,
-    /// Where splits lead, and whether to a leaf: where they hold, and where not.
+    /// Targets of the true and false branches, and whether they are leaves.
     ways: [(Vec<i64>, Vec<i64>); 2],
     targets: Vec<i64>,
     weights: Vec<f64>,
@@ -129,16 +128,16 @@ impl Lists {
         let weights = attributes.tensor("leaf_weights", &[own])?;
         attributes.check_length("leaf_weights", &weights, targets.len())?;
         let ways = [holds, fails];
-        let asked = attributes.tensor("membership_values", &[own])?;
-        let members =
-            members(&modes, &asked).map_err(|error| error.at(attributes.node.place.place()))?;
+        let member_values = attributes.tensor("membership_values", &[own])?;
+        let members = members(&modes, &member_values)
+            .map_err(|error| error.at(attributes.node.place.place()))?;
         Ok(Lists {
             roots,
             features,
             modes,
             thresholds,
             members,
-            asked,
+            member_values,
             missing,
             ways,
             targets,
@@ -147,8 +146,8 @@ impl Lists {
         })
     }
 
-    /// The tree that begins with a split. `reached` has the splits of this and earlier trees, so the walk
-    /// ends, and no tree has two parents of one split.
+    /// Builds the tree from a split. `reached` marks splits of this and earlier trees, so the walk ends
+    /// and no split has two parents.
     fn tree(
         &self,
         root: i64,
@@ -169,7 +168,7 @@ impl Lists {
             if let Some(node) = nodes.get_mut(place as usize) {
                 *node = self.split(index, first, members)?;
             }
-            // The way that comes first in the numbers is taken first.
+            // Reversed, so that the branch with the lower numbers is popped first.
             for (way, child) in self.ways.iter().zip([first, first + 1]).rev() {
                 match (way.0.get(index), way.1.get(index)) {
                     (Some(&to), Some(0)) => ahead.push((to, child)),
@@ -191,7 +190,7 @@ impl Lists {
         ) else {
             return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
         };
-        let members = self.asked.get(members.clone()).unwrap_or_default();
+        let members = self.member_values.get(members.clone()).unwrap_or_default();
         let (missing_is_true, holds, fails) = (missing != 0, first, first + 1);
         Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
     }
@@ -213,9 +212,9 @@ impl Lists {
     }
 }
 
-/// Where each split's numbers stand among those that BRANCH_MEMBER asks for; a NaN ends a split's.
-fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
-    let mut lists = asked.split(|number| number.is_nan());
+/// Returns the range of each BRANCH_MEMBER's numbers; a NaN ends one.
+fn members(modes: &[Mode], member_values: &[f64]) -> Result<Vec<Range<usize>>> {
+    let mut lists = member_values.split(|number| number.is_nan());
     let (mut ranges, mut start) = (Vec::new(), 0);
     ranges.try_reserve_exact(modes.len())?;
     for mode in modes {
@@ -228,8 +227,8 @@ fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
             let message = "\"membership_values\" has no numbers for a split";
             return Err(Error::new(ErrorKind::Length, message));
         }
-        let numbers = asked.get(start..start + count).unwrap_or_default();
-        // Others ONNX Runtime 1.31.1 keeps apart, and takes one of several for another.
+        let numbers = member_values.get(start..start + count).unwrap_or_default();
+        // ONNX Runtime 1.31.1 handles other sets differently, and takes one of several for another.
         if count > 30 || !numbers.iter().all(|number| (0.0..=30.0).contains(number)) {
             let what = "a BRANCH_MEMBER of more than 30 numbers, or of others than 0 to 30";
             return Err(unsupported(what, MEMBERS));

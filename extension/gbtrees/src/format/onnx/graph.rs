@@ -1,9 +1,9 @@
-//! The graph: what each of its values is, found from its inputs to its outputs.
+//! Interprets the graph from its inputs to its outputs.
 //!
-//! A graph is read if it is the input's columns, what `preprocess` and `encoders` know of them, one ensemble,
-//! or many of one tree each of which `leaves` makes one, and what `postprocess` and `graph_value` know of its
-//! scores. Nodes come in an order in which each has its inputs, as ONNX requires. Any other node is refused
-//! by its operator's name, since what it does to the numbers is not known here.
+//! Supported are the input's columns, the nodes of `preprocess` and `encoders`, one ensemble (or many
+//! trees, merged by `leaves`), and the nodes of `postprocess` and `graph_value`. Nodes follow their
+//! inputs, as ONNX requires. Any other operator is refused by name, since its effect on the numbers is
+//! unknown.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::format::sniff::{shown, unsupported};
 use crate::memory::push;
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// A model, as far as it is ONNX's own.
+/// The ensemble and the inputs of a graph.
 pub(super) struct Graph<'a> {
     pub ensemble: RawEnsemble,
     pub inputs: Inputs<'a>,
@@ -29,11 +29,11 @@ pub(super) struct Graph<'a> {
 pub(super) struct Reader<'f, 'a, 'b> {
     values: HashMap<&'a str, GraphValue<'a>>,
     pub inputs: Inputs<'a>,
-    /// The version of the operators of ai.onnx.ml.
+    /// Version of the operator set ai.onnx.ml.
     pub ml_version: i64,
-    /// Whether each ensemble is a tree of which the leaf is wanted.
+    /// Whether each ensemble is a single tree whose leaf index is used.
     by_leaves: bool,
-    /// Those trees.
+    /// The trees of such ensembles.
     single: Vec<RawEnsemble>,
     pub found: Option<RawEnsemble>,
     /// Columns of all tables so far.
@@ -50,7 +50,7 @@ pub(super) fn read<'a>(
     checks: CancelChecks<'_>,
 ) -> Result<Graph<'a>> {
     let graph = &file.graph;
-    // Tables of numbers by the number of a leaf follow trees of an isolation forest alone.
+    // Lookup tables by leaf follow the trees only in isolation forests.
     let first_trees = graph.nodes.iter().position(|node| node.operator.starts_with("TreeEnsemble"));
     let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
     let ml = file.opsets.iter().find(|(domain, _)| *domain == "ai.onnx.ml");
@@ -109,14 +109,14 @@ pub(super) fn read<'a>(
     Ok(Graph { ensemble, inputs: reader.inputs })
 }
 
-/// The domain of ONNX's own operators has two names.
+/// Returns whether two domains are equal; ONNX's own has two names.
 fn same_domain(a: &str, b: &str) -> bool {
     let own = |domain: &str| matches!(domain, "" | "ai.onnx");
     a == b || own(a) && own(b)
 }
 
 impl<'a> Reader<'_, 'a, '_> {
-    /// Numbers the columns of all inputs; they have the inputs' names if each has one column.
+    /// Numbers the columns of all inputs; each takes its input's name if all inputs have one column.
     fn inputs(&mut self, inputs: &[Port<'a>]) -> Result<()> {
         let inputs: Vec<&Port<'a>> =
             inputs.iter().filter(|port| !self.values.contains_key(port.name)).collect();
@@ -145,14 +145,14 @@ impl<'a> Reader<'_, 'a, '_> {
             start = end;
         }
         self.inputs.columns = (start > 0).then_some(start);
-        // One input of one column has the name of a table.
+        // A single input of one column has a name for the table, not the column.
         if inputs.len() > 1 && names.len() == start {
             self.inputs.names = names;
         }
         Ok(())
     }
 
-    /// What the outputs of a node are.
+    /// Returns the outputs of a node.
     fn node(&mut self, node: &Node<'a>) -> Result<Vec<GraphValue<'a>>> {
         let mut inputs = Vec::new();
         for name in &node.inputs {
@@ -177,7 +177,7 @@ impl<'a> Reader<'_, 'a, '_> {
         Err(unsupported(&format!("a node {}", shown(node.operator)), NODES).at(node.place.place()))
     }
 
-    /// What the output of a node is that is no ensemble; nothing if that is not known.
+    /// Returns the output of a node other than an ensemble; `None` if unsupported.
     fn meaning(
         &mut self,
         node: &Node<'a>,
@@ -212,7 +212,7 @@ impl<'a> Reader<'_, 'a, '_> {
     fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<GraphValue<'a>>> {
         let table = match table.element {
             element::FLOAT | element::DOUBLE => Rc::clone(table),
-            // They are compared as floats.
+            // Integers are compared as floats.
             element::INT64 | element::INT32 => Rc::new(
                 table.then(table.element, &[vec![Step::Round]])?.unwrap_or(table.as_ref().clone()),
             ),

@@ -1,6 +1,5 @@
-//! What the values of the graph are, and what becomes of the scores of an isolation forest as skl2onnx writes
-//! it: of the mean depth of a row over all trees a score, that score less the forest's offset, and below 0
-//! the class -1, else 1.
+//! Values of the graph, and the last nodes of skl2onnx's isolation forests: from the mean depth of a
+//! row a score, that score minus the forest's offset, and class -1 if this is below 0, else 1.
 
 use std::rc::Rc;
 
@@ -9,53 +8,53 @@ use crate::format::onnx::columns::Table;
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::proto::{Node, Tensor, element};
 
-/// What a value of the graph is.
+/// A value of the graph.
 #[derive(Clone)]
 pub(super) enum GraphValue<'a> {
-    /// Columns, as far as the trees.
+    /// Columns before the trees.
     Columns(Rc<Table>),
     Constant(Rc<Tensor<'a>>),
     /// A number per leaf of one of many trees.
     Leaves(Leaves),
-    /// What the ensemble and later nodes give: numbers, or those by class names.
+    /// Output of the ensemble or later nodes, with or without class names.
     Scores,
-    /// What comes of the scores of an isolation forest.
+    /// A stage of an isolation forest's result.
     Tail(Stage),
-    /// Classes of rows, as names once they are named.
+    /// Predicted classes, by name if names are known.
     Classes,
 }
 
-/// One number for each leaf of a tree, in the order of its nodes.
+/// A number for each leaf of a tree, in node order.
 #[derive(Clone, Debug)]
 pub(super) struct Leaves {
-    /// The index of the tree among those of which this is known.
+    /// Index of the tree among the single trees.
     pub tree: usize,
-    /// FLOAT, INT64 or BOOL; whole numbers are as they are in f32.
+    /// FLOAT, INT64 or BOOL; integers are exact in f32.
     pub element: i64,
     pub values: Rc<Vec<f32>>,
 }
 
-/// How far the tail has come.
+/// The progress through an isolation forest's last nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The depth, with the other sign.
+    /// The negated depth.
     Negated,
-    /// 2 to that power.
+    /// 2 to the power of that.
     Power,
     /// scikit-learn's `score_samples`.
     Score,
     /// Its `decision_function`.
     Decision,
-    /// Whether that is below 0; as a number; times -2.
+    /// Whether that is below 0, then as an integer, then times -2.
     Outlier,
     OutlierNumber,
     MinusTwo,
 }
 
-/// Of [`Stage::Decision`], above which the class is 1: any number of f32 that is not below 0.
+/// The threshold of class 1 for [`Stage::Decision`]: below any f32 that is not negative.
 const NOT_BELOW_ZERO: f64 = -1e-46;
 
-/// What a node makes of the scores of a plain ensemble; nothing if it is no part of such a tail.
+/// Applies a node to the scores of a plain ensemble; `None` if it does not fit the pattern.
 pub(super) fn isolation_tail<'a>(
     node: &Node<'a>,
     target: Option<i64>,
@@ -79,7 +78,7 @@ pub(super) fn isolation_tail<'a>(
         ("Neg", [Tail(Stage::Power)]) => Tail(Stage::Score),
         ("Add", [Tail(Stage::Score), Constant(offset)]) => {
             let [offset] = offset.row(float)? else { return None };
-            // The tail occurs once.
+            // The pattern may occur once.
             if ensemble.objective.transform == Transform::Isolation {
                 return None;
             }

@@ -1,8 +1,8 @@
-//! The columns of the model's input: their names, and the values of those that are categories.
+//! The columns of the model's input: names, and values of categorical ones.
 //!
-//! A column of text is one: its value is the place of a text among those that encoders name, in the order in
-//! which they occur, so that steps see numbers alone. A column of whole numbers is one if a OneHotEncoder
-//! fails at others than its own. NULL, and a text that no encoder names, are NaN to the steps.
+//! A text column is categorical: its numeric value is the text's position among those that encoders
+//! name, in order of occurrence. An integer column is categorical if a OneHotEncoder fails at unknown
+//! values. NULL and texts unknown to encoders are NaN to the steps.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,10 +12,10 @@ use crate::ensemble::Categories;
 pub(super) struct Inputs<'a> {
     /// Number of columns, if the file fixes it.
     pub columns: Option<usize>,
-    /// One per column, or nothing.
+    /// Empty, or one per column.
     pub names: Vec<String>,
     texts: BTreeMap<usize, Texts<'a>>,
-    /// Of columns, the values at which no OneHotEncoder fails, if one fails at any.
+    /// Values known to all OneHotEncoders that fail at others, by column.
     known: BTreeMap<usize, Vec<f64>>,
 }
 
@@ -25,22 +25,22 @@ struct Texts<'a> {
     places: HashMap<&'a str, usize>,
 }
 
-/// The values of a column that is a category, in the order of their codes.
+/// A categorical column's values in code order.
 pub(super) struct Codes {
     pub categories: Categories,
-    /// Those values as steps see them, ascending.
+    /// The same values as steps see them, ascending.
     pub values: Vec<f64>,
-    /// Whether another value is no error.
+    /// Whether unknown values are allowed.
     pub is_open: bool,
 }
 
 impl<'a> Inputs<'a> {
-    /// Says that a column is text.
+    /// Marks a column as text.
     pub(super) fn add_text(&mut self, column: usize) {
         self.texts.insert(column, Texts::default());
     }
 
-    /// The number that stands for a text of such a column.
+    /// Returns the number that stands for a text of a column.
     pub(super) fn number(&mut self, column: usize, text: &'a str) -> f64 {
         let Texts { list, places } = self.texts.entry(column).or_default();
         let place = *places.entry(text).or_insert(list.len());
@@ -50,8 +50,8 @@ impl<'a> Inputs<'a> {
         place as f64
     }
 
-    /// Says that other values of a column than these are an error; returns whether that is possible: arrays
-    /// have codes in place of categories, so numbers can only be categories where columns have names.
+    /// Makes other values of a column an error; returns whether that is possible. Arrays hold codes, so
+    /// a numeric column can only be categorical if columns have names.
     pub(super) fn require(&mut self, column: usize, mut values: Vec<f64>) -> bool {
         if !self.texts.contains_key(&column) && self.names.is_empty() {
             return false;
@@ -65,7 +65,7 @@ impl<'a> Inputs<'a> {
         true
     }
 
-    /// The columns that are categories.
+    /// Returns the categorical columns.
     pub(super) fn codes(&self) -> BTreeMap<usize, Codes> {
         let of_text = self.texts.iter().map(|(column, texts)| {
             let known = self.known.get(column).cloned();

@@ -1,9 +1,9 @@
-//! Numbers that depend on nothing but the leaf that a row reaches in one tree.
+//! Numbers that depend only on the leaf that a row reaches in a tree.
 //!
-//! skl2onnx writes an isolation forest as a graph: each tree gives the number of a leaf, tables give the
-//! depth of that leaf and the rows that came to it in training, and some thirty nodes of arithmetic make a
-//! path length of them. All of it is known per leaf when the file is read, and computed here in f32, as ONNX
-//! Runtime computes it for each row. The sum over the trees is then the sum of an ensemble.
+//! skl2onnx writes an isolation forest as a graph: each tree yields a leaf's index, tables give the
+//! depth and training rows of the leaf, and about thirty arithmetic nodes compute a path length. All of
+//! it is evaluated per leaf on reading, in f32 as in ONNX Runtime; the sum over the trees is then that
+//! of an ensemble.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::{ErrorKind, Result};
 
 impl Leaves {
-    /// Of an ensemble of one tree that gives one sum of f32; nothing of any other.
+    /// Returns the leaves of a one-tree ensemble with a single f32 sum; `None` for others.
     pub(super) fn of(tree: usize, ensemble: &RawEnsemble) -> Option<Leaves> {
         let plain = ensemble.precision == Precision::Single
             && ensemble.objective.transform == Transform::Identity
@@ -34,7 +34,7 @@ impl Leaves {
         Leaves { tree: self.tree, element, values }
     }
 
-    /// What a node makes of such numbers; nothing if it is not known.
+    /// Applies a node; `None` if it is unsupported.
     pub(super) fn computed(
         attributes: &mut Attributes<'_, '_, '_, '_>,
         inputs: &[GraphValue<'_>],
@@ -55,7 +55,7 @@ impl Leaves {
                     _ => None,
                 }
             }
-            // One number per row stays that.
+            // Keeps one number per row.
             ("Reshape", [GraphValue::Leaves(leaves), GraphValue::Constant(shape)])
                 if [&[-1.0, 1.0][..], &[-1.0]].contains(&shape.numbers.as_slice()) =>
             {
@@ -69,7 +69,7 @@ impl Leaves {
         })
     }
 
-    /// LabelEncoder: the number that is paired with this one.
+    /// LabelEncoder: maps each number to its value.
     fn looked_up(&self, attributes: &mut Attributes<'_, '_, '_, '_>) -> Result<Option<Leaves>> {
         let keys: Vec<f32> = match self.element {
             element::INT64 => {
@@ -81,7 +81,7 @@ impl Leaves {
         let values = single(attributes.floats("values_floats")?);
         attributes.check_length("values_floats", &values, keys.len())?;
         let default = attributes.float("default_float")?.unwrap_or(-0.0) as f32;
-        // Adding zero makes one of the two zeros.
+        // Adding zero turns -0.0 into 0.0.
         let keys = keys.into_iter().map(|key| key + 0.0);
         let mut pairs: Vec<(f32, f32)> = keys.zip(values).collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -101,7 +101,7 @@ fn single(numbers: Vec<f64>) -> Vec<f32> {
     numbers.into_iter().map(|number| number as f32).collect()
 }
 
-/// What a node makes of two numbers per row, of which one may be constant.
+/// Applies a node to two numbers per row, one of which may be constant.
 fn of_two(node: &Node<'_>, a: &GraphValue<'_>, b: &GraphValue<'_>) -> Option<Leaves> {
     let tree = match (a, b) {
         (GraphValue::Leaves(a), GraphValue::Leaves(b)) if a.tree == b.tree => a,
@@ -135,8 +135,7 @@ fn of_two(node: &Node<'_>, a: &GraphValue<'_>, b: &GraphValue<'_>) -> Option<Lea
     Some(Leaves { tree: tree.tree, element, values: Rc::new(values) })
 }
 
-/// The ensemble of which the sum is that of numbers of several trees: the trees with these numbers in
-/// their leaves. Nothing unless every tree is taken once.
+/// Builds the ensemble whose sum is that of the trees' numbers; `None` unless every tree occurs once.
 pub(super) fn summed(
     ensembles: &mut Vec<RawEnsemble>,
     inputs: &[GraphValue<'_>],

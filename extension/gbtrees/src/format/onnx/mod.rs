@@ -1,14 +1,15 @@
-//! ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
+//! Reads ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
 //!
-//! `wire` and `proto` read the protocol buffer, `graph` finds what its nodes mean, `ensemble` and `ensemble5`
-//! read the trees, `splits` makes them test the model's input, of which `inputs` has the categories, and not
-//! what nodes before them made of it.
-//! Numbers are those of ONNX Runtime with one thread
-//! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): an ensemble of floats, or of whole numbers,
-//! compares and adds in f32, one of doubles in f64, tree after tree from 0; an average divides the sum; base
-//! values are added last. With several threads ONNX Runtime adds in another order.
+//! `wire` and `proto` read the protocol buffer, `graph` interprets its nodes, `ensemble` and
+//! `ensemble5` read the trees, and `splits` rewrites them to test the model's input, described by
+//! `inputs`, instead of the results of earlier nodes.
 //!
-//! Errors tell the byte, or the tree and node.
+//! Numbers are those of single-threaded ONNX Runtime
+//! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): ensembles of floats or integers compare
+//! and add in f32, of doubles in f64, tree after tree from 0; an average divides the sum, then base
+//! values are added. With several threads ONNX Runtime adds in another order.
+//!
+//! Errors name the byte, or the tree and node.
 
 mod cells;
 mod columns;
@@ -85,7 +86,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
     builder.finish(rounds)
 }
 
-/// How many columns of the input are used: ONNX files need not say how wide rows are.
+/// Returns the number of input columns in use, for files that do not fix a row's width.
 fn used(ensemble: &RawEnsemble) -> usize {
     let tested = ensemble.trees.iter().map(|tree| {
         let features = tree.parts.nodes.iter().filter_map(|node| match node {
@@ -99,7 +100,7 @@ fn used(ensemble: &RawEnsemble) -> usize {
     tested.max().unwrap_or(1)
 }
 
-/// The converter's release: the numbers that its version begins with.
+/// Parses the leading numbers of the converter's version.
 fn version(text: &str) -> [u32; 3] {
     let mut version = [0; 3];
     for (number, part) in version.iter_mut().zip(text.split('.')) {

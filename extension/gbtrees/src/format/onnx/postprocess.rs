@@ -1,4 +1,4 @@
-//! Nodes after the trees: those that shift or divide the sum, or choose and name a class.
+//! Nodes after the trees: arithmetic on the sum, and the choice and names of classes.
 
 use crate::Result;
 use crate::ensemble::{Precision, Task, Transform};
@@ -8,7 +8,7 @@ use crate::format::onnx::graph_value::GraphValue;
 use crate::format::onnx::proto::{Node, Tensor, element};
 
 impl<'a> Reader<'_, 'a, '_> {
-    /// What a node makes of scores or classes; nothing if it is not known.
+    /// Applies a node to scores or classes; `None` if it is unsupported.
     pub(super) fn postprocessed(
         &mut self,
         node: &Node<'a>,
@@ -17,7 +17,7 @@ impl<'a> Reader<'_, 'a, '_> {
         use GraphValue::{Classes, Constant, Scores};
         let ml = node.domain == "ai.onnx.ml";
         Ok(Some(match (node.operator, ml, inputs) {
-            // A number is rounded to real in the end.
+            // The result is rounded to float at the end anyway.
             ("Cast", false, [Scores]) => match self.target(node)? {
                 Some(element::FLOAT | element::DOUBLE) => Scores,
                 _ => return Ok(None),
@@ -46,8 +46,8 @@ impl<'a> Reader<'_, 'a, '_> {
         self.found.as_ref().map_or(0, |ensemble| ensemble.outputs)
     }
 
-    /// The ensemble, while its scores are sums of f32: what is done to them can then be done last. Of sums of
-    /// f64 it would have to be known where they are rounded.
+    /// Returns the ensemble if its sums are f32, so that arithmetic can be deferred to the end. For f64
+    /// sums the point of rounding would matter.
     fn sums(&mut self) -> Option<&mut RawEnsemble> {
         let ensemble = self.found.as_mut()?;
         let plain = ensemble.objective.transform == Transform::Identity
@@ -82,14 +82,14 @@ impl<'a> Reader<'_, 'a, '_> {
         }
     }
 
-    /// Lets the largest of several scores choose the class.
+    /// Chooses the class of the largest score.
     fn choose(&mut self, node: &Node<'a>) -> Result<bool> {
         let mut attributes = self.attributes(node);
         let axis = attributes.integer("axis")?.unwrap_or(0);
         let last = attributes.integer("select_last_index")?.unwrap_or(0);
         let Some(ensemble) = &mut self.found else { return Ok(false) };
         let task = ensemble.objective.task;
-        // Probabilities that are equal may come of margins that are not.
+        // Equal probabilities may come from different margins.
         let fits = matches!(axis, 1 | -1)
             && last == 0
             && ensemble.outputs > 1
@@ -113,7 +113,7 @@ impl<'a> Reader<'_, 'a, '_> {
         }
     }
 
-    /// Names the classes by a map from their numbers.
+    /// Names the classes by a map.
     fn encode(&mut self, node: &Node<'a>) -> Result<bool> {
         let mut attributes = self.attributes(node);
         let keys = attributes.integers("keys_int64s")?;

@@ -1,8 +1,7 @@
-//! Nodes before the trees: those that pick columns, or change each value of a column alone. Two of those
-//! are in `encoders`.
+//! Nodes before the trees that select columns or map single values; `encoders` has two more.
 //!
-//! What they compute is written in onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. A node that
-//! makes a value of several columns, as Normalizer does, cannot be taken into the splits, which test one.
+//! They mirror onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. Nodes that mix columns, such
+//! as Normalizer, cannot be folded into splits, which test one column.
 
 use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::columns::{Operation, Step, Table};
@@ -15,11 +14,11 @@ use crate::{Error, ErrorKind, Result};
 const ROWS: &str = "A split would depend on all columns of a row. Normalize the columns in SQL, and convert the \
                     trees alone.";
 
-/// What may follow a OneHotEncoder before its columns are a table.
+/// Operators allowed between a OneHotEncoder and a flat table.
 const OF_STACKED: [&str; 5] = ["Cast", "Concat", "Gather", "ArrayFeatureExtractor", "Reshape"];
 
 impl<'a, 'b> Reader<'_, 'a, 'b> {
-    /// The columns that a node makes of columns; nothing if it is not known.
+    /// Applies a node to columns; `None` if it is unsupported.
     pub(super) fn preprocessed(
         &mut self,
         node: &Node<'a>,
@@ -39,11 +38,11 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                 );
             }
             ("Cast", false, [Columns(table)]) => match (self.target(node)?, table.element) {
-                // What numbers a text may have is not known here.
+                // The numeric value of a text is unknown.
                 (_, element::STRING) => None,
                 (Some(element::FLOAT), element::FLOAT) => Some((**table).clone()),
                 (Some(element::FLOAT), _) => table.then(element::FLOAT, &[vec![Step::Round]])?,
-                // Whole numbers become doubles as they are.
+                // Integers convert to doubles exactly.
                 (Some(element::DOUBLE), _) => table.then(element::DOUBLE, &[Vec::new()])?,
                 (Some(element::INT64), element::INT64 | element::INT32) => {
                     table.then(element::INT64, &[Vec::new()])?
@@ -106,13 +105,13 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
             }
             _ => None,
         };
-        // A file of a few bytes could ask for many wide tables.
+        // A file of a few bytes could demand many wide tables.
         self.cells = self.cells.saturating_add(made.as_ref().and_then(Table::width).unwrap_or(0));
         check_limit(self.cells, self.limits.nodes, "columns of its steps")?;
         Ok(made)
     }
 
-    /// Scaler: less the offset, times the scale, as a float.
+    /// Scaler: `(value - offset) * scale`, as float.
     fn scaled(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
         let mut attributes = self.attributes(node);
         let (offset, scale) = (attributes.floats("offset")?, attributes.floats("scale")?);
@@ -135,7 +134,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
         fits(node, "scale", table.then(element::FLOAT, &lists)?)
     }
 
-    /// Imputer: one value takes the place of another, of NaN for one.
+    /// Imputer: replaces one value, such as NaN, with another.
     fn imputed(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
         let mut attributes = self.attributes(node);
         let (name, by, replaced) = match table.element {
@@ -149,7 +148,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                 let replaced = attributes.integer("replaced_value_int64")?;
                 ("imputed_value_int64s", by, replaced.map(|value| value as f64))
             }
-            // ONNX Runtime has it of these two alone.
+            // ONNX Runtime supports only these two types.
             _ => return Ok(None),
         };
         let replaced = replaced.ok_or_else(|| {
@@ -168,13 +167,13 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
         Attributes { node, limits: self.limits, checks: &mut self.checks }
     }
 
-    /// What a Cast makes.
+    /// Returns the target type of a Cast.
     pub(super) fn target(&mut self, node: &Node<'a>) -> Result<Option<i64>> {
         self.attributes(node).integer("to")
     }
 }
 
-/// Arithmetic with a number per column, or with one.
+/// Applies arithmetic with one number per column or one for all.
 fn computed(table: &Table, operation: Operation, numbers: Option<&[f64]>) -> Result<Option<Table>> {
     let precision = match table.element {
         element::FLOAT | element::DOUBLE => table.precision(),

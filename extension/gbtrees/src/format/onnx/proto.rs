@@ -1,5 +1,4 @@
-//! The messages of ONNX, as far as a tree ensemble needs them: onnx/onnx-ml.proto of the ONNX
-//! repository has their fields and numbers. Fields that are not named here are passed over.
+//! ONNX messages (onnx/onnx-ml.proto) as far as tree ensembles need them. Other fields are skipped.
 
 use std::collections::HashMap;
 
@@ -10,14 +9,14 @@ use crate::format::sniff::{shown, unsupported};
 use crate::memory::push;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
-/// The largest graph. Converters write about ten nodes around one ensemble, and thirty for each tree of an
+/// Maximum nodes of a graph. Converters write about ten around an ensemble, and thirty per tree of an
 /// isolation forest.
 const MAX_NODES: usize = 100_000;
 const MAX_ATTRIBUTES: usize = 100;
-/// Inputs and outputs of the graph and of a node, and operator sets.
+/// Maximum inputs or outputs of the graph or a node, and operator sets.
 const MAX_ENTRIES: usize = 4_096;
 
-/// The numbers of ONNX's element types.
+/// ONNX's element types.
 pub(super) mod element {
     pub(crate) const FLOAT: i64 = 1;
     pub(crate) const UINT8: i64 = 2;
@@ -32,7 +31,7 @@ pub(super) mod element {
 pub(super) struct File<'a> {
     pub producer: &'a str,
     pub producer_version: &'a str,
-    /// Versions of operators by domain.
+    /// Operator set versions by domain.
     pub opsets: Vec<(&'a str, i64)>,
     pub graph: Graph<'a>,
 }
@@ -59,9 +58,9 @@ pub(super) struct Node<'a> {
 pub(super) struct Port<'a> {
     pub place: Bytes<'a>,
     pub name: &'a str,
-    /// Nothing if it is no tensor.
+    /// `None` if it is not a tensor.
     pub element: Option<i64>,
-    /// Of each dimension its size, if it is fixed.
+    /// The size of each dimension, if fixed.
     pub shape: Vec<Option<i64>>,
 }
 
@@ -70,9 +69,9 @@ pub(super) struct Port<'a> {
 pub(super) struct Tensor<'a> {
     pub name: &'a str,
     pub element: i64,
-    /// The size of each dimension; nothing of a scalar.
+    /// The size of each dimension; empty for a scalar.
     pub shape: Vec<i64>,
-    /// Of all types but text; integers as far as f64 has them.
+    /// Values of all types but text; integers are rounded to f64.
     pub numbers: Vec<f64>,
     pub texts: Vec<&'a str>,
 }
@@ -181,7 +180,7 @@ fn node<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<Node<'a
     Ok(node)
 }
 
-/// Of an attribute or an operator set: the text of field 1.
+/// Reads field 1 of an attribute or operator set, its name.
 fn name_of<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<&'a str> {
     let mut fields = message.fields();
     while let Some(field) = fields.next(checks)? {
@@ -243,8 +242,7 @@ fn tensor_type(
 }
 
 impl Tensor<'_> {
-    /// The numbers for the columns of a table, or one for all; nothing of another shape or
-    /// type.
+    /// Returns one number per column of a table, or one for all; `None` for other shapes or types.
     pub(super) fn row(&self, element: i64) -> Option<&[f64]> {
         let (last, others) = match self.shape.as_slice() {
             [] => (1, &[][..]),
@@ -258,7 +256,7 @@ impl Tensor<'_> {
     }
 }
 
-/// Reads a tensor of numbers or text; one of another type has no values.
+/// Reads a tensor of numbers or text; tensors of other types are left without values.
 pub(super) fn tensor<'a>(
     message: Bytes<'a>,
     limits: &Limits,
@@ -303,7 +301,7 @@ pub(super) fn tensor<'a>(
     Ok(tensor)
 }
 
-/// The numbers of `raw_data`: little-endian, one after another.
+/// Decodes `raw_data`: packed little-endian numbers.
 fn unpack(raw: Bytes<'_>, element: i64, numbers: &mut List<'_, '_, f64>) -> Result<()> {
     let incomplete = |rest: &[u8]| {
         let message = "a tensor ends within a number";
@@ -355,7 +353,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         self.node.attributes.contains_key(name)
     }
 
-    /// The list in `field` of an attribute; empty if the node does not have the attribute.
+    /// Reads the list in `field` of an attribute; empty if the attribute is absent.
     fn list<T>(
         &mut self,
         name: &str,
@@ -398,7 +396,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         self.list(name, 7, |field, list| field.floats(list))
     }
 
-    /// The numbers of a tensor of one of these element types.
+    /// Reads the numbers of a tensor of one of the given types.
     pub(super) fn tensor(&mut self, name: &str, elements: &[i64]) -> Result<Vec<f64>> {
         let tensors = self.list(name, 5, |field, list| list.push(field.bytes()?))?;
         let Some(message) = tensors.last() else { return Ok(Vec::new()) };
@@ -410,7 +408,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         Ok(tensor.numbers)
     }
 
-    /// Numbers as floats, or as doubles in `NAME_as_tensor`, which only an ensemble of doubles has.
+    /// Reads floats, or for an ensemble of doubles the tensor `NAME_as_tensor`.
     pub(super) fn numbers(&mut self, name: &str, double: bool) -> Result<Vec<f64>> {
         let as_tensor = format!("{name}_as_tensor");
         if !self.has(&as_tensor) {
@@ -423,7 +421,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         self.tensor(&as_tensor, &[if double { element::DOUBLE } else { element::FLOAT }])
     }
 
-    /// That a list has `count` values.
+    /// Checks that a list has `count` values.
     pub(super) fn check_length<T>(&self, name: &str, list: &[T], count: usize) -> Result<()> {
         if list.len() == count {
             return Ok(());

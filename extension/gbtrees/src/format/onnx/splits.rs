@@ -1,11 +1,11 @@
-//! From splits of columns to splits of the model's features.
+//! Rewrites splits of columns as splits of the model's features.
 //!
-//! A split of an ONNX file tests a column, whose values are those of a feature after some steps, and may
-//! ask whether they are equal to a number. Here it becomes a split of the feature itself: below the number
-//! at which the outcome changes, or, where it changes more than once, by the ranks of the feature's values
-//! ([`Ensemble::ranks_of`](crate::ensemble::Ensemble::ranks_of)). What an encoder makes of its keys is tried
-//! key by key, and the split asks whether the value is one of those with another outcome than all others;
-//! of a category, by their codes. Trees keep their nodes' places.
+//! A split of an ONNX file tests a column, which is a feature after some steps, by comparison or
+//! equality. It becomes a split of the feature itself: a comparison with the number at which the
+//! outcome changes, or, if it changes more than once, a set of ranks of the feature's values
+//! ([`Ensemble::ranks_of`](crate::ensemble::Ensemble::ranks_of)). An encoder's keys are tried one by
+//! one, and the split tests for those with another outcome than the rest; a categorical feature, by
+//! their codes. Nodes keep their positions.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(super) struct Lowered {
     pub ranks: Vec<Vec<f64>>,
 }
 
-/// A split that several numbers decide.
+/// A split whose outcome changes more than once.
 struct Ranked {
     tree: usize,
     node: usize,
@@ -94,7 +94,7 @@ pub(super) fn lowered(
     Ok(Lowered { trees, value_precision, ranks })
 }
 
-/// Whether what compares a value after these steps with a number may change more than once.
+/// Returns whether a comparison after these steps may change more than once.
 fn changes_often(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Impute { replaced, .. } => !replaced.is_nan(),
@@ -103,7 +103,7 @@ fn changes_often(steps: &[Step]) -> bool {
     })
 }
 
-/// What a split tests: the value of a source after some steps. A row goes left where the test holds.
+/// A split's test of a source value after some steps. Rows go left where it holds.
 struct Tested<'t> {
     source: usize,
     steps: &'t [Step],
@@ -134,7 +134,7 @@ impl<'t> Tested<'t> {
             }
             SplitCondition::InSet { set, members_left } => {
                 let members = members.get(set as usize).map_or(&[][..], Vec::as_slice);
-                // From here on what goes left is where the test holds.
+                // From here on rows go left where the test holds.
                 let (left, right) = if members_left { (left, right) } else { (right, left) };
                 let default_left = default_left == members_left;
                 Tested { source, steps, test: Test::In(members), left, right, default_left }
@@ -142,7 +142,7 @@ impl<'t> Tested<'t> {
         })
     }
 
-    /// The first encoder, and the steps before and after it.
+    /// Returns the first encoder, and the steps before and after it.
     fn encoder(&self) -> Option<(&'t [Step], &'t Encoder, &'t [Step])> {
         let at = self.steps.iter().position(|step| matches!(step, Step::Encode(_)))?;
         match self.steps.split_at_checked(at)? {
@@ -151,13 +151,13 @@ impl<'t> Tested<'t> {
         }
     }
 
-    /// Whether a row goes left whose value is this one after all steps.
+    /// Returns whether a row with this value, after all steps, goes left.
     fn goes_left(&self, value: f64) -> bool {
         if value.is_nan() { self.default_left } else { self.test.holds(value) }
     }
 
-    /// The split of a category, of which these are the values by code, and the codes of its set: of those
-    /// that do not go where all others, and NULL, go.
+    /// Builds the split of a categorical feature, given the values by code. Its set holds the codes
+    /// that differ from NULL and unknown values.
     fn of_codes(
         &self,
         values: &[f64],
@@ -172,7 +172,7 @@ impl<'t> Tested<'t> {
             (goes_left(value) != others_left).then_some(code as i32)
         };
         let codes = match self.steps.first() {
-            // Its other values are to it what NULL is.
+            // Values outside of the encoder's keys behave like NULL.
             Some(Step::Encode(encoder)) => {
                 encoder.pairs.iter().filter_map(|(key, _)| code(*key)).collect()
             }
@@ -182,8 +182,8 @@ impl<'t> Tested<'t> {
         (self.node(condition, others_left, [self.left, self.right]), codes)
     }
 
-    /// The split of a number; if its outcome changes more than once, also what it is for the smallest
-    /// number, and where it changes.
+    /// Builds the split of a numeric feature; if its outcome changes more than once, also the outcome
+    /// for the smallest number, and the changes.
     fn of_numbers(
         &self,
         width: Precision,
@@ -237,7 +237,7 @@ impl<'t> Tested<'t> {
     }
 }
 
-/// The numbers that rank the values of features with such splits, and the sets of ranks of these splits.
+/// Returns the numbers that rank features with such splits, and sets the splits' sets of ranks.
 fn rank(
     trees: &mut [TreeParts],
     several: &[Ranked],
@@ -287,12 +287,11 @@ fn rank(
     Ok(ranks)
 }
 
-/// The ranks for which a split holds, or those for which it does not: the ones that do not go on without
-/// end.
+/// Returns a finite set of ranks, and whether the split holds for them or for all others.
 fn members(split: &Ranked, ranks: &[f64]) -> (Vec<i32>, bool) {
     let holds_at_the_end = split.first != (split.starts.len() % 2 == 1);
     let place = |start: &f64| ranks.partition_point(|rank| rank < start) + 1;
-    // Where the cells begin, as ranks; an even number of them ends with one that goes on.
+    // Starts of cells as ranks; of an even number, the last cell is unbounded.
     let mut starts: Vec<usize> = split.starts.iter().map(place).collect();
     if split.first != holds_at_the_end {
         starts.insert(0, 0);

@@ -1,8 +1,7 @@
-//! One tree of an ensemble, whichever operator it comes from: splits by their modes, and leaves by the
-//! outputs that they add to.
+//! Builds one tree for any operator: splits by mode, and leaves by the outputs that they add to.
 //!
-//! A tree whose leaves all add to one output is that output's; another one has vectors in its leaves,
-//! with zeros for what a leaf does not name. Splits test columns; `splits` makes features of those.
+//! If all leaves add to one output, the tree has that output; otherwise leaves are vectors, padded with
+//! zeros. Splits test columns, which `splits` resolves to features.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -14,7 +13,7 @@ use crate::format::onnx::columns::Table;
 use crate::format::sniff::shown;
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// A split's mode, or that a node is a leaf.
+/// A split's mode, or the mark of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     LessOrEqual,
@@ -30,7 +29,7 @@ pub(super) enum Mode {
 /// A tree, and the columns that its splits test.
 pub(super) struct Grown {
     pub parts: TreeParts,
-    /// What [`SplitCondition::InSet`] refers to: the numbers that a split asks for, ascending.
+    /// The sets of [`SplitCondition::InSet`]: ascending numbers that a split compares with.
     pub members: Vec<Vec<f64>>,
     pub table: Rc<Table>,
 }
@@ -52,7 +51,7 @@ impl Mode {
         }
     }
 
-    /// The mode of a split by its number in `TreeEnsemble`.
+    /// Returns a split's mode by its number in `TreeEnsemble`.
     pub(super) fn of_number(number: f64) -> Result<Mode> {
         const MODES: [Mode; 7] = [
             Mode::LessOrEqual,
@@ -69,32 +68,32 @@ impl Mode {
     }
 }
 
-/// A split, in the words of ONNX: where the comparison holds, and where not.
+/// A split with ONNX's true and false branches.
 pub(super) struct Split<'m> {
     pub mode: Mode,
     pub feature: i64,
     pub threshold: f64,
-    /// Of [`Mode::Member`].
+    /// Set for [`Mode::Member`].
     pub members: &'m [f64],
-    /// Whether a missing value goes where the comparison holds.
+    /// Whether missing values take the true branch.
     pub missing_is_true: bool,
     pub holds: u32,
     pub fails: u32,
 }
 
 impl Split<'_> {
-    /// `members` takes the numbers that it asks for; of [`Mode::Member`] they are there.
+    /// Builds the node; tests for equality append their numbers to `members`.
     pub(super) fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
         let feature = u32::try_from(self.feature)
             .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests no feature"))?;
-        // `x > t` is where `x <= t` fails, for every number.
+        // `x > t` is the negation of `x <= t` for all numbers.
         let (comparison, swapped) = match self.mode {
             Mode::LessOrEqual => (Comparison::LessOrEqual, false),
             Mode::Less => (Comparison::Less, false),
             Mode::GreaterOrEqual => (Comparison::Less, true),
             Mode::Greater => (Comparison::LessOrEqual, true),
             Mode::Equal => return Ok(self.asks(feature, vec![self.threshold], members)),
-            // NaN is not equal to anything, so it goes where the comparison holds.
+            // NaN is unequal to every number, so it takes the true branch.
             Mode::NotEqual => {
                 let (holds, fails) = (self.fails, self.holds);
                 let equal = Split { holds, fails, missing_is_true: false, ..*self };
@@ -110,9 +109,9 @@ impl Split<'_> {
         Ok(node_of_split(feature, condition, self.missing_is_true != swapped, [left, right]))
     }
 
-    /// Goes left if the value is one of some numbers.
+    /// Builds a node that sends the given numbers left.
     fn asks(&self, feature: u32, mut numbers: Vec<f64>, members: &mut Vec<Vec<f64>>) -> Node {
-        // Adding zero makes one of the two zeros; NaN is equal to nothing.
+        // Adding zero turns -0.0 into 0.0; NaN equals nothing.
         numbers.iter_mut().for_each(|number| *number += 0.0);
         numbers.retain(|number| !number.is_nan());
         numbers.sort_unstable_by(f64::total_cmp);
@@ -124,7 +123,7 @@ impl Split<'_> {
     }
 }
 
-/// A split; files say neither gains nor covers.
+/// Builds a split; files have neither gains nor covers.
 pub(super) fn node_of_split(
     feature: u32,
     condition: SplitCondition,
@@ -143,14 +142,14 @@ pub(super) fn node_of_split(
     })
 }
 
-/// A node's split, if it asks for members of a set.
+/// Returns a node's split if it tests membership of a set.
 fn membership(node: Option<&Node>) -> Option<&crate::ensemble::Split> {
     let split = node?.split()?;
     matches!(split.condition, SplitCondition::InSet { .. }).then_some(split)
 }
 
-/// Makes one split of those that ask for one number after another and lead to one node if it is there:
-/// onnxmltools writes a set so. It is the only way in which several splits may lead to a node.
+/// Merges chains of splits that test one number after another with the same target, as onnxmltools
+/// writes sets. No other splits may share a target.
 pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
     let next = |nodes: &[Node], id: usize| {
         let split = membership(nodes.get(id))?;
@@ -158,7 +157,7 @@ pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
         let next = membership(nodes.get(after))?;
         ((next.feature, next.left) == (split.feature, split.left) && after != id).then_some(after)
     };
-    // Each chain is walked once, from its first split.
+    // Chains are walked from their first splits.
     let mut within = vec![false; nodes.len()];
     for id in 0..nodes.len() {
         if let Some(within) = next(nodes, id).and_then(|after| within.get_mut(after)) {
@@ -188,20 +187,20 @@ pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
     }
 }
 
-/// A leaf, before it has its value.
+/// A leaf without its value yet.
 pub(super) const LEAF: Node = Node::Leaf { value: 0.0, cover: 0.0 };
 
-/// What a leaf adds to an output.
+/// A leaf's contribution to an output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weight {
-    /// The leaf's place among the tree's nodes.
+    /// Position of the leaf among the tree's nodes.
     pub leaf: u32,
     pub output: u32,
     pub value: f64,
 }
 
-/// Makes a tree of its nodes and weights, of which every output is below `scored.len()`. Marks in
-/// `scored` the outputs that every leaf of this tree adds to.
+/// Builds a tree from nodes and weights, whose outputs are all below `scored.len()`. Marks in `scored`
+/// the outputs with a weight in every leaf.
 pub(super) fn tree(
     mut nodes: Vec<Node>,
     weights: &[Weight],

@@ -1,19 +1,19 @@
-//! The fields of a protocol buffer's message, one after another, without a copy of them.
+//! The fields of a protocol buffer message, read in place.
 //!
-//! Numbers and keys are decoded by `prost`; what fields mean is in `proto`. A message within another is
-//! a field of bytes, which its reader reads in turn, so nothing recurses. Groups, which ONNX does not
-//! have, are refused. Every value knows where in the file it stands.
+//! `prost` decodes numbers and keys; `proto` interprets fields. A nested message is a field of bytes
+//! that its reader reads in turn, so nothing recurses. Groups, which ONNX does not use, are refused.
+//! Every value knows its offset in the file.
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
 use crate::format::reader::CancelChecks;
 use crate::{Error, ErrorKind, Place, Result, memory};
 
-/// Bytes of the file: a message, a text, or packed numbers.
+/// A run of the file's bytes: a message, text, or packed numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes<'a> {
     pub bytes: &'a [u8],
-    /// Where they begin in the file.
+    /// Offset in the file.
     pub start: usize,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Adds the integers of a repeated field, packed or one by one.
+    /// Appends the integers of a repeated field, packed or not.
     pub(super) fn integers(&self, list: &mut List<'_, '_, i64>) -> Result<()> {
         match self.value {
             Value::Varint(number) => list.push(number.cast_signed()),
@@ -95,7 +95,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Adds the numbers of a repeated field of f32, packed or one by one.
+    /// Appends the f32 values of a repeated field, packed or not.
     pub(super) fn floats(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
         let mut push = |four| list.push(f64::from(f32::from_le_bytes(four)));
         match self.value {
@@ -111,7 +111,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Adds the numbers of a repeated field of f64, packed or one by one.
+    /// Appends the f64 values of a repeated field, packed or not.
     pub(super) fn doubles(&self, list: &mut List<'_, '_, f64>) -> Result<()> {
         let mut push = |eight| list.push(f64::from_le_bytes(eight));
         match self.value {
@@ -128,7 +128,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A list that a file makes longer, up to a limit.
+/// A list with a maximum length.
 pub(super) struct List<'l, 'i, T> {
     pub values: Vec<T>,
     pub limit: usize,
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         self.end - self.rest.len()
     }
 
-    /// A number that ends too late, or a message's end in it.
+    /// Returns the error for an overlong or truncated number.
     fn broken(&self) -> Error {
         let cut = self.rest.len() < 10 && self.rest.iter().all(|byte| *byte >= 0x80);
         let (kind, message) = if cut {

@@ -1,12 +1,11 @@
-//! Tree ensembles in a documented file of this project, for libraries that have no model file.
+//! Reads tree ensembles in this project's documented format, for libraries without a model file.
 //!
-//! docs/formats.md describes the file for those who write one; the Python package writes scikit-learn's
-//! trees so. It is one JSON object, or the same in UBJSON. Its key `tree_ensemble` is the version of the
-//! description, which is 1. A key that the description does not have is an error, since a misspelled
-//! `threshold` must not become a default.
+//! docs/formats.md specifies the file; the Python package writes scikit-learn's trees in it. It is one
+//! JSON object, or the same in UBJSON, whose key `tree_ensemble` is the version of the specification,
+//! 1. Unknown keys are errors, since a misspelled `threshold` must not become a default.
 //!
-//! Everything that decides a bit is in the file: the types of values and sums, the comparison, where
-//! missing values go, what the sum starts from, and what follows it.
+//! The file determines every bit of a result: types of values and sums, comparison, missing values,
+//! start of the sum, and everything after it.
 
 mod tree;
 
@@ -20,15 +19,15 @@ use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 use tree::{Allowance, Arrays, threshold};
 
-/// The version of the description that is read.
+/// The supported version of the specification.
 const VERSION: i64 = 1;
 
-/// How splits compare, as the file says it once for all trees.
+/// Comparison rules, stated once for all trees.
 #[derive(Clone, Copy)]
 struct Comparing<'a> {
     comparison: Comparison,
     missing: MissingRule,
-    /// Of each feature, whether it has `cuts`, below which its splits compare.
+    /// Whether each feature has `cuts`, which its splits compare with.
     is_cut: &'a [bool],
 }
 
@@ -90,7 +89,7 @@ impl Default for File {
     }
 }
 
-/// Reads a file and checks it. `format` is its name for users.
+/// Reads and checks a file. `format` is its name for users.
 pub(super) fn read<'a, R: Reader<'a>>(
     reader: &mut R,
     format: &'static str,
@@ -236,8 +235,8 @@ impl File {
     }
 }
 
-/// Adds to the leaves of the first tree of an output what its sum starts from: as 0 plus a number is that
-/// number, this gives the bits of a sum that starts from it.
+/// Adds an output's start of the sum to the leaves of its first tree. 0 plus a number is that number,
+/// so the bits are those of a sum that starts from it.
 fn started(mut tree: TreeParts, starts: &mut [f64], outputs: usize) -> TreeParts {
     match tree.output {
         TreeOutput::One(output) => {
@@ -288,7 +287,7 @@ const LINKS: &[(&str, Transform)] = &[
     ("expectile", Transform::Expectile),
 ];
 
-/// One of the words that a key may have.
+/// Reads one of a key's allowed words.
 fn word<'a, R: Reader<'a>, T: Copy>(reader: &mut R, key: &str, words: &[(&str, T)]) -> Result<T> {
     let found = reader.string()?;
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == found) {
@@ -314,7 +313,7 @@ fn version<'a, R: Reader<'a>>(reader: &mut R) -> Result<i64> {
     }
 }
 
-/// `1.7.2` and what begins so; zeros for anything else.
+/// Parses a version such as `1.7.2`; zeros for anything else.
 fn library_version(text: &str) -> [u32; 3] {
     let mut parts = text.split('.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
@@ -328,7 +327,7 @@ fn library_version(text: &str) -> [u32; 3] {
     }
 }
 
-/// A finite number of f64.
+/// Reads a finite f64.
 fn real<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     let value = double(reader)?;
     if value.is_finite() {
@@ -355,7 +354,7 @@ fn strings<'a, R: Reader<'a>>(reader: &mut R, max: usize, what: &str) -> Result<
     array(reader, max, what, |reader| owned(reader.string()?))
 }
 
-/// The numbers that cut the values of a feature into intervals, or null.
+/// Reads the cuts of a feature into intervals, or null.
 fn cuts<'a, R: Reader<'a>>(reader: &mut R, allowance: &mut Allowance) -> Result<Vec<f64>> {
     let cuts = list(reader, allowance.values, "cuts", threshold)?;
     allowance.values = allowance.values.saturating_sub(cuts.len());
@@ -365,7 +364,7 @@ fn cuts<'a, R: Reader<'a>>(reader: &mut R, allowance: &mut Allowance) -> Result<
     Ok(cuts)
 }
 
-/// The values of a feature in the order of their codes, or null for a number.
+/// Reads a feature's values in code order, or null for a numeric feature.
 fn categories<'a, R: Reader<'a>>(reader: &mut R) -> Result<Option<Categories>> {
     if reader.kind()? == ValueKind::Null {
         reader.skip()?;

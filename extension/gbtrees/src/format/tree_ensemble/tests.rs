@@ -1,4 +1,4 @@
-//! A file as docs/formats.md describes it, and what is wrong with others.
+//! The file of docs/formats.md, and malformed variants.
 
 use crate::ensemble::Ensemble;
 use crate::eval::reference;
@@ -8,10 +8,10 @@ use crate::{Cancel, ErrorKind, Limits, Result};
 /// The example of docs/formats.md.
 const EXAMPLE: &str = include_str!("../../../tests/golden/tree_ensemble/example.json");
 
-/// Intervals of a column, and two models' margins.
+/// Intervals of a column, and margins of two models.
 const INTERVALS: &str = include_str!("../../../tests/golden/tree_ensemble/intervals.json");
 
-/// Every key, and in the attributes every other word that one may have: what fuzzing starts from.
+/// All keys and, in the attributes, all other words; also a seed for fuzzing.
 const KEYS: &str = include_str!("../../../tests/golden/tree_ensemble/keys.json");
 
 fn read(file: &str) -> Result<Ensemble> {
@@ -24,7 +24,7 @@ fn margin(model: &Ensemble, row: &[f64]) -> f64 {
     margins[0]
 }
 
-/// The file of one split with other members than these.
+/// Returns a file of one split with a part replaced.
 fn changed(from: &str, to: &str) -> String {
     let file = r#"{"tree_ensemble": 1, "num_features": 2, "trees": [
         {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [1, 0, 0], "threshold": [0.5, 0, 0],
@@ -34,13 +34,13 @@ fn changed(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn the_example_of_the_page_predicts_what_the_page_says() {
+fn the_documented_example_predicts_the_documented_values() {
     let model = read(EXAMPLE).unwrap();
     assert_eq!(model.format(), "tree ensemble json");
     assert_eq!(model.version(), [1, 9, 1]);
     assert_eq!(model.feature_names(), ["age", "port"]);
     assert_eq!(model.num_rounds(), 2);
-    // Ports have codes: Cherbourg 0, Queenstown 1; 2 is any other.
+    // Codes of ports: Cherbourg 0, Queenstown 1, unknown 2.
     assert!(!model.has_unknown_code(0) && model.has_unknown_code(1));
     let at = |age: f64, port: f64| margin(&model, &[age, port]);
     assert_eq!(at(30.0, 0.0), 0.25 + 0.5 + 0.125);
@@ -50,7 +50,7 @@ fn the_example_of_the_page_predicts_what_the_page_says() {
 }
 
 #[test]
-fn what_follows_a_sum_is_what_the_file_says() {
+fn scale_divisor_bias_and_rules_are_applied() {
     let with = |members: &str| {
         read(&changed("\"num_features\": 2,", &format!("\"num_features\": 2, {members},"))).unwrap()
     };
@@ -60,13 +60,13 @@ fn what_follows_a_sum_is_what_the_file_says() {
     assert_eq!(margin(&with(r#""missing": "none""#), &[0.0, f64::NAN]), 1.0);
     assert_eq!(margin(&with(r#""base": [0.25]"#), &row), 1.25);
     assert_eq!(margin(&with(r#""base": [0.25], "sum_type": "float32""#), &row), 1.25);
-    // As a float, the value is the threshold.
+    // Rounded to float, the value equals the threshold.
     let near = [0.0, 0.5f64.next_up()];
     assert_eq!(margin(&with(r#""value_type": "float64""#), &near), 2.0);
     assert_eq!(margin(&with(r#""value_type": "float32""#), &near), 1.0);
 }
 
-/// Of the intervals up to -1, up to 0.5, up to 2 and above, a set takes the second and the last left.
+/// Intervals: up to -1, up to 0.5, up to 2, and above. The set sends the second and last left.
 #[test]
 fn cuts_give_the_intervals_of_a_feature_codes() {
     let cut = |members: &str, set: &str| {
@@ -83,10 +83,10 @@ fn cuts_give_the_intervals_of_a_feature_codes() {
     assert_eq!(at(&model, &[below, -1.0, 0.0, 0.5]), [2.0, 2.0, 1.0, 1.0]);
     assert_eq!(at(&model, &[above, 2.0, 3.0, f64::INFINITY]), [2.0, 2.0, 1.0, 1.0]);
     assert_eq!(at(&model, &[f64::NAN]), [2.0]);
-    // By `<` a cut belongs to what is above it.
+    // With `<` a cut belongs to the interval above it.
     let model = read(&cut(r#""comparison": "<","#, set)).unwrap();
     assert_eq!(at(&model, &[below, -1.0, 0.0, 0.5]), [2.0, 1.0, 1.0, 2.0]);
-    // A split of numbers has one of the cuts.
+    // A numeric split compares with one of the cuts.
     let model = read(&cut("", "")).unwrap();
     assert_eq!(at(&model, &[0.5, above]), [1.0, 2.0]);
     assert_eq!(
@@ -159,7 +159,7 @@ fn a_mean_of_probabilities_is_one_value_of_two_classes() {
 }
 
 #[test]
-fn wrong_files_are_refused_for_what_is_wrong() {
+fn malformed_files_are_refused_by_reason() {
     use ErrorKind::{
         CategoryRange, FeatureRange, Length, NotFinite, Parameter, Syntax, TreeShape, Unsupported,
         WrongType,

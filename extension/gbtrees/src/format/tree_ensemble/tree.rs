@@ -1,4 +1,4 @@
-//! One tree of the file: arrays with an entry per node, the root first, and the values of its leaves.
+//! One tree of the file: arrays with an entry per node, the root first, and the leaves' values.
 
 use super::{Comparing, index, real, unknown};
 use crate::ensemble::{
@@ -9,10 +9,10 @@ use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::memory::with_capacity;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
-/// A child of a leaf, and the set of a numerical split.
+/// A leaf's child, and a numeric split's set.
 const NONE: i32 = -1;
 
-/// What the trees that are still to be read may take.
+/// Limits of the trees not yet read.
 pub(super) struct Allowance {
     nodes: usize,
     pub(super) values: usize,
@@ -27,7 +27,7 @@ impl Allowance {
     }
 }
 
-/// The arrays as they are found. All but `left` and `right` may be absent where they say nothing.
+/// A tree's arrays as found. All but `left` and `right` may be absent.
 #[derive(Default)]
 pub(super) struct Arrays {
     output: Option<u32>,
@@ -41,7 +41,7 @@ pub(super) struct Arrays {
     /// The category set of each split, or -1.
     category_set: Vec<i32>,
     category_sets: Vec<CategorySet>,
-    /// Of each leaf in the order of nodes: a value, or one per output.
+    /// For each leaf in node order, one value or one per output.
     leaf_values: Vec<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// The tree of a model of so many outputs.
+    /// Builds the tree of a model with `outputs` outputs.
     pub(super) fn tree(
         self,
         comparing: Comparing<'_>,
@@ -94,7 +94,7 @@ impl Arrays {
         cancel: Cancel<'_>,
     ) -> Result<TreeParts> {
         self.check_lengths()?;
-        // Of several outputs a tree without one adds to each.
+        // A tree without an output adds to all of several.
         let vectors = self.output.is_none() && outputs > 1;
         let mut nodes = with_capacity(self.left.len())?;
         let mut leaves = 0;
@@ -197,7 +197,7 @@ fn child<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
     })
 }
 
-/// A number, which may be infinite: in JSON the string `Infinity`, or that with a minus.
+/// Reads a number, which may be infinite: in JSON the string `Infinity` or `-Infinity`.
 pub(super) fn threshold<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     if reader.kind()? == ValueKind::String {
         return match reader.string()?.as_ref() {

@@ -1,12 +1,12 @@
-//! XGBoost's first format: C structs one after another, in the byte order of x86-64.
+//! XGBoost's first format: consecutive C structs in the byte order of x86-64.
 //!
-//! Releases up to 3.0 write and read it; 3.1 and later read only JSON and UBJSON. The layout is that of
-//! `LearnerIO::LoadModel` in src/learner.cc, `GBTree::Load` and `Dart::Load` in src/gbm/gbtree.cc,
-//! `GBTreeModel::Load` in src/gbm/gbtree_model.cc and `RegTree::Load` in src/tree/tree_model.cc of
-//! release 1.7. A struct has reserved fields, so its size has never changed. Files have neither
-//! feature names nor categorical splits nor vector leaves. Before 1.0, the base score is a margin.
+//! Releases up to 3.0 write and read it. The layout is that of `LearnerIO::LoadModel` in
+//! src/learner.cc, `GBTree::Load` and `Dart::Load` in src/gbm/gbtree.cc, `GBTreeModel::Load` in
+//! src/gbm/gbtree_model.cc and `RegTree::Load` in src/tree/tree_model.cc of release 1.7. Structs have
+//! reserved fields, so their sizes never changed. Files have no feature names, categorical splits or
+//! vector leaves. Before 1.0, the base score is a margin.
 //!
-//! What a tree says becomes the arrays that a JSON file has, so `tree_nodes` and `build` check both alike.
+//! Trees become the arrays of a JSON file, so `tree_nodes` and `build` check both formats alike.
 
 use crate::ensemble::{Task, check_limit, in_tree};
 use crate::format::sniff::{SNAPSHOT, without_classes};
@@ -18,10 +18,10 @@ use crate::memory::with_capacity;
 use crate::transform::single;
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-/// What some files begin with.
+/// Optional magic bytes at the start.
 const MARK: &[u8] = b"binf";
 
-/// Sizes of the structs, in bytes.
+/// Sizes of the structs in bytes.
 const LEARNER: usize = 136;
 const MODEL: usize = 160;
 const LINEAR: usize = 136;
@@ -29,11 +29,11 @@ const TREE: usize = 148;
 const NODE: usize = 20;
 const STATISTICS: usize = 16;
 
-/// The highest bit of a node's parent says that it is a left child, that of its feature that
-/// missing values go left.
+/// Masks off the highest bit, which marks a left child in a node's parent, and default-left in its
+/// feature.
 const REST: u32 = u32::MAX >> 1;
 
-/// Attributes by which releases up to 1.7 pass on parameters of the training.
+/// Prefix of attributes in which releases up to 1.7 keep training parameters.
 const PARAMETER: &str = "SAVED_PARAM_";
 
 pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
@@ -63,12 +63,12 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
         _ => trees(bytes, limits, cancel)?,
     };
     let attributes = if extra == 0 { Vec::new() } else { attributes(bytes, limits)? };
-    // What remains, a step of Poisson regression and names of metrics, is of training alone.
+    // The rest, Poisson's step and metric names, concerns training only.
     let (objective, link) = objective_named(objective, &[])?;
     let mut base_score = vec![f32::from_bits(base_score)];
     if major == 0 && objective.task != Task::Multiclass {
-        // A margin, or a release candidate's score: XGBoost takes either for a margin and makes a score of
-        // it, which becomes a margin again with its own rounding.
+        // A margin, or the score of a release candidate. XGBoost takes either for a margin and makes a
+        // score of it, which turns back into a margin with its own rounding.
         single::apply(objective.transform, 1.0, &mut base_score);
     }
     let parameters = Parameters {
@@ -105,7 +105,7 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
     let tree_info = bytes.list(num_trees, |word| i64::from(word.cast_signed()))?;
     Ok(Booster {
         num_trees: num_trees as i64,
-        // Releases before 1.4 have the number of roots here, which is 1 or was left 0.
+        // Before 1.4 this field is the number of roots: 1, or left 0.
         num_parallel_tree: i64::from(num_parallel_tree.max(1)),
         trees,
         tree_info,
@@ -116,7 +116,7 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
     })
 }
 
-/// The weights of a linear booster, after sizes that the learner has too (`GBLinearModel::Load` in
+/// Reads a linear booster's weights, after sizes that the learner also has (`GBLinearModel::Load` in
 /// src/gbm/gblinear_model.h).
 fn linear(bytes: &mut Bytes<'_>, limits: &Limits) -> Result<Booster> {
     bytes.take(LINEAR)?;
@@ -125,7 +125,7 @@ fn linear(bytes: &mut Bytes<'_>, limits: &Limits) -> Result<Booster> {
     Ok(Booster::linear(bytes.list(count, f32::from_bits)?))
 }
 
-/// A tree's nodes and, after all of them, their statistics.
+/// Reads a tree's nodes, then all their statistics.
 fn arrays(bytes: &mut Bytes<'_>, left: &Allowance, cancel: Cancel<'_>) -> Result<Arrays> {
     let at = bytes.place();
     let [_, num_nodes, num_deleted, _, _, leaf_size, ..] = bytes.words::<{ TREE / 4 }>()?;
@@ -156,7 +156,7 @@ fn arrays(bytes: &mut Bytes<'_>, left: &Allowance, cancel: Cancel<'_>) -> Result
     })
 }
 
-/// One word of every record, as what it stands for.
+/// Extracts and converts one word of every record.
 fn column<T, const N: usize>(
     records: &[[u8; N]],
     place: usize,
@@ -172,7 +172,7 @@ fn column<T, const N: usize>(
     Ok(column)
 }
 
-/// DART's weights, one per tree, with their number before them.
+/// Reads DART's weights, one per tree, after their count.
 fn with_weights(bytes: &mut Bytes<'_>, booster: Booster) -> Result<Booster> {
     if booster.trees.is_empty() {
         return Ok(booster);
@@ -194,7 +194,7 @@ fn attributes(bytes: &mut Bytes<'_>, limits: &Limits) -> Result<Vec<(String, Str
     Ok(attributes)
 }
 
-/// What is still to be read.
+/// The unread rest of the file.
 struct Bytes<'a> {
     all: &'a [u8],
     position: usize,
@@ -218,7 +218,7 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    /// The next N words of 32 bits.
+    /// Reads the next `N` 32-bit words.
     fn words<const N: usize>(&mut self) -> Result<[u32; N]> {
         let (words, _) = self.take(N * 4)?.as_chunks::<4>();
         let mut found = [0; N];
@@ -228,7 +228,7 @@ impl<'a> Bytes<'a> {
         Ok(found)
     }
 
-    /// `count` words, each as what it stands for.
+    /// Reads and converts `count` words.
     fn list<T>(&mut self, count: usize, of: impl Fn(u32) -> T) -> Result<Vec<T>> {
         let (words, _) = self.take(count.saturating_mul(4))?.as_chunks::<4>();
         let mut list = with_capacity(count)?;
@@ -236,7 +236,7 @@ impl<'a> Bytes<'a> {
         Ok(list)
     }
 
-    /// A number of things, compared with the bytes that are left for them.
+    /// Converts a count, after checking it against the bytes left.
     fn count(&self, count: u32, bytes_each: usize, what: &str, at: Place) -> Result<usize> {
         let max = self.rest().len() / bytes_each;
         let signed = count.cast_signed();

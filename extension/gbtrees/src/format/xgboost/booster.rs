@@ -1,9 +1,9 @@
-//! The gradient booster: of trees, or a linear one.
+//! The gradient booster, of trees or linear.
 //!
-//! DART multiplies every tree by a weight and has been written in three layouts: a booster named
-//! dart around a gbtree up to 3.2, weights next to the model in 3.3, weights inside the model
-//! since 3.4 (src/gbm/gbtree.cc and src/gbm/gbtree_model.cc, `SaveModel`). The last two call
-//! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
+//! DART's tree weights have had three layouts (`SaveModel` in src/gbm/gbtree.cc and
+//! src/gbm/gbtree_model.cc): a booster named dart around a gbtree up to 3.2, next to the model in 3.3,
+//! inside the model since 3.4. The latter two are named gbtree, so weights are read wherever they
+//! occur, and default to 1.
 
 use crate::ensemble::{Categories, in_tree};
 use crate::format::reader::{Reader, array, object, required};
@@ -21,7 +21,7 @@ pub(super) struct Booster {
     pub iteration_indptr: Option<Vec<i64>>,
     pub weights: Option<Vec<f32>>,
     pub categories: Vec<Option<Categories>>,
-    /// Of gblinear, which has no trees; none before its first round.
+    /// Weights of gblinear; `None` for trees, and before the first round.
     pub coefficients: Option<Vec<f32>>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
         match key {
             "name" => name = Some(reader.string()?),
             "model" => booster = Some(read_model(reader, limits)?),
-            // The booster inside that of DART, of which the model is all that counts.
+            // The booster nested in a dart; only its model matters.
             "gbtree" => booster = Some((Ok(read(reader, limits)?), None)),
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
             _ => reader.skip()?,
@@ -55,10 +55,10 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     Ok(Booster { weights: weights.or(booster.weights), ..booster })
 }
 
-/// The booster without trees.
+/// The name of the linear booster.
 pub(super) const LINEAR: &str = "gblinear";
 
-/// Refuses a booster that is not scored.
+/// Refuses unsupported boosters.
 pub(super) fn check_name(name: &str) -> Result<()> {
     match name {
         "gbtree" | "dart" | LINEAR => Ok(()),
@@ -73,8 +73,8 @@ fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Ve
     array(reader, limits.trees, "weights of trees", R::float)
 }
 
-/// Reads the model of a booster: of trees, and the weights of a linear one. What is missing of the trees is
-/// the inner error, which does not count where the booster turns out to have none.
+/// Reads a booster's model: trees, and the weights of a linear one. The inner error reports missing
+/// parts of the trees, and is dropped if the booster turns out to have none.
 #[allow(clippy::type_complexity, reason = "one of the two counts, by a name that is not read yet")]
 fn read_model<'a, R: Reader<'a>>(
     reader: &mut R,
@@ -120,10 +120,10 @@ fn read_model<'a, R: Reader<'a>>(
     Ok((complete(), coefficients))
 }
 
-/// The number of trees, and that of the trees that one round grows for one output.
+/// Reads the number of trees, and of trees per round and output.
 fn read_sizes<'a, R: Reader<'a>>(reader: &mut R) -> Result<(Option<i64>, i64)> {
     let mut num_trees = None;
-    // Releases before 1.4 may grow several and do not say how many.
+    // Releases before 1.4 may grow several without recording how many.
     let mut num_parallel_tree = 1;
     object(reader, |reader, key| {
         match key {
@@ -148,11 +148,10 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
     })
 }
 
-/// The starts of the rounds, then the number of trees, for a file that does not list them.
+/// Derives the starts of the rounds, then the number of trees, for a file that does not list them.
 ///
-/// Releases before 2.0 leave it to the reader: every round grows the same number of trees for every
-/// output (src/gbm/gbtree_model.cc, `MakeIndptr`). XGBoost refuses a file whose trees do not come
-/// out even, and so does this.
+/// Releases before 2.0 leave it to the reader: every round grows the same number of trees for each
+/// output (`MakeIndptr` in src/gbm/gbtree_model.cc). As in XGBoost, a remainder is an error.
 pub(super) fn derive_rounds(num_parallel_tree: i64, tree_info: &[i64]) -> Result<Vec<u32>> {
     let last = tree_info.iter().max().and_then(|last| usize::try_from(*last).ok());
     let outputs = last.map_or(1, |last| last.saturating_add(1));

@@ -1,19 +1,19 @@
-//! The values of categorical features, which files carry since 3.1.
+//! The values of categorical features, stored since 3.1.
 //!
-//! `enc` has an entry per feature: strings as a run of UTF-8 bytes with the offsets of their ends,
-//! numbers with XGBoost's code for the type of their array (7 and 8 are floating-point, 9 to 16
-//! integers), and no strings at all for a feature that is not categorical.
+//! `enc` has an entry per feature: strings as UTF-8 bytes with end offsets; numbers with XGBoost's code
+//! of their array type (7 and 8 floating-point, 9 to 16 integers); an empty string list for a numeric
+//! feature.
 //!
-//! Releases from 3.1 to 3.3 count characters where they should count bytes, so strings with others
-//! than ASCII characters are cut in the wrong places and cannot be restored. Such a dictionary is
-//! dropped: the model then takes codes, like one of a release that does not store values.
+//! Releases 3.1 to 3.3 count characters instead of bytes, so strings with non-ASCII characters are cut
+//! wrongly and cannot be restored. Such a dictionary is dropped, and the model takes codes like those
+//! of older releases.
 
 use crate::ensemble::Categories;
 use crate::format::reader::required;
 use crate::format::reader::{Number, Reader, array, object};
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
-/// The offsets that strings are found by are 32 bits wide.
+/// Limit of the bytes of a feature's strings; their offsets are 32-bit.
 const MAX_BYTES: usize = i32::MAX as usize;
 
 pub(super) fn read<'a, R: Reader<'a>>(
@@ -39,14 +39,14 @@ pub(super) fn read<'a, R: Reader<'a>>(
     Ok(features.into_iter().map(|feature| feature.categories).collect())
 }
 
-/// One feature's values, or only their number if they cannot be used.
+/// One feature's values, or just their count if they are unusable.
 #[derive(Default)]
 struct Feature {
     count: usize,
     categories: Option<Categories>,
 }
 
-/// The segments say again how many values each feature has.
+/// Checks the segments, which repeat the number of values per feature.
 fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     let mut end = 0;
     let mut ends = vec![0];
@@ -62,9 +62,9 @@ fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// How the values of one feature are written.
+/// The encoding of a feature's values.
 enum Encoding {
-    /// Offsets into the bytes of all strings.
+    /// Offsets into the concatenated strings.
     Text(Vec<i64>),
     Integers,
     Floats,
@@ -105,7 +105,7 @@ fn read_type<'a, R: Reader<'a>>(reader: &mut R) -> Result<Encoding> {
     }
 }
 
-/// The writer sorts keys, so how values are written is known before they come.
+/// Reads a feature's values. The writer sorts keys, so their encoding precedes them.
 fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -> Result<Feature> {
     let categories = match encoding {
         Some(Encoding::Text(offsets)) => {
@@ -142,7 +142,7 @@ fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -
     }
 }
 
-/// A byte of a string, which XGBoost writes as a signed number.
+/// Reads a byte of a string, written as a signed number.
 fn byte<'a, R: Reader<'a>>(reader: &mut R) -> Result<u8> {
     let value = reader.integer()?;
     i8::try_from(value)
@@ -151,8 +151,8 @@ fn byte<'a, R: Reader<'a>>(reader: &mut R) -> Result<u8> {
         .map_err(|_| reader.error(ErrorKind::Number, "a byte of a category is no byte"))
 }
 
-/// Releases from 3.1 to 3.3 cut text by characters where bytes are meant. Where that happens to
-/// yield UTF-8 the values are wrong all the same, so their text is kept only if it is ASCII.
+/// Drops text that releases 3.1 to 3.3 may have cut by characters. A wrong cut may still be UTF-8, so
+/// only ASCII text is kept.
 pub(super) fn drop_miscut_categories(
     version: [u32; 3],
     mut features: Vec<Option<Categories>>,

@@ -12,7 +12,7 @@ use crate::format::xgboost::{booster, objective, shown};
 use crate::memory::owned;
 use crate::{ErrorKind, Limits, Result};
 
-/// What the file says of everything but its version; typed, and not checked in any other way.
+/// The file except for its version: typed, but otherwise unchecked.
 pub(super) struct Learner {
     pub objective: Objective,
     pub link: Link,
@@ -99,7 +99,7 @@ fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     Ok(Parameters {
         base_score: required(base_score, "base_score")?,
         num_class: required(num_class, "num_class")?,
-        // Releases before 1.6 know one target only and do not say so.
+        // Releases before 1.6 support a single target and omit this.
         num_target: num_target.unwrap_or(1),
         num_feature: required(num_feature, "num_feature")?,
     })
@@ -119,7 +119,7 @@ fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<
     objective_named(&required(name, "name")?, &quantiles)
 }
 
-/// The objective of this name and its link.
+/// Returns the objective of a name, and its link.
 pub(super) fn objective_named(name: &str, quantiles: &[f32]) -> Result<(Objective, Link)> {
     let (mut objective, link) = objective::named(name).ok_or_else(|| {
         unsupported(
@@ -128,9 +128,9 @@ pub(super) fn objective_named(name: &str, quantiles: &[f32]) -> Result<(Objectiv
              XGBoost's own.",
         )
     })?;
-    // XGBoost 3.4 and later sort the quantiles of a row, and accept a model only if its quantiles
-    // are listed in ascending order. A file that lists them otherwise is older; the releases that
-    // read it do not sort, and sorted values would stand at the wrong quantiles.
+    // XGBoost 3.4 and later sort the quantiles of a row, and require ascending quantiles in the model.
+    // A file that lists them otherwise is from an older release, which does not sort; sorted values
+    // would belong to the wrong quantiles.
     if objective.transform == Transform::Ascending && !quantiles.is_sorted() {
         objective.transform = Transform::Identity;
     }

@@ -1,14 +1,14 @@
-//! XGBoost's models, of every release and in each of its formats.
+//! Reads XGBoost models of every release, in each of its formats.
 //!
-//! Keys come in any order, so everything is read into optional places first and what is required is
-//! asked for at the end; a booster that is not scored is refused before anything is missed in it.
-//! `learner`, `booster` and `tree` say what keys mean, `tree_nodes` makes a tree's arrays nodes, `build`
-//! hands all of it to the model's builder. What no other library's files have is checked here:
-//! that a right child follows its left one, marks of parents and of deleted nodes, where trees'
-//! outputs, rounds, weights and categories are listed, and how a base score becomes a margin.
+//! Keys come in any order, so everything is read into `Option`s and required keys are checked last; an
+//! unsupported booster is refused before missing keys are reported. `learner`, `booster` and `tree`
+//! interpret the keys, `tree_nodes` turns a tree's arrays into nodes, `build` passes everything to the
+//! model's builder. XGBoost's own invariants are checked here: right children follow left ones, marks
+//! of parents and deleted nodes, the lists of outputs, rounds, weights and categories, and the link of
+//! a base score.
 //!
-//! Files are written by `SaveModel` of src/learner.cc, src/gbm/gbtree.cc, src/gbm/gbtree_model.cc
-//! and src/tree/tree_model.cc. They are scored as the newest release does, whichever wrote them.
+//! Files come from `SaveModel` in src/learner.cc, src/gbm/gbtree.cc, src/gbm/gbtree_model.cc and
+//! src/tree/tree_model.cc. They are scored as the newest release does, whichever wrote them.
 
 mod binary;
 mod booster;
@@ -57,7 +57,7 @@ fn root<'a, R: Reader<'a>>(
     let mut inner = None;
     object(reader, |reader, key| {
         match key {
-            // Indented by others, its keys may be sorted.
+            // A re-indented LightGBM dump may have sorted keys.
             "version" if reader.kind()? == ValueKind::String => return Err(lightgbm_dump()),
             "version" => version = read_version(reader)?,
             "learner" => learner = Some(learner::read(reader, limits)?),
@@ -110,19 +110,19 @@ pub(in crate::format) fn build(
     };
     same_number("weights of trees", weights.len(), num_trees)?;
     let rounds = match booster.iteration_indptr {
-        // What is no index is not in order either.
+        // An invalid index is not in order either, so it fails the same check.
         Some(stated) => {
             stated.iter().map(|start| u32::try_from(*start).unwrap_or(u32::MAX)).collect()
         }
         None => derive_rounds(booster.num_parallel_tree, &booster.tree_info)?,
     };
     let scores = base_scores(&parameters.base_score, num_outputs)?;
-    // XGBoost predicts the bare base score for a model that has never been boosted.
+    // XGBoost predicts the raw base score for a model without any rounds.
     let boosted = booster.coefficients.as_ref().map_or(num_trees, Vec::len) > 0;
     let link = if boosted { learner.link } else { Link::Identity };
     let mut base_margin = base_margins(link, &scores)?;
     if booster.coefficients.is_some() {
-        // Its linear booster knows the first alone (`PredictBatchInternal` in src/gbm/gblinear.cc).
+        // Its linear booster uses only the first (`PredictBatchInternal` in src/gbm/gblinear.cc).
         let first = base_margin.first().copied().unwrap_or_default();
         base_margin.fill(first);
     }
@@ -164,7 +164,7 @@ pub(in crate::format) fn build(
     builder.finish(rounds)
 }
 
-/// The number of classes or of targets, whichever there are several of.
+/// Returns the number of classes or of targets, whichever is above one.
 fn num_outputs(
     classes: usize,
     targets: usize,

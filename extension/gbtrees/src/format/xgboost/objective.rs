@@ -1,25 +1,25 @@
-//! XGBoost's objectives: for each how margins become values and how a base score becomes a margin.
+//! XGBoost's objectives: transforms of margins, and links of base scores.
 //!
-//! The transforms are `PredTransform`, the links `ProbToMargin`, of the classes in src/objective:
-//! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu
-//! and expectile_obj.cc.
+//! Transforms mirror `PredTransform`, links `ProbToMargin`, of the classes in src/objective:
+//! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu and
+//! expectile_obj.cc.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::{Error, ErrorKind, Result};
 
-/// How a base score becomes the margin that the sum of leaves starts from.
+/// The function from a base score to the initial margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// It is the margin already.
+    /// The base score is a margin.
     Identity,
-    /// Minus the logarithm of `1 / p - 1`, for a probability p.
+    /// `-ln(1 / p - 1)` of a probability `p`.
     Logit,
     Logarithm,
     /// The inverse of [`Transform::Expectile`].
     Expectile,
 }
 
-/// Names that XGBoost still reads and no longer writes.
+/// Names that XGBoost still reads but no longer writes.
 const OLD_NAMES: &[(&str, &str)] = &[("reg:linear", "reg:squarederror")];
 
 const TABLE: &[(&str, Transform, Link, Task)] = &[
@@ -45,12 +45,12 @@ const TABLE: &[(&str, Transform, Link, Task)] = &[
     ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
 ];
 
-/// XGBoost's objectives that are scored, in a fixed order: their names, and what they are for.
+/// Returns the supported XGBoost objectives in a fixed order: name and task.
 pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
     TABLE.iter().map(|&(name, _, _, task)| (name, task))
 }
 
-/// The objective of this name and its link, if it is one of XGBoost's; old names are known.
+/// Returns the objective of a name and its link; accepts old names.
 pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
@@ -64,11 +64,10 @@ pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     })
 }
 
-/// XGBoost keeps probabilities and distances of expectiles at least this far from 0 (`kRtEps` in
-/// include/xgboost/base.h).
+/// XGBoost's minimum of probabilities and expectile distances (`kRtEps` in include/xgboost/base.h).
 const EPSILON: f32 = 1e-6;
 
-/// One base score per output; a single one holds for all outputs.
+/// Returns one base score per output; a single score applies to all.
 pub(super) fn base_scores(stated: &[f32], num_outputs: usize) -> Result<Vec<f32>> {
     if stated.iter().any(|score| !score.is_finite()) {
         return Err(Error::new(ErrorKind::NotFinite, "the base score is not a finite number"));
@@ -83,7 +82,7 @@ pub(super) fn base_scores(stated: &[f32], num_outputs: usize) -> Result<Vec<f32>
     }
 }
 
-/// The margin of each output before any tree.
+/// Returns each output's margin before any tree.
 pub(super) fn base_margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
     match link {
         Link::Identity => Ok(scores.to_vec()),
@@ -93,7 +92,7 @@ pub(super) fn base_margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
     }
 }
 
-/// Releases up to 3.0 refuse 0 and 1 here, 3.4 takes them for the nearest probability in between.
+/// Returns a probability's margin. Releases up to 3.0 refuse 0 and 1 here, 3.4 clamps them.
 fn logit(score: f32) -> Result<f32> {
     if !(0.0..=1.0).contains(&score) {
         let message = format!("base score {score} is not a probability, as the objective needs");
@@ -111,7 +110,7 @@ fn logarithm(score: f32) -> Result<f32> {
     Ok(score.ln())
 }
 
-/// Each expectile but the first as the inverse softplus of its distance from the one before it.
+/// Converts each expectile but the first to the inverse softplus of its distance from the previous one.
 fn expectile(scores: &[f32]) -> Vec<f32> {
     let distances = scores.iter().zip(scores.iter().skip(1)).map(|(lower, upper)| {
         let distance = (upper - lower - EPSILON).max(EPSILON);
@@ -145,9 +144,9 @@ mod base_score_tests {
     use super::super::objective;
     use super::*;
 
-    /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a model of one leaf of value 0.
+    /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a single leaf of value 0.
     #[test]
-    fn margins_are_those_of_xgboost() {
+    fn margins_equal_xgboosts() {
         let cases: [(&str, &[f32], &[u32]); 13] = [
             ("binary:logistic", &[0.5], &[0]),
             ("binary:logistic", &[0.0], &[3244100692]),
@@ -171,7 +170,7 @@ mod base_score_tests {
     }
 
     #[test]
-    fn base_scores_that_the_link_cannot_take_are_refused() {
+    fn base_scores_outside_the_links_domain_are_refused() {
         let refused = |objective, scores: &[f32]| {
             base_margins(objective::named(objective).unwrap().1, scores).unwrap_err().kind()
         };

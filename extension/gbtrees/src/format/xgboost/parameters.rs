@@ -1,13 +1,11 @@
-//! Parameters: numbers that XGBoost writes as strings.
-//!
-//! Some writers leave the quotes out, so a bare number is taken as well.
+//! Numeric parameters, which XGBoost writes as strings. Some other writers omit the quotes.
 
 use std::borrow::Cow;
 
 use crate::format::reader::{Reader, ValueKind};
 use crate::{Error, ErrorKind, Place, Result};
 
-/// Reads a whole number, quoted or not.
+/// Reads an integer, quoted or not.
 pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i64> {
     if reader.kind()? == ValueKind::Number {
         return reader.integer();
@@ -22,8 +20,8 @@ pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i6
     text.parse().map_err(|_| too_large(key).at(at))
 }
 
-/// Reads a list of numbers in any of the spellings that releases have used: a number, `"5E-1"`,
-/// `"[5E-1]"`, `"[1E0,2E0]"`.
+/// Reads a list of numbers in any spelling that releases have used: a number, `"5E-1"`, `"[5E-1]"`,
+/// `"[1E0,2E0]"`.
 pub(super) fn floats<'a, R: Reader<'a>>(reader: &mut R, key: &str, max: usize) -> Result<Vec<f32>> {
     if reader.kind()? == ValueKind::Number {
         return reader.float().map(|value| vec![value]);

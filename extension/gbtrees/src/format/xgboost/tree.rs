@@ -4,7 +4,7 @@ use crate::format::reader::{Reader, array, object, switch};
 use crate::format::xgboost::parameters;
 use crate::{ErrorKind, Limits, Result};
 
-/// What the trees that are still to be read may take.
+/// Limits of the trees not yet read.
 pub(super) struct Allowance {
     pub nodes: usize,
     pub set_words: usize,
@@ -17,7 +17,7 @@ impl Allowance {
     }
 }
 
-/// The arrays as they are found; `nodes` decides which of them must be there, and how long.
+/// A tree's arrays as found; `tree_nodes` checks presence and lengths.
 #[derive(Default)]
 pub(super) struct Arrays {
     pub parameters: Option<Parameters>,
@@ -26,29 +26,29 @@ pub(super) struct Arrays {
     pub right_children: Option<Vec<i32>>,
     pub parents: Option<Vec<i32>>,
     pub split_indices: Option<Vec<i32>>,
-    /// Thresholds of splits, values of leaves.
+    /// Thresholds of splits and values of leaves.
     pub split_conditions: Option<Vec<f32>>,
-    /// Leaf vectors one after another, since 3.2.
+    /// Concatenated leaf vectors, since 3.2.
     pub leaf_weights: Option<Vec<f32>>,
     pub default_left: Option<Vec<bool>>,
     pub loss_changes: Option<Vec<f32>>,
     pub sum_hessian: Option<Vec<f32>>,
-    /// Whether a split is categorical; absent in files of releases that have none.
+    /// Whether each split is categorical; absent in old releases.
     pub split_type: Option<Vec<bool>>,
-    /// The codes of all category sets, one set after the other.
+    /// Concatenated codes of all category sets.
     pub categories: Vec<i32>,
     /// The categorical nodes, in ascending order.
     pub categories_nodes: Vec<i32>,
-    /// Where the codes of each of them begin.
+    /// Start of each categorical node's codes.
     pub categories_segments: Vec<i64>,
-    /// How many they are.
+    /// Number of each categorical node's codes.
     pub categories_sizes: Vec<i64>,
 }
 
 #[derive(Default)]
 pub(super) struct Parameters {
     pub num_nodes: Option<i64>,
-    /// Absent in files of the first releases.
+    /// Absent in the first releases.
     pub num_deleted: Option<i64>,
     pub size_leaf_vector: i64,
 }

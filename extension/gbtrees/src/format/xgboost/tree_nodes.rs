@@ -1,9 +1,9 @@
-//! From a tree's arrays to its nodes.
+//! Builds a tree's nodes from its arrays.
 //!
-//! XGBoost finds the right child as the node after the left one and does not look at the link
-//! (src/predictor/predict_fn.h, `GetNextNode`), so where the link says otherwise the file means two
-//! different trees. It marks the nodes that pruning freed and leaves the categories of a split that
-//! became a leaf behind. That links make a tree of the nodes is checked by the model's builder.
+//! XGBoost takes the node after the left child as the right child and ignores the link (`GetNextNode`
+//! in src/predictor/predict_fn.h), so a different link is an error: the file would mean two trees.
+//! Pruning marks deleted nodes, and leaves the categories of a former split behind. The model's builder
+//! checks that the links form a tree.
 
 use crate::ensemble::{
     CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
@@ -14,21 +14,20 @@ use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::memory::{collect, with_capacity};
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// In `parents` that of the root, in `split_indices` the mark of a deleted node.
+/// In `parents` the root's, in `split_indices` the mark of a deleted node.
 const NONE: i32 = i32::MAX;
 
-/// Links of a leaf; also the parent of the root where leaves are vectors.
+/// Child links of a leaf; also the root's parent where leaves are vectors.
 const NO_CHILD: i32 = -1;
 
-/// A tree that has been read. Which output it adds to, if it is one, and its weight are not known
-/// from the tree itself.
+/// A tree as read. Its output, if it has a single one, and its weight are stored outside of it.
 pub(super) struct RawTree {
     pub parts: TreeParts,
-    /// How many values a leaf has.
+    /// Values per leaf.
     pub leaf_size: i64,
 }
 
-/// The arrays that have an entry per node.
+/// The arrays with an entry per node.
 struct Columns<'a> {
     left: &'a [i32],
     right: &'a [i32],
@@ -108,7 +107,7 @@ pub(super) fn build(
     Ok(RawTree { parts, leaf_size })
 }
 
-/// A leaf; one with a vector has the index of the vector where its right child would be.
+/// Builds a leaf; a vector leaf has the vector's index in place of its right child.
 fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
     let (value, cover) = (f64::from(entry.condition), entry.cover);
     match u32::try_from(entry.right) {
@@ -119,7 +118,7 @@ fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
 }
 
 impl<'a> Columns<'a> {
-    /// All of the same length.
+    /// Collects the arrays and checks that their lengths agree.
     fn of(arrays: &'a Arrays, num_nodes: usize) -> Result<Self> {
         let nodes = required(arrays.left_children.as_ref(), "left_children")?.len();
         if nodes == 0 {
@@ -181,7 +180,7 @@ impl<'a> Columns<'a> {
             return Err(fault(ErrorKind::TreeShape, message));
         }
         for child in [left, right] {
-            // A tree with more nodes than i32 counts has been refused.
+            // Trees with more nodes than i32 counts have been refused.
             self.check_parent(child as usize, id as i32)?;
         }
         let Ok(feature) = u32::try_from(entry.feature) else {
@@ -198,7 +197,7 @@ impl<'a> Columns<'a> {
         Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }
 
-    /// Where the file says which node leads to this one, it must say what the links say.
+    /// Checks the stated parent of a node against the link that leads to it.
     fn check_parent(&self, node: usize, parent: i32) -> Result<()> {
         let stated = self.parents.and_then(|parents| parents.get(node));
         if stated.is_some_and(|stated| *stated != parent) {
@@ -229,17 +228,17 @@ fn differs(key: &str) -> Error {
     )
 }
 
-/// The sets of a tree whose nodes come in ascending order.
+/// The category sets of a tree, visited in ascending order of nodes.
 pub(super) struct Sets<'a> {
     codes: &'a [i32],
-    /// Node, first code and number of codes of those that are still to come, the next one last.
+    /// Node, first code and number of codes of the sets to come, the next one last.
     listed: Vec<(usize, i64, i64)>,
-    /// Those of the splits so far.
+    /// The sets taken so far.
     pub done: Vec<CategorySet>,
 }
 
 impl<'a> Sets<'a> {
-    /// Checks what is listed: nodes that are categorical, in ascending order.
+    /// Checks the listed nodes: categorical, and in ascending order.
     pub(super) fn of(
         arrays: &'a Arrays,
         categorical: Option<&[bool]>,
@@ -274,12 +273,12 @@ impl<'a> Sets<'a> {
         Ok(Sets { codes: &arrays.categories, listed, done: Vec::new() })
     }
 
-    /// Passes a node that is no split; pruning leaves the categories of a former split behind.
+    /// Skips the categories that pruning left behind at a node that is no split.
     pub(super) fn skip(&mut self, id: usize) {
         self.listed.pop_if(|(node, ..)| *node == id);
     }
 
-    /// The index of a categorical split's set, whose words are taken off `words_left`.
+    /// Takes a categorical split's set; returns its index and deducts its words from `words_left`.
     pub(super) fn take(&mut self, id: usize, words_left: &mut usize) -> Result<u32> {
         let fault = |message| Error::new(ErrorKind::CategoryRange, message).at(node_of(id));
         let Some((_, start, size)) = self.listed.pop_if(|(node, ..)| *node == id) else {
