@@ -1,7 +1,7 @@
-//! A model that is ready to predict: what most programs need of this crate.
+//! The API for most programs: load a model, predict and explain rows.
 //!
-//! [`Model`] has been read, checked, compiled and verified; it is never changed, so threads share it. A
-//! [`Predictor`] has the buffers of one thread.
+//! A [`Model`] is parsed, checked, compiled, verified and immutable, so threads share it; a
+//! [`Predictor`] has one thread's buffers.
 
 mod predictor;
 mod rows;
@@ -20,9 +20,9 @@ use crate::{Cancel, Limits, Result, format};
 
 type Compiled = CompiledModel<AlignedBytes>;
 
-/// A model, loaded from the file of any library.
+/// A model loaded from any library's file.
 ///
-/// It is [`Send`] and [`Sync`]: threads share one, each with its own [`Predictor`].
+/// [`Send`] and [`Sync`]: threads share one, each with a [`Predictor`].
 pub struct Model {
     compiled: Compiled,
     format: &'static str,
@@ -50,57 +50,57 @@ impl fmt::Debug for Model {
     }
 }
 
-/// How a model is loaded.
+/// Options for loading a model.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadOptions<'a> {
-    /// How large a model may be.
+    /// Maximum sizes of the model.
     pub limits: Limits,
-    /// When to stop.
+    /// Cancellation hook.
     pub cancel: Cancel<'a>,
-    /// The first rounds that are used, `iteration_range=(0, rounds)` of XGBoost; nothing for all.
+    /// Number of first rounds to use, like `iteration_range=(0, rounds)` of XGBoost; `None` for all.
     pub rounds: Option<usize>,
-    /// Names of the features, in place of the file's.
+    /// Feature names that replace the file's.
     pub feature_names: Option<Vec<String>>,
-    /// Names of the classes, where the file has none.
+    /// Class names for files without.
     pub labels: Vec<String>,
 }
 
 impl<'a> LoadOptions<'a> {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// With a cancel.
+    /// Sets the cancellation hook.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel<'a>) -> Self {
         self.cancel = cancel;
         self
     }
 
-    /// With the first rounds alone.
+    /// Uses only the first rounds.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);
         self
     }
 
-    /// With names of the features, in their order.
+    /// Sets the feature names, in order.
     #[must_use]
     pub fn feature_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.feature_names = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// With names of the classes, in their order.
+    /// Sets the class names, in order.
     #[must_use]
     pub fn labels<S: Into<String>>(mut self, labels: impl IntoIterator<Item = S>) -> Self {
         self.labels = labels.into_iter().map(Into::into).collect();
@@ -109,19 +109,19 @@ impl<'a> LoadOptions<'a> {
 }
 
 impl Model {
-    /// Loads a model from the bytes of its file; the format is told by them.
+    /// Loads a model, detecting the format by content.
     ///
     /// # Errors
-    /// The kind says what is wrong with the file, the place where. No input makes this panic.
+    /// The error's kind and place describe the first fault. No input causes a panic.
     pub fn load(bytes: &[u8]) -> Result<Self> {
         Self::load_with(bytes, &LoadOptions::new())
     }
 
-    /// As [`Model::load`], with options.
+    /// Loads a model with options.
     ///
     /// # Errors
-    /// As for [`Model::load`]; [`ErrorKind::Names`](crate::ErrorKind::Names) if names, labels or rounds do
-    /// not fit the model; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
+    /// As for [`Model::load`]; [`ErrorKind::Names`](crate::ErrorKind::Names) if names, labels or rounds
+    /// do not fit the model; [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
     pub fn load_with(bytes: &[u8], options: &LoadOptions<'_>) -> Result<Self> {
         let LoadOptions { limits, cancel, rounds, feature_names, labels } = options;
         let mut ensemble = format::parse(bytes, limits, *cancel)?;
@@ -147,17 +147,17 @@ impl Model {
         })
     }
 
-    /// Predicts rows that lie one after another: `values.len() == rows * columns`, of which the model has
-    /// [`Model::num_features`]. Returns what the library's `predict` does, [`Model::width`] numbers
-    /// per row; those of f32, XGBoost's, are the same numbers as f64.
+    /// Predicts contiguous rows: `values.len() == rows * columns`, with [`Model::num_features`]
+    /// columns. Returns the result of the library's `predict`, [`Model::width`] numbers per row; f32
+    /// results, such as XGBoost's, are exact in f64.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) if a length is not these.
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) for other lengths.
     pub fn predict<T: Number>(&self, values: &[T], shape: [usize; 2]) -> Result<Vec<f64>> {
         self.predictor().predict(&Rows::dense(values, shape)?, Output::Value)
     }
 
-    /// The SHAP values of rows that lie one after another: see [`Predictor::contributions`].
+    /// Computes the SHAP values of contiguous rows: see [`Predictor::contributions`].
     ///
     /// # Errors
     /// As for [`Predictor::contributions`].
@@ -165,27 +165,27 @@ impl Model {
         self.predictor().contributions(&Rows::dense(values, shape)?)
     }
 
-    /// What predicts rows of this model again and again, for one thread.
+    /// Creates a reusable predictor for one thread.
     pub fn predictor(&self) -> Predictor<'_> {
         Predictor::new(self)
     }
 
-    /// Number of features of a row.
+    /// Returns the number of features of a row.
     pub fn num_features(&self) -> usize {
         self.compiled.num_features()
     }
 
-    /// Number of margins of a row: classes, targets or quantiles; 1 for two classes.
+    /// Returns the number of margins of a row: classes, targets or quantiles; 1 for two classes.
     pub fn num_outputs(&self) -> usize {
         self.compiled.num_outputs()
     }
 
-    /// Number of trees.
+    /// Returns the number of trees.
     pub fn num_trees(&self) -> usize {
         self.compiled.num_trees()
     }
 
-    /// Numbers of a row in an output.
+    /// Returns the numbers per row in an output.
     pub fn width(&self, output: Output) -> usize {
         match output {
             Output::Value => self.compiled.num_values(),
@@ -194,51 +194,52 @@ impl Model {
         }
     }
 
-    /// The names of the features, in the order of a row's numbers; none if the file has none.
+    /// Returns the feature names in the order of a row's numbers; empty if the file has none.
     pub fn feature_names(&self) -> impl Iterator<Item = &str> {
         (0..self.num_features()).map_while(|feature| self.compiled.feature_name(feature))
     }
 
-    /// The place of a feature in a row, by its name.
+    /// Returns the index of a feature by name.
     pub fn feature_index(&self, name: &str) -> Option<usize> {
         self.feature_names().position(|own| own == name)
     }
 
-    /// The names of the classes, in the order of their indices; none if nobody named them.
+    /// Returns the class names in order of their indices; empty if there are none.
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         (0..self.compiled.num_labels()).map_while(|class| self.compiled.label(class))
     }
 
-    /// Whether a feature's numbers are codes of categories.
+    /// Returns whether a feature holds category codes.
     pub fn is_categorical(&self, feature: usize) -> bool {
         self.compiled.is_categorical(feature)
     }
 
-    /// What a row has for a text among the categories of a feature: its code, or for a category that CatBoost
-    /// takes statistics of its hash, whose bits are those of an f32. Nothing if the file does not say it, or
-    /// knows no such category.
+    /// Returns the number of a text category in a row: its code, or for a category that CatBoost takes
+    /// statistics of, its hash, encoded as the bits of an f32. `None` if the file has no categories for
+    /// the feature, or not this one.
     pub fn category<T: Number>(&self, feature: usize, category: &str) -> Option<T> {
         let categories = self.compiled.categories(feature)?;
         Some(categories.row_value(categories.code_of_text(category)?))
     }
 
-    /// Importance of each feature, as XGBoost's `get_score` measures it; nothing if the file does not say it.
+    /// Returns each feature's importance, as XGBoost's `get_score` does; `None` if the file lacks the
+    /// numbers.
     pub fn importance(&self, kind: ImportanceKind) -> Option<&[f32]> {
         let (_, found) = self.importances.iter().find(|(known, _)| *known == kind)?;
         Some(found)
     }
 
-    /// The file's format: `xgboost ubjson` for one.
+    /// Returns the file's format, such as `xgboost ubjson`.
     pub fn format(&self) -> &'static str {
         self.format
     }
 
-    /// Release of the library that wrote the file, major, minor and patch; zeros if unknown.
+    /// Returns the major, minor and patch release of the library that wrote the file; zeros if unknown.
     pub fn library_version(&self) -> [u32; 3] {
         self.library_version
     }
 
-    /// The objective, by the library's name for it.
+    /// Returns the library's name of the objective.
     pub fn objective(&self) -> &str {
         &self.objective
     }

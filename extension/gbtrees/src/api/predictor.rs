@@ -1,7 +1,7 @@
-//! Predictions and explanations of rows, with the buffers that they need.
+//! Predictions and explanations, with reusable buffers.
 //!
-//! Rows are taken in blocks, so that buffers stay small. Results
-//! have the bits of the model's library, in whichever type they are handed over.
+//! Rows are processed in blocks, so buffers stay small. Results have the bits of the model's library
+//! for any type of rows and results.
 
 use std::ops::Range;
 
@@ -13,21 +13,20 @@ use crate::explain::ContributionScratch;
 use crate::memory::filled;
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// What a prediction gives.
+/// The kind of prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Output {
-    /// What the library's `predict` returns: numbers, probabilities, or the index of a class.
+    /// The result of the library's `predict`: numbers, probabilities, or a class index.
     #[default]
     Value,
-    /// Before that: sums of leaves, as XGBoost's `output_margin=True` and LightGBM's `raw_score=True`.
+    /// Untransformed sums, like XGBoost's `output_margin=True` and LightGBM's `raw_score=True`.
     Margin,
-    /// The index of the class, as scikit-learn's `predict` chooses it.
+    /// The class index that scikit-learn's `predict` chooses.
     Class,
 }
 
-/// Predicts rows of a model; it has buffers, so each thread has one. It can be sent to
-/// another.
+/// Predicts rows of a model. It owns buffers, so each thread needs one; it can be sent between threads.
 pub struct Predictor<'m> {
     model: &'m Model,
     batch: BatchScratch,
@@ -36,7 +35,7 @@ pub struct Predictor<'m> {
     features: Vec<f32>,
 }
 
-/// Most rows of a block of explanations.
+/// Maximum rows per block of explanations.
 const EXPLAINED: usize = 512;
 
 impl<'m> Predictor<'m> {
@@ -45,11 +44,11 @@ impl<'m> Predictor<'m> {
         Predictor { model, batch, row: None, explain: None, features: Vec::new() }
     }
 
-    /// Predicts rows: [`Model::width`] numbers of each.
+    /// Predicts rows, with [`Model::width`] numbers each.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`] if rows have not the model's number of features; [`ErrorKind::Unsupported`]
-    /// for classes of a model that has none.
+    /// [`ErrorKind::RowLength`] if the number of columns is not the model's number of features;
+    /// [`ErrorKind::Unsupported`] for classes of a model without.
     pub fn predict<T: Number, M: Number>(
         &mut self,
         rows: &Rows<'_, T>,
@@ -60,10 +59,10 @@ impl<'m> Predictor<'m> {
         Ok(out)
     }
 
-    /// As [`Predictor::predict`]; `out.len() == rows * width`.
+    /// Like [`Predictor::predict`], into `out` with `out.len() == rows * width`.
     ///
     /// # Errors
-    /// As for [`Predictor::predict`]; and [`ErrorKind::RowLength`] unless `out` has that length.
+    /// As for [`Predictor::predict`]; [`ErrorKind::RowLength`] for another length of `out`.
     pub fn predict_into<T: Number, M: Number>(
         &mut self,
         rows: &Rows<'_, T>,
@@ -82,7 +81,7 @@ impl<'m> Predictor<'m> {
         }
     }
 
-    /// Predicts in sums of `S`, the model's.
+    /// Predicts with sums of type `S`, the model's.
     fn blocks<T: Number, S: Number + PartialOrd, M: Number>(
         &mut self,
         rows: &Rows<'_, T>,
@@ -118,11 +117,11 @@ impl<'m> Predictor<'m> {
         Ok(())
     }
 
-    /// For each row and tree the leaf that the row falls into, by the library's number for it: XGBoost's
-    /// `pred_leaf`. [`Model::num_trees`] numbers per row.
+    /// Returns each row's leaf in every tree by the library's number, like XGBoost's `pred_leaf`:
+    /// [`Model::num_trees`] numbers per row.
     ///
     /// # Errors
-    /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] if the model is a linear one.
+    /// As for [`Predictor::predict`]; [`ErrorKind::Unsupported`] for a linear model.
     pub fn leaves<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<u32>> {
         let compiled = &self.model.compiled;
         compiled.has_leaves()?;
@@ -137,8 +136,8 @@ impl<'m> Predictor<'m> {
         Ok(out)
     }
 
-    /// SHAP values: for each row and output one number per feature, then the bias, as XGBoost's
-    /// `pred_contribs`, LightGBM's `pred_contrib` and CatBoost's `ShapValues` have them. They add up to the
+    /// Computes SHAP values: per row and output one number per feature, then the bias, like XGBoost's
+    /// `pred_contribs`, LightGBM's `pred_contrib` and CatBoost's `ShapValues`. They add up to the
     /// margin. `num_outputs * (num_features + 1)` numbers per row.
     ///
     /// # Errors
@@ -150,10 +149,11 @@ impl<'m> Predictor<'m> {
         Ok(out)
     }
 
-    /// As [`Predictor::contributions`]; `out.len() == rows * num_outputs * (num_features + 1)`.
+    /// Like [`Predictor::contributions`], into `out` with `out.len() == rows * num_outputs *
+    /// (num_features + 1)`.
     ///
     /// # Errors
-    /// As for [`Predictor::contributions`]; and [`ErrorKind::RowLength`] unless `out` has that length.
+    /// As for [`Predictor::contributions`]; [`ErrorKind::RowLength`] for another length of `out`.
     pub fn contributions_into<T: Number>(
         &mut self,
         rows: &Rows<'_, T>,
@@ -162,11 +162,12 @@ impl<'m> Predictor<'m> {
         self.explained(rows, self.model.num_features() + 1, out, Compiled::contributions)
     }
 
-    /// Interactions: for each row and output a symmetric matrix of `num_features + 1` lines, as XGBoost's
-    /// `pred_interactions` has them. Its lines add up to the contributions.
+    /// Computes interactions: per row and output a symmetric matrix of `num_features + 1` lines, like
+    /// XGBoost's `pred_interactions`. Lines add up to the contributions.
     ///
     /// # Errors
-    /// As for [`Predictor::contributions`]; [`ErrorKind::Unsupported`] for target statistics (CatBoost's CTR).
+    /// As for [`Predictor::contributions`]; [`ErrorKind::Unsupported`] for target statistics
+    /// (CatBoost's CTR).
     pub fn interactions<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<f32>> {
         let width = (self.model.num_features() + 1).pow(2);
         let mut out = zeros(rows.shape()[0], self.model.num_outputs() * width)?;
@@ -208,7 +209,7 @@ impl<'m> Predictor<'m> {
         Err(wrong_length([columns, features], [out, wanted]))
     }
 
-    /// The rows in blocks of so many, with the places of their results.
+    /// Splits the rows into blocks, with their parts of the result.
     fn blocks_of<'r, 'o, T, M>(
         &self,
         rows: &'r Rows<'r, T>,
@@ -226,7 +227,7 @@ impl<'m> Predictor<'m> {
     }
 }
 
-/// The features of some rows as the engine reads them.
+/// Converts rows to the engine's layout.
 fn features<'f, T: Number>(
     rows: &Rows<'f, T>,
     compiled: &Compiled,

@@ -1,10 +1,10 @@
-//! Rows of features as a program has them.
+//! Rows of features.
 //!
-//! A row has one number per feature, in the order of [`Model::feature_names`](crate::Model::feature_names):
-//! a category as [`Model::category`](crate::Model::category) gives it, NaN where a value is missing. (A
-//! category that CatBoost takes statistics of is never missing: NaN is the hash of some unknown one.) Rows
-//! are f32 or f64, dense with any strides, or sparse in CSR. Nothing is copied here; shapes are checked once,
-//! so reading them cannot fail.
+//! A row has one number per feature, in the order of
+//! [`Model::feature_names`](crate::Model::feature_names); categories are encoded by
+//! [`Model::category`](crate::Model::category), and NaN is a missing value (but the hash of an unknown
+//! category where CatBoost takes statistics). Rows are f32 or f64, dense with any strides, or sparse in
+//! CSR. They are borrowed, and their shape is checked once, so reading cannot fail.
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::doubles::set_double;
@@ -19,16 +19,16 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// A number of a row, or of a result: f32 or f64.
+/// A number of a row or result: f32 or f64.
 pub trait Number: Margin + RowNumber + sealed::Sealed {
-    /// What stands for a missing value.
+    /// The missing value.
     const MISSING: Self;
 
-    /// The f32 that splits of a feature decide as the model decides this number.
+    /// Narrows a feature to an f32 that splits decide alike.
     #[doc(hidden)]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32;
 
-    /// The same numbers, if splits take them as they are.
+    /// Returns the numbers if no feature needs narrowing.
     #[doc(hidden)]
     fn unchanged<'a, B: StableBytes>(_: &CompiledModel<B>, _: &'a [Self]) -> Option<&'a [f32]> {
         None
@@ -82,10 +82,10 @@ fn wrong(message: String) -> Error {
 }
 
 impl<'a, T: Number> Rows<'a, T> {
-    /// Rows one after another: `values.len() == rows * columns`.
+    /// Creates contiguous rows: `values.len() == rows * columns`.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`] unless the length is that.
+    /// [`ErrorKind::RowLength`] for another length.
     pub fn dense(values: &'a [T], [rows, columns]: [usize; 2]) -> Result<Self> {
         let count = values.len();
         if rows.checked_mul(columns) != Some(count) {
@@ -95,11 +95,11 @@ impl<'a, T: Number> Rows<'a, T> {
         Ok(Rows { rows, columns, values: Values::Strided { values, strides: [columns, 1] } })
     }
 
-    /// Rows with other distances, counted in numbers: from a row to the next, and from a column to the next.
-    /// `[1, rows]` are those of column-major order.
+    /// Creates rows with strides, in numbers, between rows and between columns; `[1, rows]` is
+    /// column-major order.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`] if a number would lie behind the last.
+    /// [`ErrorKind::RowLength`] if an element would be out of bounds.
     pub fn strided(
         values: &'a [T],
         [rows, columns]: [usize; 2],
@@ -120,14 +120,13 @@ impl<'a, T: Number> Rows<'a, T> {
         Ok(Rows { rows, columns, values: Values::Strided { values, strides } })
     }
 
-    /// Sparse rows in CSR, as `scipy.sparse.csr_array` has them: row `i` has the numbers from `starts[i]` up
-    /// to `starts[i + 1]`, each of the column at the same index. What is absent is missing, as it is to
-    /// XGBoost's
-    /// `DMatrix`; see [`Rows::with_absent`].
+    /// Creates sparse rows in CSR, like `scipy.sparse.csr_array`: row `i` has the numbers
+    /// `starts[i]..starts[i + 1]`, in the columns of the same indices. Absent numbers are missing, as
+    /// in XGBoost's `DMatrix`; see [`Rows::with_absent`].
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`] if starts do not ascend from 0 to the number of values, if there are not as
-    /// many columns as values, or if a column is not below `num_columns`.
+    /// [`ErrorKind::RowLength`] if starts do not ascend from 0 to the number of values, the numbers of
+    /// columns and values differ, or a column is not below `num_columns`.
     pub fn csr(
         starts: &'a [usize],
         columns: &'a [u32],
@@ -149,7 +148,7 @@ impl<'a, T: Number> Rows<'a, T> {
         Ok(Rows { rows: starts.len().saturating_sub(1), columns: num_columns, values })
     }
 
-    /// What a number that a sparse row does not have is: LightGBM takes 0 for it.
+    /// Sets the number for absent elements of sparse rows: LightGBM's is 0.
     #[must_use]
     pub fn with_absent(mut self, number: T) -> Self {
         if let Values::Sparse { absent, .. } = &mut self.values {
@@ -158,12 +157,12 @@ impl<'a, T: Number> Rows<'a, T> {
         self
     }
 
-    /// Number of rows, and of columns.
+    /// Returns the number of rows and of columns.
     pub fn shape(&self) -> [usize; 2] {
         [self.rows, self.columns]
     }
 
-    /// Successive rows, if they lie as the engine reads them and no number needs to be changed.
+    /// Returns a range of rows if they need neither copying nor narrowing.
     pub(super) fn unchanged<B: StableBytes>(
         &self,
         compiled: &CompiledModel<B>,
@@ -174,7 +173,7 @@ impl<'a, T: Number> Rows<'a, T> {
         if strides == [self.columns, 1] { T::unchanged(compiled, rows) } else { None }
     }
 
-    /// Puts the numbers of a row into its cells for doubles.
+    /// Writes a row's numbers into its cells for doubles.
     fn set_doubles(&self, num_features: usize, row: usize, cells: &mut [f32]) {
         let mut set = |column, value: T| set_double(cells, num_features, column, value.double());
         match self.values {
@@ -191,7 +190,7 @@ impl<'a, T: Number> Rows<'a, T> {
         }
     }
 
-    /// Appends successive rows as the engine reads them.
+    /// Appends a range of rows in the engine's layout.
     pub(super) fn append_to<B: StableBytes>(
         &self,
         compiled: &CompiledModel<B>,

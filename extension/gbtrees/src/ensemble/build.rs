@@ -1,9 +1,8 @@
-//! The one way to an [`Ensemble`]: any format's reader hands its trees over, one after another.
+//! The only constructor of [`Ensemble`]: readers of all formats pass their trees in, one by one.
 //!
-//! What holds for trees of every library is checked here, and only here: links make a tree of the
-//! nodes, features, outputs and sets are in range, thresholds are numbers, leaves are finite, names
-//! and types fit the features, and nothing is larger than the limits. What is true of one library's
-//! files alone is its reader's business.
+//! Invariants common to all libraries are checked here and only here: links form a tree, features,
+//! outputs and sets are in range, thresholds are numbers, leaves are finite, names and types fit the
+//! features, and nothing exceeds the limits. Readers check what is specific to their library.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
@@ -15,22 +14,22 @@ use crate::ensemble::{
 use crate::memory::{filled, grow, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-/// Nodes after which a loop over nodes looks for a cancel.
+/// Nodes between two polls for cancellation.
 pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
 
-/// All of a model but its trees; lists of features are empty or have one entry per feature.
+/// A model without its trees; lists by feature are empty or have one entry per feature.
 pub(crate) struct EnsembleParts {
     pub format: &'static str,
     pub version: [u32; 3],
     pub objective: Objective,
-    /// Whether values are rounded to f32 before they are compared (XGBoost, CatBoost, scikit-learn's
-    /// forests), or compared as f64 (LightGBM).
+    /// Precision of values in comparisons: f32 in XGBoost, CatBoost and scikit-learn's forests, f64 in
+    /// LightGBM.
     pub value_precision: Precision,
-    /// In what leaves are added and margins transformed.
+    /// Precision of sums and transforms.
     pub sum_precision: Precision,
-    /// As the file has it, one value per output.
+    /// As in the file, one value per output.
     pub base_score: Vec<f32>,
-    /// What the sum of leaves starts from, one value per output; 0 if sums are of f64.
+    /// Initial sums, one per output; 0 if sums are f64.
     pub base_margin: Vec<f32>,
     pub scaling: Scaling,
     pub num_features: usize,
@@ -39,7 +38,7 @@ pub(crate) struct EnsembleParts {
     pub categories: Vec<Option<Categories>>,
     /// See [`Ensemble::ranks`].
     pub ranks: Vec<Vec<f64>>,
-    /// The file's own names of its classes, or nothing.
+    /// The file's class names, or empty.
     pub class_labels: Vec<String>,
     pub attributes: Vec<(String, String)>,
 }
@@ -47,20 +46,20 @@ pub(crate) struct EnsembleParts {
 pub(crate) struct TreeParts {
     pub nodes: Vec<Node>,
     pub category_sets: Vec<CategorySet>,
-    /// Vectors one after another; empty if leaves are scalar.
+    /// Concatenated vectors; empty if leaves are scalar.
     pub leaf_vectors: Vec<f64>,
-    /// Empty, or one per leaf, all of which lie from `first_leaf` on.
+    /// Empty, or one per leaf, whose ids run from `first_leaf` on.
     pub linear_leaves: Vec<LinearLeaf>,
     pub output: TreeOutput,
-    /// 1 where the library has no weights. A forest that averages has none; its sums are divided
-    /// ([`Scaling::divisor`]).
+    /// 1 in libraries without weights. Averaging divides the sum instead ([`Scaling::divisor`]).
     pub weight: f32,
-    /// The node id of the library's leaf 0, where it counts leaves alone, else 0.
+    /// The node id of leaf 0 where the library numbers leaves separately, otherwise 0.
     pub first_leaf: u32,
 }
 
 impl TreeParts {
-    /// A tree without sets, vectors, linear models and weights, whose leaves count as other nodes do.
+    /// Creates a tree without sets, vectors, linear models and weights, with leaves numbered like
+    /// nodes.
     pub(crate) fn of(nodes: Vec<Node>, output: TreeOutput) -> TreeParts {
         TreeParts {
             nodes,
@@ -73,7 +72,7 @@ impl TreeParts {
         }
     }
 
-    /// The tree of this depth, once it is checked.
+    /// Converts into a tree of known depth, after all checks.
     pub(crate) fn into_tree(self, depth: u32) -> Tree {
         Tree {
             nodes: self.nodes,
@@ -91,15 +90,15 @@ impl TreeParts {
 pub(crate) struct Builder<'a> {
     model: Ensemble,
     limits: &'a Limits,
-    /// Nodes so far, those of a tree with leaf vectors once per output.
+    /// Nodes so far; a tree with leaf vectors counts once per output.
     nodes: usize,
-    /// Words of category sets so far, as often as the nodes that test them.
+    /// Words of category sets so far, counted like the nodes.
     set_words: usize,
-    /// How the splits so far see each feature.
+    /// The kind of test of each feature so far.
     uses: Vec<Option<Use>>,
 }
 
-/// How a split sees a feature; what kernels compare of it can only be made for one.
+/// A kind of test on a feature. Kernels prepare each feature for a single kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Number,
@@ -161,7 +160,7 @@ impl<'a> Builder<'a> {
         Ok(Builder { model, limits, nodes: 0, set_words: 0, uses })
     }
 
-    /// Adds the next tree, in the order of summation.
+    /// Adds the next tree in order of summation.
     pub(crate) fn add_tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<()> {
         let index = self.model.trees.len();
         check_limit(index + 1, self.limits.trees, "trees")?;
@@ -179,7 +178,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Says of each feature whether its unknown values have a code.
+    /// Sets, per feature, whether unknown values have a code.
     pub(crate) fn set_unknown_codes(&mut self, unknown_codes: Vec<bool>) -> Result<()> {
         if ![0, self.model.num_features].contains(&unknown_codes.len()) {
             let message = "the number of features whose unknown values have a code is wrong";
@@ -189,7 +188,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Takes the coefficients of a model without trees.
+    /// Sets the coefficients of a linear model.
     pub(crate) fn set_coefficients(&mut self, coefficients: Vec<f32>) -> Result<()> {
         let model = &mut self.model;
         let (features, outputs) = (model.num_features, model.num_outputs());
@@ -207,7 +206,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Takes target statistics, before the trees that test them.
+    /// Sets target statistics; must precede the trees that test them.
     pub(crate) fn set_ctrs(&mut self, ctrs: Ctrs) -> Result<()> {
         ctrs.check(self.model.num_features)?;
         let count = self.model.num_features.saturating_add(ctrs.count());
@@ -217,8 +216,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Ends the model. `round_starts` has the index of each round's first tree, then the number of
-    /// trees.
+    /// Completes the model. `round_starts` has each round's first tree, then the number of trees.
     pub(crate) fn finish(mut self, round_starts: Vec<u32>) -> Result<Ensemble> {
         let end = round_starts.last().map(|end| *end as usize);
         if !round_starts.is_sorted()
@@ -233,8 +231,8 @@ impl<'a> Builder<'a> {
         Ok(self.model)
     }
 
-    /// Zeros of a feature are missing to all of its splits or to none, and where values are of f64, no
-    /// feature is both a number and a code.
+    /// Checks that all splits of a feature agree: on whether zeros are missing and, for f64 values, on
+    /// whether it is a number or a code.
     fn check_use(&mut self, node: &Node) -> Result<()> {
         let Some(split) = node.split() else { return Ok(()) };
         let feature = split.feature;
@@ -256,7 +254,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What the splits of a feature test whose values are ranked: ranks, or numbers at which they change.
+    /// Checks a split of a ranked feature: it tests ranks, or one of the ranked numbers.
     fn check_ranked(&self, split: &Split) -> Result<()> {
         let Split { feature, condition, .. } = *split;
         let SplitCondition::Compare { comparison, threshold, missing } = condition else {
@@ -294,7 +292,7 @@ impl<'a> Builder<'a> {
         Ok(parts.into_tree(depth))
     }
 
-    /// One linear model per leaf, of finite numbers and features that are there; or none.
+    /// Checks that linear leaves are absent or one per leaf, with finite numbers and valid features.
     fn check_linear_leaves(&self, tree: &TreeParts, cancel: Cancel<'_>) -> Result<()> {
         if tree.linear_leaves.is_empty() {
             return Ok(());
@@ -390,8 +388,8 @@ impl<'a> Builder<'a> {
         sound
     }
 
-    /// A feature that a categorical split tests is categorical, whether or not the file names
-    /// types: they are missing from models that were not trained on a data frame.
+    /// Marks features of categorical splits as categorical. Files name types only for models trained on
+    /// a data frame.
     fn mark_categorical(&mut self, node: &Node) {
         if let Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. }) = node
             && self.model.ranks_of(*feature).is_empty()
@@ -402,7 +400,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// At least one feature, and nothing, or one entry per feature, in what describes them.
+/// Checks that there is a feature, and that lists by feature are empty or complete.
 fn check_features(parts: &EnsembleParts, limits: &Limits) -> Result<()> {
     let num_features = parts.num_features;
     if num_features == 0 {
@@ -440,12 +438,12 @@ pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> 
     Ok(())
 }
 
-/// A node of the tree at hand, whose index [`in_tree`] adds.
+/// Returns the place of a node in the current tree; [`in_tree`] adds the tree's index.
 pub(crate) fn node_of(node: usize) -> Place {
     Place::Node { tree: 0, node }
 }
 
-/// An error in a tree, at its place in the model.
+/// Returns an error with the tree's index added to its place.
 pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
     match error.place() {
         Place::Model => error.at(Place::Tree(tree)),
@@ -461,11 +459,10 @@ fn not_finite(what: &str) -> Error {
 #[cfg(test)]
 mod tests;
 
-/// Checks the links of a tree; returns the number of splits on the longest path from root to leaf.
+/// Checks a tree's links; returns the number of splits on the longest path.
 ///
-/// The walk follows links that are in range to nodes that no link has led to before, so it ends
-/// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
-/// are those that it does not reach.
+/// The walk follows valid links to unvisited nodes only, so it ends after at most all nodes, whatever
+/// the links are. Deleted nodes, and no others, must stay unvisited.
 pub(super) fn depth(nodes: &[Node], limit: usize, cancel: Cancel<'_>) -> Result<u32> {
     let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
     let mut reached = filled(nodes.len(), false)?;

@@ -1,38 +1,37 @@
-//! The values that a categorical feature's codes stand for, and the sets of codes that splits test.
+//! Values of categorical features by code, and the sets of codes that splits test.
 //!
-//! XGBoost 3.1 and later store the values in the model file when it was trained on a data frame with
-//! category columns; CatBoost stores the hashes of those that splits test. Code `i` is the i-th value.
-//! Values are unique, so a look-up has one answer.
+//! XGBoost 3.1 and later store the values of models trained on data frames with category columns;
+//! CatBoost stores the hashes tested by splits. Code `i` is the i-th value, and values are unique.
 //!
-//! A row's value is a category code in an f32. XGBoost sends a code right if it is in the split's
-//! set. What cannot be a code, because it is negative or at least 2^24, goes left, as does a code
-//! beyond the set's last word; a fraction is truncated (XGBoost: `InvalidCat` and `Decision` in
-//! src/common/categorical.h). A set does not decide about missing values.
+//! A row holds a code as f32. XGBoost sends a code right if it is in the split's set. Values that
+//! cannot be codes (negative, or at least 2^24) go left, as do codes beyond the set's last word;
+//! fractions are truncated (`InvalidCat` and `Decision` in src/common/categorical.h). Missing values
+//! take the default direction.
 
 use std::hash::Hash;
 
 use crate::memory::{filled, set_with_capacity};
 use crate::{Error, ErrorKind, Result};
 
-/// The values of one categorical feature, in the order of their codes.
+/// The values of one categorical feature in code order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Categories {
     /// Text.
     Text(Vec<String>),
-    /// Whole numbers.
+    /// Integers.
     Integer(Vec<i64>),
-    /// Floating-point numbers, kept as f64 whatever the file's width; none is NaN.
+    /// Floating-point numbers as f64, whatever the file's width; never NaN.
     Float(Vec<f64>),
-    /// CatBoost's hashes of text, of a whole number as its digits: the file has no more of them. Every
-    /// value has a code, since what has another hash is merely none of these.
+    /// CatBoost's hashes of text, or of an integer's digits; files have no values. Every value is
+    /// valid, since another hash is just none of these.
     Hashed(Vec<u32>),
 }
 
 impl Categories {
-    /// Codes are below this.
+    /// Upper bound of codes, exclusive.
     pub(crate) const MAX_CODES: usize = CODES;
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Categories::Text(values) => values.len(),
@@ -42,12 +41,12 @@ impl Categories {
         }
     }
 
-    /// Whether there are no values at all.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Text from one run of bytes: value `i` begins at offset `i` and ends at offset `i + 1`.
+    /// Splits a run of bytes: value `i` is at `offsets[i]..offsets[i + 1]`.
     pub(crate) fn from_offsets(offsets: &[i64], bytes: &[u8]) -> Result<Categories> {
         let ends_match = match (offsets.first(), offsets.last()) {
             (Some(first), Some(last)) => *first == 0 && usize::try_from(*last) == Ok(bytes.len()),
@@ -73,7 +72,7 @@ impl Categories {
         Ok(Categories::Text(values))
     }
 
-    /// Checks that no value occurs twice and none is NaN.
+    /// Checks that values are unique and not NaN.
     pub(crate) fn check(&self) -> Result<()> {
         match self {
             Categories::Text(values) => check_unique(values.iter()),
@@ -82,7 +81,7 @@ impl Categories {
                 if values.iter().any(|value| value.is_nan()) {
                     return Err(Error::new(ErrorKind::NotFinite, "a category is NaN"));
                 }
-                // Adding zero makes one of the two zeros, which compare as equal.
+                // Adding zero merges -0.0 and 0.0, which are equal.
                 check_unique(values.iter().map(|value| (value + 0.0).to_bits()))
             }
             Categories::Hashed(hashes) => check_unique(hashes.iter()),
@@ -100,15 +99,14 @@ fn check_unique<T: Hash + Eq>(values: impl ExactSizeIterator<Item = T>) -> Resul
     Ok(())
 }
 
-/// A set of category codes, as bits: code `c` is bit `c % 32` of word `c / 32`.
+/// A bit set of category codes: code `c` is bit `c % 32` of word `c / 32`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CategorySet {
     pub(crate) words: Vec<u32>,
 }
 
 impl CategorySet {
-    /// The set of these codes. Its words, up to that of its largest code, are taken off
-    /// `words_left`: whoever reads a file bounds with it what all sets of a model take.
+    /// Builds a set and deducts its words from `words_left`, the limit for all sets of a model.
     pub(crate) fn new(codes: &[i32], words_left: &mut usize) -> Result<Self> {
         let mut largest = 0;
         for code in codes {
@@ -130,23 +128,23 @@ impl CategorySet {
         Ok(CategorySet { words })
     }
 
-    /// Whether the code is in the set; codes beyond the last word are not.
+    /// Returns whether a code is in the set; codes beyond the last word are not.
     pub fn contains(&self, code: u32) -> bool {
         self.words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
     }
 
-    /// The largest code and 1; 0 if the set is empty.
+    /// Returns the largest code plus one; 0 for an empty set.
     pub(crate) fn end(&self) -> usize {
         end_of_set(&self.words)
     }
 
-    /// The words, the lowest codes first.
+    /// Returns the words, lowest codes first.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 }
 
-/// The largest code of a set's words and 1; 0 if it is empty.
+/// Returns the largest code in a set's words plus one; 0 for an empty set.
 pub(crate) fn end_of_set(words: &[u32]) -> usize {
     match words.iter().rposition(|word| *word != 0) {
         Some(last) => 32 * (last + 1) - words[last].leading_zeros() as usize,
@@ -154,13 +152,13 @@ pub(crate) fn end_of_set(words: &[u32]) -> usize {
     }
 }
 
-/// How many codes there can be: from here on f32 no longer has every whole number (XGBoost: `OutOfRangeCat`
-/// in src/common/categorical.h).
+/// Maximum number of codes: beyond, f32 no longer has every integer (`OutOfRangeCat` in XGBoost's
+/// src/common/categorical.h).
 pub(crate) const CODES: usize = 1 << 24;
-/// One above the largest code.
+/// The largest code plus one.
 pub(crate) const CODE_END: f32 = CODES as f32;
 
-/// Whether a value is in a set, given as words, lowest codes first. The value is not NaN.
+/// Returns whether a value other than NaN is in the set of these words.
 #[inline]
 pub(crate) fn is_in_set(words: &[u32], value: f32) -> bool {
     code_of(value).is_some_and(|code| {
@@ -168,10 +166,10 @@ pub(crate) fn is_in_set(words: &[u32], value: f32) -> bool {
     })
 }
 
-/// The code that a value is, if any.
+/// Returns a value's code, if it is one.
 #[inline(always)]
 pub(crate) fn code_of(value: f32) -> Option<u32> {
-    // -0.5 is below zero and goes left, though truncated it would be code 0.
+    // -0.5 is negative and goes left, although it truncates to code 0.
     (0.0..CODE_END).contains(&value).then_some(value as u32)
 }
 
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_code_is_a_code() {
+    fn the_largest_code_is_valid() {
         let mut words = vec![0; (1 << 24) / 32];
         words[(1 << 24) / 32 - 1] = 1 << 31;
         assert!(is_in_set(&words, CODE_END - 1.0));

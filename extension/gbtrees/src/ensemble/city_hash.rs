@@ -1,15 +1,14 @@
-//! The hash of a category: the lower half of CityHash64, in its first version of 2011.
-//!
-//! CatBoost hashes the text of a category, a whole number as its decimal digits, and compares hashes
-//! alone (`CalcCatFeatureHash` in catboost/libs/cat_feature/cat_feature.cpp; util/digest/city.cpp).
-//! Later versions of CityHash give other values for longer texts, so crates that have them are of no use.
+//! CatBoost's hash of a category: the lower half of CityHash64 v1 (2011) over its text, or an integer's
+//! decimal digits (`CalcCatFeatureHash` in catboost/libs/cat_feature/cat_feature.cpp;
+//! util/digest/city.cpp). Later versions of CityHash differ for longer texts, which rules out the
+//! existing crates.
 
 const K0: u64 = 0xc3a5_c85c_97cb_3127;
 const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 const K3: u64 = 0xc949_d7c7_509e_6557;
 
-/// The hash by which CatBoost knows a category.
+/// Returns CatBoost's hash of a category.
 pub(crate) fn hash(text: &[u8]) -> u32 {
     city_hash(text) as u32
 }
@@ -23,7 +22,7 @@ fn city_hash(text: &[u8]) -> u64 {
     }
 }
 
-/// Eight bytes from an offset on; the lengths of texts are such that they are there.
+/// Reads eight bytes at an offset that the callers keep in range.
 fn word(text: &[u8], at: usize) -> u64 {
     let bytes = text.get(at..).and_then(|rest| rest.first_chunk());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -93,7 +92,7 @@ fn up_to_64(text: &[u8]) -> u64 {
     folded(both.wrapping_mul(K0).wrapping_add(second)).wrapping_mul(K2)
 }
 
-/// What `up_to_64` makes of the four words from an offset on, the first of which is in `start`.
+/// Mixes four words from an offset on for `up_to_64`; `start` includes the first.
 fn four_words(text: &[u8], at: usize, start: u64, last: u64) -> [u64; 2] {
     let mut sum = start;
     let turned = sum.wrapping_add(last).rotate_right(52);
@@ -104,7 +103,7 @@ fn four_words(text: &[u8], at: usize, start: u64, last: u64) -> [u64; 2] {
     [sum.wrapping_add(last), turned.wrapping_add(sum.rotate_right(31)).wrapping_add(other)]
 }
 
-/// What `longer` makes of the four words from an offset on.
+/// Mixes four words from an offset on for `longer`.
 fn block(text: &[u8], at: usize, first: u64, second: u64) -> [u64; 2] {
     let last = word(text, at + 24);
     let start = first.wrapping_add(word(text, at));
@@ -123,7 +122,7 @@ fn longer(text: &[u8]) -> u64 {
     z = z.wrapping_add(folded(v[1]).wrapping_mul(K1));
     x = z.wrapping_add(x).rotate_right(39).wrapping_mul(K1);
     y = y.rotate_right(33).wrapping_mul(K1);
-    // All but the last 1 to 64 bytes, which were taken in before.
+    // All blocks of 64 bytes but the last, partial or whole, which was mixed in first.
     for at in (0..length - 1).step_by(64).take((length - 1) / 64) {
         let sum = x.wrapping_add(y).wrapping_add(v[0]).wrapping_add(word(text, at + 16));
         x = sum.rotate_right(37).wrapping_mul(K1) ^ w[1];

@@ -1,13 +1,13 @@
-//! Target statistics of categories (CatBoost: CTR), which splits test as they test numbers.
+//! Target statistics of categories (CatBoost's CTR), which splits test like numbers.
 //!
-//! A projection combines categories of a row, and outcomes of conditions, to one key of 64 bits
-//! (`CalcHashes` in catboost/libs/model/ctr_provider.h). Its table has a line per key that training has
-//! seen, and a last line for all others: for each statistic the number that CatBoost computes of the counts
-//! in its file. Counts are the same for every row with a key, so those numbers are made once, when the file
-//! is read. Statistics are numbered behind the features of a row, projection by projection.
+//! A projection combines a row's categories and the outcomes of conditions into a 64-bit key
+//! (`CalcHashes` in catboost/libs/model/ctr_provider.h). Its table has a line per key of the training
+//! data and a last line for all others, with the number that CatBoost computes from the file's counts
+//! for each statistic. Counts do not depend on the row, so these numbers are computed on loading.
+//! Statistics are numbered after a row's features, projection by projection.
 //!
-//! A category here is its hash, not a code: combinations of categories that no list could name have keys.
-//! Of these features a row has the bits of the hash as an f32, or the hash as an f64, and none is missing.
+//! A category here is its hash instead of a code, so that unlisted combinations have keys. Rows hold
+//! such a hash as the bits of an f32, or as the value of an f64, and none is missing.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,32 +16,32 @@ use crate::{Error, ErrorKind, Result};
 /// The factor of [`combined`].
 const FACTOR: u64 = 0x4906_ba49_4954_cb65;
 
-/// A key with one more part (`CalcHash` in catboost/libs/model/hash.h).
+/// Appends a part to a key (`CalcHash` in catboost/libs/model/hash.h).
 #[inline(always)]
 pub(crate) fn combined(key: u64, part: u64) -> u64 {
     FACTOR.wrapping_mul(key.wrapping_add(FACTOR.wrapping_mul(part)))
 }
 
-/// What is combined of a category: its hash as a number with a sign.
+/// Returns a category's part of a key: its sign-extended hash.
 #[inline(always)]
 pub(crate) fn part_of_hash(hash: u32) -> u64 {
     i64::from(hash.cast_signed()).cast_unsigned()
 }
 
-/// A part of a key: a category, or whether a condition holds.
+/// A part of a key: a category, or the outcome of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum KeyPart {
-    /// The category of a feature.
+    /// A feature's category.
     Category { feature: u32 },
     /// Whether a number is above a border.
     Above { feature: u32, border: f32, missing_too: bool },
-    /// Whether a category of which rows have the hash has this one.
+    /// Whether a category has this hash, where rows hold hashes.
     HasHash { feature: u32, hash: u32 },
-    /// Whether a category of which rows have the code has this one.
+    /// Whether a category has this code, where rows hold codes.
     HasCode { feature: u32, code: u32 },
 }
 
-/// The statistics that are looked up by one key.
+/// The statistics with a common key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Projection {
     pub(crate) parts: Vec<KeyPart>,
@@ -49,27 +49,27 @@ pub(crate) struct Projection {
     pub(crate) keys: Vec<u64>,
     /// Number of statistics.
     pub(crate) width: usize,
-    /// A line of `width` numbers per key, then that of all other keys.
+    /// A line of `width` numbers per key, then the line of all other keys.
     pub(crate) lines: Vec<f32>,
 }
 
-/// All statistics of a model; those of most models are none.
+/// A model's statistics; empty for most models.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ctrs {
     pub(crate) projections: Vec<Projection>,
-    /// One per feature, or none: whether rows have its hash.
+    /// Whether rows hold a feature's hash, by feature; or empty.
     pub(crate) hashed: Vec<bool>,
 }
 
-/// A number of a row, where a category may be a hash.
+/// A number of a row, which may encode a category's hash.
 pub trait RowNumber: Copy + Into<f64> {
-    /// The hash of a category that statistics are taken of.
+    /// Decodes the hash of a category.
     fn hash(self) -> u32;
 
-    /// The number by which rows have the hash of a category.
+    /// Encodes the hash of a category.
     fn of_hash(hash: u32) -> Self;
 
-    /// The number by which rows have the code of a category.
+    /// Encodes the code of a category.
     fn of_code(code: u32) -> Self;
 }
 
@@ -89,7 +89,7 @@ impl RowNumber for f32 {
 
 impl RowNumber for f64 {
     fn hash(self) -> u32 {
-        // A number that is no u32 becomes one, as no hash is missing.
+        // Casts saturate: other numbers become some hash, since none is missing.
         self as u32
     }
 
@@ -103,7 +103,7 @@ impl RowNumber for f64 {
 }
 
 impl Ctrs {
-    /// Number of statistics.
+    /// Returns the number of statistics.
     pub(crate) fn count(&self) -> usize {
         self.projections.iter().map(|projection| projection.width).sum()
     }
@@ -112,7 +112,7 @@ impl Ctrs {
         self.hashed.get(feature) == Some(&true)
     }
 
-    /// By statistic, the features that its key is made of.
+    /// Returns, per statistic, the features in its key.
     pub(crate) fn features(&self) -> impl Iterator<Item = BTreeSet<usize>> {
         self.projections.iter().flat_map(|projection| {
             let features: BTreeSet<usize> =
@@ -121,8 +121,8 @@ impl Ctrs {
         })
     }
 
-    /// By what splits test, in a model of so many features, the player that it is in explanations: a feature,
-    /// or behind these the projection that is the first to combine the same categories, if they are several
+    /// Returns the player of each split feature in explanations: the feature, or for a statistic of
+    /// several categories the first projection that combines the same ones, numbered after the features
     /// (`MapBinFeaturesToClasses` in catboost/libs/fstr/shap_prepared_trees.cpp).
     pub(crate) fn players(&self, num_features: usize) -> Vec<u32> {
         let mut players: Vec<u32> = (0..num_features as u32).collect();
@@ -136,7 +136,7 @@ impl Ctrs {
         players
     }
 
-    /// Checks what evaluation relies on, of a model of so many features.
+    /// Checks the invariants that evaluation relies on.
     pub(crate) fn check(&self, num_features: usize) -> Result<()> {
         let fault = |kind, message: &str| Err(Error::new(kind, message));
         if ![0, num_features].contains(&self.hashed.len()) {
@@ -162,7 +162,8 @@ impl Ctrs {
         Ok(())
     }
 
-    /// What splits test of a row: its numbers, hashes as codes by `code_of`, then the statistics.
+    /// Returns a row's split values: its numbers, with hashes converted by `code_of`, then the
+    /// statistics.
     pub(crate) fn split_values<V: RowNumber>(
         &self,
         features: &[V],
@@ -184,7 +185,7 @@ impl Ctrs {
 }
 
 impl Projection {
-    /// The features whose categories are combined.
+    /// Returns the features whose categories are combined.
     pub(crate) fn categories(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().filter_map(|part| match part {
             KeyPart::Category { feature } => Some(*feature),

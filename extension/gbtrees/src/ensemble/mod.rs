@@ -1,9 +1,8 @@
-//! The checked model: what a file says once every invariant has been verified.
+//! The checked model.
 //!
-//! An [`Ensemble`] can only be made by `build::Builder`, from what a format's reader hands it. Whoever
-//! holds one may rely on all that is written at its fields; nothing after this stage checks them
-//! again. Its words are those of any library, and node ids, tree order and the bits of every number
-//! are those of the file, since results depend on all three.
+//! Only `build::Builder` makes an [`Ensemble`], from a reader's findings. Later stages rely on
+//! everything documented at its fields without checking again. Its terms are those of any library; node
+//! ids, tree order and the bits of all numbers are the file's, since results depend on all three.
 
 mod build;
 mod categories;
@@ -31,100 +30,99 @@ pub use crate::ensemble::tree::{
 use crate::memory::set_with_capacity;
 use crate::{Error, ErrorKind, Result};
 
-/// The type of a feature, as far as it matters here.
+/// The type of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureType {
-    /// A number, an indicator, or not said.
+    /// A number, an indicator, or unspecified.
     Numerical,
     /// A category code.
     Categorical,
 }
 
-/// A model whose every invariant has been checked.
+/// A model whose invariants have all been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ensemble {
-    /// The name that users see.
+    /// Format name shown to users.
     pub(crate) format: &'static str,
-    /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
+    /// Major, minor and patch release of the library that wrote the file; zeros if unknown.
     pub(crate) version: [u32; 3],
     pub(crate) objective: Objective,
-    /// Of values when they are compared with thresholds.
+    /// Precision of values in comparisons.
     pub(crate) value_precision: Precision,
-    /// Of sums of leaves, and of transforms.
+    /// Precision of sums and transforms.
     pub(crate) sum_precision: Precision,
-    /// As the file has it, before it becomes a margin; one value per output.
+    /// As in the file, before conversion into margins; one value per output.
     pub(crate) base_score: Vec<f32>,
-    /// What the sum of leaves starts from; one finite value per output, 0 if sums are of f64.
+    /// Initial sums, one finite value per output; 0 if sums are f64.
     pub(crate) base_margin: Vec<f32>,
-    /// What follows the sum.
+    /// Applied after the sum.
     pub(crate) scaling: Scaling,
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,
-    /// Index of each boosting round's first tree, then the number of trees: ascending, first 0.
+    /// Each round's first tree, then the number of trees: ascending from 0.
     pub(crate) round_starts: Vec<u32>,
     /// Empty, or one unique name per feature.
     pub(crate) feature_names: Vec<String>,
     /// One per feature.
     pub(crate) feature_types: Vec<FeatureType>,
-    /// One per feature: the values that its codes stand for, where the file carries them.
+    /// Category values by feature, where the file has them.
     pub(crate) categories: Vec<Option<Categories>>,
-    /// Empty, or one per feature: whether values that are none of its categories have a code, the one
-    /// after the last, as encoders of pipelines see them. Else they are an error, or missing.
+    /// Empty, or one per feature: whether unknown categories have the code after the last, as in
+    /// encoders of pipelines. Otherwise they are errors, or missing.
     pub(crate) unknown_codes: Vec<bool>,
-    /// Empty, or one list per feature. Where a list is not empty, categorical splits of that feature
-    /// test not codes but the rank of a value: how many numbers of the list it is not below. The list
-    /// ascends and has the thresholds of all of the feature's splits, all of which are
-    /// [`Comparison::Less`]; values are compared in f64.
+    /// Empty, or one list per feature. Categorical splits of a feature with a non-empty list test the
+    /// rank of its value: the number of list entries that it is not below, in f64. The list ascends and
+    /// includes the thresholds of the feature's other splits, which all use [`Comparison::Less`].
     pub(crate) ranks: Vec<Vec<f64>>,
-    /// Empty, or of a linear model: by feature a coefficient per output, then each output's intercept. Such a
-    /// model has no trees, and its sums are of f32.
+    /// Empty, or the coefficients of a linear model: by feature one per output, then the intercepts.
+    /// Such a model has no trees, and f32 sums.
     pub(crate) coefficients: Vec<f32>,
-    /// Target statistics: splits test them under the numbers behind those of the features.
+    /// Target statistics, tested by splits under numbers after the features'.
     pub(crate) ctrs: Ctrs,
-    /// Empty, or the names of the classes: see [`Ensemble::num_classes`].
+    /// Empty, or one name per class: see [`Ensemble::num_classes`].
     pub(crate) class_labels: Vec<String>,
-    /// The booster's attributes, `best_iteration` among them, as the file has them.
+    /// The booster's attributes as in the file, including `best_iteration`.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
 impl Ensemble {
-    /// The format of the file, as users see it: `xgboost json` for one.
+    /// Returns the format's name for users, such as `xgboost json`.
     pub fn format(&self) -> &'static str {
         self.format
     }
 
-    /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
+    /// Returns the release of the library that wrote the file: major, minor, patch; zeros if unknown.
     pub fn version(&self) -> [u32; 3] {
         self.version
     }
 
-    /// The objective, which decides how margins become values.
+    /// Returns the objective, which determines the transform of margins.
     pub fn objective(&self) -> &Objective {
         &self.objective
     }
 
-    /// The base score of each output, as the file has it.
+    /// Returns each output's base score, as in the file.
     pub fn base_score(&self) -> &[f32] {
         &self.base_score
     }
 
-    /// What each output's sum of leaves starts from.
+    /// Returns each output's initial sum.
     pub fn base_margin(&self) -> &[f32] {
         &self.base_margin
     }
 
-    /// Number of features of a row.
+    /// Returns the number of features of a row.
     pub fn num_features(&self) -> usize {
         self.num_features
     }
 
-    /// Number of what splits test: features, and target statistics behind them.
+    /// Returns the number of split features: features plus target statistics.
     pub fn num_split_features(&self) -> usize {
         self.num_features + self.ctrs.count()
     }
 
-    /// What splits test of a row: its numbers, with codes in the place of hashes, and target statistics.
+    /// Returns a row's split values: numbers, codes in place of hashes, and target statistics.
     pub(crate) fn split_values<V: RowNumber>(&self, features: &[V]) -> Vec<f64> {
         self.ctrs.split_values(features, |feature, hash| match self.categories.get(feature) {
             Some(Some(Categories::Hashed(hashes))) => {
@@ -134,77 +132,78 @@ impl Ensemble {
         })
     }
 
-    /// Whether splits test target statistics of categories.
+    /// Returns whether splits test target statistics of categories.
     pub fn has_ctrs(&self) -> bool {
         !self.ctrs.projections.is_empty()
     }
 
-    /// Whether the model is a linear one, without trees.
+    /// Returns whether the model is linear, without trees.
     pub fn is_linear(&self) -> bool {
         !self.coefficients.is_empty()
     }
 
-    /// Whether leaves of trees have linear models.
+    /// Returns whether leaves have linear models.
     pub fn has_linear_leaves(&self) -> bool {
         self.trees.iter().any(|tree| !tree.linear_leaves.is_empty())
     }
 
-    /// The coefficient of a feature in an output of a linear model; behind the features', the intercept.
+    /// Returns a linear model's coefficient of a feature in an output; the intercept follows the
+    /// features.
     pub(crate) fn coefficient(&self, feature: usize, output: usize) -> f32 {
         self.coefficients[feature * self.num_outputs() + output]
     }
 
-    /// Number of margins of a row: classes, targets or quantiles.
+    /// Returns the number of margins of a row: classes, targets or quantiles.
     pub fn num_outputs(&self) -> usize {
         self.base_margin.len()
     }
 
-    /// The trees, in file order.
+    /// Returns the trees in file order.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
     }
 
-    /// Number of boosting rounds.
+    /// Returns the number of boosting rounds.
     pub fn num_rounds(&self) -> usize {
         self.round_starts.len().saturating_sub(1)
     }
 
-    /// Feature names, or nothing if neither file nor user named them.
+    /// Returns the feature names; empty if neither file nor user gave any.
     pub fn feature_names(&self) -> &[String] {
         &self.feature_names
     }
 
-    /// The type of each feature.
+    /// Returns the type of each feature.
     pub fn feature_types(&self) -> &[FeatureType] {
         &self.feature_types
     }
 
-    /// For each feature the values that its codes stand for, where the file carries them.
+    /// Returns each feature's category values, where the file has them.
     pub fn categories(&self) -> &[Option<Categories>] {
         &self.categories
     }
 
-    /// Whether values that are none of a feature's categories have a code: the one after the last.
+    /// Returns whether a feature's unknown categories have a code, the one after the last.
     pub fn has_unknown_code(&self, feature: usize) -> bool {
         self.unknown_codes.get(feature) == Some(&true)
     }
 
-    /// The numbers by which values of a feature are ranked; none if its categorical splits test codes.
+    /// Returns the numbers that rank a feature's values; empty if its categorical splits test codes.
     pub fn ranks_of(&self, feature: u32) -> &[f64] {
         self.ranks.get(feature as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// In what precision values are compared with thresholds: [`Precision::Single`] rounds them first.
+    /// Returns the precision of comparisons; [`Precision::Single`] rounds values first.
     pub fn value_precision(&self) -> Precision {
         self.value_precision
     }
 
-    /// In what precision leaves are added and margins transformed.
+    /// Returns the precision of sums and transforms.
     pub fn sum_precision(&self) -> Precision {
         self.sum_precision
     }
 
-    /// Number of classes; 0 if the values are no classes.
+    /// Returns the number of classes; 0 for other tasks.
     pub fn num_classes(&self) -> usize {
         match self.objective.task {
             Task::Binary => 2,
@@ -213,17 +212,17 @@ impl Ensemble {
         }
     }
 
-    /// The names of the classes, or nothing if the file does not name them.
+    /// Returns the class names; empty if the file has none.
     pub fn class_labels(&self) -> &[String] {
         &self.class_labels
     }
 
-    /// The booster's attributes, as the file has them.
+    /// Returns the booster's attributes, as in the file.
     pub fn attributes(&self) -> &[(String, String)] {
         &self.attributes
     }
 
-    /// Names the features, in place of the names in the file.
+    /// Replaces the file's feature names.
     ///
     /// # Errors
     /// [`ErrorKind::Names`] unless `names.len() == num_features()`, or if one is empty or repeated.
@@ -233,8 +232,8 @@ impl Ensemble {
         Ok(())
     }
 
-    /// How many rounds the file says were best on the rows for evaluation: `best_iteration` of XGBoost and
-    /// CatBoost counts them from 0. A linear model has no rounds to choose from.
+    /// Returns the best number of rounds on the evaluation set, one more than the `best_iteration` of
+    /// XGBoost and CatBoost. A linear model has no rounds to choose from.
     pub fn best_rounds(&self) -> Option<usize> {
         if self.is_linear() {
             return None;
@@ -243,12 +242,12 @@ impl Ensemble {
         best.parse::<usize>().ok()?.checked_add(1)
     }
 
-    /// Forgets the trees of all but the first rounds, as `iteration_range=(0, rounds)` of XGBoost's
-    /// `predict` leaves them out.
+    /// Drops all trees but those of the first rounds, like `iteration_range=(0, rounds)` of XGBoost's
+    /// `predict`.
     ///
     /// # Errors
-    /// [`ErrorKind::Names`] if there are no such rounds; [`ErrorKind::Unsupported`] if the model
-    /// averages its trees.
+    /// [`ErrorKind::Names`] if there are fewer rounds; [`ErrorKind::Unsupported`] if the model averages
+    /// its trees.
     pub fn keep_rounds(&mut self, rounds: usize) -> Result<()> {
         let present = self.num_rounds();
         let end = self.round_starts.get(rounds).copied().filter(|_| rounds > 0);
@@ -265,12 +264,11 @@ impl Ensemble {
         Ok(())
     }
 
-    /// Says what the codes of features stand for, where the file does not. Features are called by
-    /// name, or `f0` and so on where they have no names.
+    /// Sets category values that the file lacks. Features are named, or else called `f0` and so on.
     ///
     /// # Errors
-    /// [`ErrorKind::Names`] if there is no such feature, if the file says it, if a category is repeated
-    /// or no number, or if there are fewer categories than codes in the splits.
+    /// [`ErrorKind::Names`] for an unknown feature, one that already has values, repeated or NaN
+    /// categories, or fewer categories than codes in splits.
     pub fn set_categories(&mut self, given: Vec<(String, Categories)>) -> Result<()> {
         let fault = |message: String| Err(Error::new(ErrorKind::Names, message));
         let codes = self.split_codes();
@@ -308,7 +306,7 @@ impl Ensemble {
         Ok(())
     }
 
-    /// For each feature, how many codes there are up to the largest one that is in a set.
+    /// Returns, per feature, the largest code in any set plus one.
     fn split_codes(&self) -> Vec<usize> {
         let mut codes = vec![0; self.num_features];
         for tree in &self.trees {
@@ -326,7 +324,7 @@ impl Ensemble {
     }
 }
 
-/// Nothing, or one unique label per class.
+/// Checks that labels are absent, or unique and one per class.
 pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Result<()> {
     let mut seen = set_with_capacity(labels.len())?;
     if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
@@ -344,7 +342,7 @@ pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Resul
     Err(Error::new(ErrorKind::Names, message))
 }
 
-/// One non-empty, unique name per feature.
+/// Checks that names are non-empty, unique, and one per feature.
 pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Result<()> {
     if names.len() != num_features {
         let message = format!("model expects {num_features} feature names, not {}", names.len());

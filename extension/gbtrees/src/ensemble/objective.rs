@@ -1,13 +1,13 @@
-//! Objectives: what a model was trained for, and with it how margins become values.
+//! Objectives: the training loss, which determines the transform of margins.
 //!
-//! Each format has its own table of names. A model whose objective is not in it is refused rather
-//! than scored as if it were linear, since its margins may be transformed in a way not known here.
+//! Each format has a table of names. Unknown objectives are refused instead of scored as linear, since
+//! their transforms are unknown.
 
 use bytemuck::CheckedBitPattern;
 
 use crate::{Error, ErrorKind, Result};
 
-/// How the margins of a row become what the library's predict returns.
+/// The transform from a row's margins to the result of the library's predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Transform {
@@ -15,39 +15,39 @@ pub enum Transform {
     Identity = 0,
     /// The logistic function of each margin times the objective's slope.
     Logistic = 1,
-    /// One probability per output, from exponentials shifted by the largest margin.
+    /// Softmax over outputs, shifted by the largest margin.
     Softmax = 2,
-    /// One value: the index of the first largest margin.
+    /// The index of the first largest margin, as a single value.
     ArgMax = 3,
     /// The exponential of each margin.
     Exponential = 4,
-    /// 1 where the margin is above 0, else 0.
+    /// 1 if the margin is above 0, otherwise 0.
     Hinge = 5,
-    /// The margins of a row in ascending order: quantiles that do not cross.
+    /// A row's margins in ascending order: quantiles that do not cross.
     Ascending = 6,
-    /// Expectiles: each output lies above the one before it by a softplus of its margin.
+    /// Expectiles: each output exceeds the previous one by a softplus of its margin.
     Expectile = 7,
-    /// The square of each margin, with the margin's sign.
+    /// The square of each margin, with its sign.
     SignedSquare = 8,
-    /// The logarithm of one plus the exponential of each margin.
+    /// `ln(1 + exp(margin))`.
     LogOnePlusExp = 9,
-    /// Of two margins the first, and the exponential of twice the second: a mean and a variance.
+    /// A mean and a variance: the first margin, and the exponential of twice the second.
     MeanVariance = 10,
-    /// The logistic function of each margin; of one below 0, 1 minus that of its opposite.
+    /// The logistic function; below 0, computed as one minus that of the negated margin.
     LogisticMirrored = 11,
-    /// As [`Transform::Softmax`], with the sum of exponentials in f32.
+    /// [`Transform::Softmax`] with an f32 sum of exponentials.
     SoftmaxSingle = 12,
-    /// The objective's slope less 2 to the power of the opposite of each margin: what an isolation
-    /// forest makes of mean depths.
+    /// The slope minus 2 to the power of the negated margin: an isolation forest's score from mean
+    /// depths.
     Isolation = 13,
-    /// One value: the mean of the logistic functions of all margins. Of two classes, the mean of what
-    /// several models say of the second.
+    /// The mean of the logistic functions of all margins, as a single value: several models' mean
+    /// probability of the second of two classes.
     MeanLogistic = 14,
     /// The exponential of each margin, less one.
     ExponentialMinusOne = 15,
 }
 
-/// The width of numbers.
+/// The width of floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Precision {
@@ -57,19 +57,19 @@ pub enum Precision {
     Double = 1,
 }
 
-/// By what a row's class is chosen: with several outputs the first of the largest, with one whether it
-/// is above [`Objective::class_threshold`].
+/// Numbers that choose a row's class: the first largest of several outputs, or whether a single one is
+/// above [`Objective::class_threshold`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum ClassBy {
-    /// The values. Margins that differ in their last bits may have the same one.
+    /// Values, in which close margins may tie.
     Value = 0,
     /// The margins.
     Margin = 1,
 }
 
 impl Transform {
-    /// Whether a library computes it in that precision.
+    /// Returns whether a library computes the transform in this precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
         use Transform::{
             Ascending, Expectile, ExponentialMinusOne, Hinge, LogOnePlusExp, MeanLogistic,
@@ -84,27 +84,27 @@ impl Transform {
         }
     }
 
-    /// Whether a row has one value, however many margins it has.
+    /// Returns whether a row has a single value for any number of margins.
     pub(crate) fn gives_one_value(self) -> bool {
         matches!(self, Transform::ArgMax | Transform::MeanLogistic)
     }
 }
 
-/// What a model's values are good for.
+/// The kind of prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Task {
     /// Numbers.
     Regression = 0,
-    /// One of two classes, by one output.
+    /// One of two classes, by a single output.
     Binary = 1,
-    /// One of several classes, with one output per class.
+    /// One of several classes, with an output per class.
     Multiclass = 2,
-    /// An order of rows.
+    /// A ranking of rows.
     Ranking = 3,
 }
 
-/// An objective, and what follows from it.
+/// An objective with its consequences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     pub(crate) name: String,
@@ -116,52 +116,52 @@ pub struct Objective {
 }
 
 impl Objective {
-    /// The library's name for it, `binary:logistic` for one.
+    /// Returns the library's name, such as `binary:logistic`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How margins become values.
+    /// Returns the transform of margins.
     pub fn transform(&self) -> Transform {
         self.transform
     }
 
-    /// The factor of a margin in [`Transform::Logistic`]; XGBoost's is 1, LightGBM's `sigmoid`. What is
-    /// added in [`Transform::Isolation`].
+    /// Returns the factor of margins in [`Transform::Logistic`] (1 in XGBoost, `sigmoid` in LightGBM),
+    /// or the addend of [`Transform::Isolation`].
     pub fn slope(&self) -> f64 {
         self.slope
     }
 
-    /// What the values are good for.
+    /// Returns the kind of prediction.
     pub fn task(&self) -> Task {
         self.task
     }
 
-    /// By what a class is chosen.
+    /// Returns which numbers choose the class.
     pub fn class_by(&self) -> ClassBy {
         self.class_by
     }
 
-    /// Of two classes, the second is chosen where the value or margin is above this.
+    /// Returns the value or margin above which the second of two classes is chosen.
     pub fn class_threshold(&self) -> f64 {
         self.class_threshold
     }
 }
 
-/// What is added where there is no bias: it leaves the sign of a zero, which 0.0 does not.
+/// The absent bias; unlike 0.0, adding it keeps the sign of a zero.
 pub(crate) const NO_BIAS: f64 = -0.0;
 
-/// What follows the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the precision
-/// of sums.
+/// Arithmetic after the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the
+/// precision of sums.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scaling {
     /// CatBoost's scale.
     pub scale: f64,
-    /// The number of trees that are averaged.
+    /// The number of averaged trees.
     pub divisor: f64,
-    /// What is added last, CatBoost's bias: one value per output, or nothing.
+    /// CatBoost's bias: empty, or one value per output.
     pub bias: Vec<f64>,
-    /// Whether margins are what comes after this; LightGBM's are what comes before.
+    /// Whether margins include the scaling; LightGBM's do not.
     pub in_margin: bool,
 }
 
@@ -185,7 +185,7 @@ impl Scaling {
         Ok(())
     }
 
-    /// A sum, scaled.
+    /// Scales a sum.
     pub(crate) fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
         let bias = self.bias.get(output).copied().unwrap_or(NO_BIAS);
         match precision {

@@ -1,15 +1,15 @@
-//! One tree of a checked model, in the words of any library.
+//! A tree of the checked model.
 //!
-//! Node ids are the file's, because `predict_leaf` reports them; ids that a pruned tree no longer
-//! uses stay in place as [`Node::Deleted`] and are never reached. Node 0 is the root. Every other
-//! node in use is the child of exactly one node, so a walk from the root ends after at most `depth`
-//! splits. What a split does with a row is written here as the library defines it: `lower` lowers
-//! it to the one form that kernels walk, `eval::reference` follows it as it stands.
+//! Node ids are the file's, since `predict_leaf` reports them; ids freed by pruning remain as
+//! [`Node::Deleted`] and are unreachable. Node 0 is the root, and every other used node is the child of
+//! exactly one node, so a walk ends after at most `depth` splits. Splits are as the library defines
+//! them: `lower` converts them into the single form of the kernels, `eval::reference` follows them
+//! directly.
 
 use crate::ensemble::LinearLeaf;
 use crate::ensemble::categories::CategorySet;
 
-/// How a numerical split compares, in f64; the row goes left where it holds.
+/// The comparison of a numerical split, in f64; the row goes left if it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `value < threshold`: XGBoost.
@@ -19,7 +19,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether a value goes left. Neither number is NaN.
+    /// Compares two numbers other than NaN; true is left.
     pub fn holds(self, value: f64, threshold: f64) -> bool {
         match self {
             Comparison::Less => value < threshold,
@@ -28,15 +28,15 @@ impl Comparison {
     }
 }
 
-/// Which values are missing to a split; a missing value goes to its default child.
+/// The values that a split takes as missing; these go to the default child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingRule {
     /// NaN: XGBoost, and LightGBM's `missing_type` NaN.
     #[default]
     Nan,
-    /// NaN and what is at most [`MissingRule::ZERO`] away from 0: LightGBM's `missing_type` Zero.
+    /// NaN and values at most [`MissingRule::ZERO`] from 0: LightGBM's `missing_type` Zero.
     Zero,
-    /// Nothing; NaN counts as 0: LightGBM's `missing_type` None.
+    /// None; NaN counts as 0: LightGBM's `missing_type` None.
     None,
 }
 
@@ -44,7 +44,7 @@ impl MissingRule {
     /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h).
     pub const ZERO: f32 = 1e-35;
 
-    /// The value that splits see, or nothing if it is missing.
+    /// Returns the value that splits compare, or `None` if it is missing.
     pub fn present(self, value: f64) -> Option<f64> {
         match self {
             MissingRule::Nan => (!value.is_nan()).then_some(value),
@@ -54,72 +54,72 @@ impl MissingRule {
     }
 }
 
-/// A node. Children, features, sets and leaf vectors are in range; thresholds are not NaN, leaves
-/// are finite.
+/// A node. Children, features, sets and leaf vectors are in range, thresholds not NaN, leaves finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node {
-    /// Adds a value, times the tree's weight, to the tree's output; or what [`Tree::linear_leaf`] gives.
+    /// Adds a value, times the tree's weight, or the output of [`Tree::linear_leaf`], to the tree's
+    /// output.
     Leaf {
-        /// What is added; a number of f32 if the model sums in f32.
+        /// The addend; an f32 value if the model sums in f32.
         value: f64,
-        /// Sum of hessians, or of rows, that reached the leaf in training.
+        /// Sum of hessians or rows of the training data that reached the leaf.
         cover: f32,
     },
     /// Adds a value to every output.
     LeafVector {
         /// Index into the tree's leaf vectors.
         vector: u32,
-        /// As a leaf's.
+        /// As in [`Node::Leaf`].
         cover: f32,
     },
     /// A split.
     Split(Split),
-    /// An id that pruning freed.
+    /// An id freed by pruning.
     Deleted,
 }
 
-/// A split: which child a row goes to.
+/// A split.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
     /// Index of the feature.
     pub feature: u32,
-    /// What decides.
+    /// The test.
     pub condition: SplitCondition,
-    /// Where a missing value goes.
+    /// Whether missing values go left.
     pub default_left: bool,
     /// Id of the left child.
     pub left: u32,
     /// Id of the right child.
     pub right: u32,
-    /// The split's loss change.
+    /// Loss change.
     pub gain: f32,
-    /// As a leaf's.
+    /// As in [`Node::Leaf`].
     pub cover: f32,
 }
 
 /// The condition of a split, for values that are not missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SplitCondition {
-    /// Goes left where the comparison holds.
+    /// Goes left if the comparison holds.
     Compare {
-        /// How the value is compared.
+        /// The comparison.
         comparison: Comparison,
-        /// What it is compared with.
+        /// The threshold.
         threshold: f64,
-        /// Which values are missing.
+        /// Missing values.
         missing: MissingRule,
     },
-    /// Goes by whether the category code is in a set; NaN alone is missing.
+    /// Tests whether the category code is in a set; only NaN is missing.
     InSet {
         /// Index into the tree's category sets.
         set: u32,
-        /// Whether codes in the set go left, and others right; XGBoost has it the other way round.
+        /// Whether members go left; in XGBoost they go right.
         members_left: bool,
     },
 }
 
 impl Node {
-    /// The split that the node is, if it is one.
+    /// Returns the split, if the node is one.
     pub fn split(&self) -> Option<&Split> {
         match self {
             Node::Split(split) => Some(split),
@@ -127,28 +127,28 @@ impl Node {
         }
     }
 
-    /// The left and the right child of a split.
+    /// Returns the left and right child of a split.
     pub fn children(&self) -> Option<[u32; 2]> {
         self.split().map(|split| [split.left, split.right])
     }
 }
 
-/// Which outputs a tree adds to.
+/// The outputs that a tree adds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeOutput {
-    /// This one: its leaves are [`Node::Leaf`].
+    /// A single one: leaves are [`Node::Leaf`].
     One(u32),
-    /// Every one: its leaves are [`Node::LeafVector`].
+    /// All: leaves are [`Node::LeafVector`].
     All,
 }
 
-/// A tree: nodes by id, and what they refer to.
+/// A tree: nodes by id, and the data that they refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) category_sets: Vec<CategorySet>,
     pub(crate) leaf_vectors: Vec<f64>,
-    /// Empty, or one per leaf, of a tree that adds to one output with the weight 1.
+    /// Empty, or one per leaf; then the tree adds to one output with weight 1.
     pub(crate) linear_leaves: Vec<LinearLeaf>,
     pub(crate) output: TreeOutput,
     pub(crate) weight: f32,
@@ -157,43 +157,43 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The nodes; the index is the id.
+    /// Returns the nodes by id.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The sets that [`SplitCondition::InSet`] refers to.
+    /// Returns the sets of [`SplitCondition::InSet`].
     pub fn category_sets(&self) -> &[CategorySet] {
         &self.category_sets
     }
 
-    /// Leaf vectors one after another, `num_outputs` values each.
+    /// Returns the concatenated leaf vectors of `num_outputs` values.
     pub fn leaf_vectors(&self) -> &[f64] {
         &self.leaf_vectors
     }
 
-    /// The linear model of a leaf with this id, if it has one.
+    /// Returns the linear model of the leaf `id`, if it has one.
     pub fn linear_leaf(&self, id: u32) -> Option<&LinearLeaf> {
         self.linear_leaves.get(id.checked_sub(self.first_leaf)? as usize)
     }
 
-    /// Which outputs the tree adds to.
+    /// Returns the outputs that the tree adds to.
     pub fn output(&self) -> TreeOutput {
         self.output
     }
 
-    /// The factor of every leaf; the product is rounded to the precision of sums before it is added.
+    /// Returns the factor of leaves; products are rounded to the precision of sums before addition.
     pub fn weight(&self) -> f32 {
         self.weight
     }
 
-    /// What is taken off a leaf's node id to get the number by which its library calls it.
+    /// Returns the difference between a leaf's node id and its number in the library.
     pub fn first_leaf(&self) -> u32 {
         self.first_leaf
     }
 
-    /// The values of a leaf, times the tree's weight, in the order of `num_outputs` outputs; none if
-    /// the node is no leaf. The products are not rounded to f32 yet.
+    /// Returns a leaf's values by output times the tree's weight, not yet rounded to f32; empty for
+    /// other nodes.
     pub(crate) fn leaf_values(&self, id: u32, num_outputs: usize) -> impl Iterator<Item = f64> {
         let (scalar, vector) = match self.nodes.get(id as usize) {
             Some(Node::Leaf { value, .. }) => (Some(*value), None),
@@ -206,7 +206,7 @@ impl Tree {
         values.map(|value| value * f64::from(self.weight))
     }
 
-    /// Number of splits on the longest path from the root to a leaf; 0 for a lone leaf.
+    /// Returns the number of splits on the longest path; 0 for a single leaf.
     pub fn depth(&self) -> u32 {
         self.depth
     }

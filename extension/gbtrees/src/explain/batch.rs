@@ -1,7 +1,7 @@
-//! A batch of rows, tree by tree.
+//! Explains a batch of rows, tree by tree.
 //!
-//! Rows lie in blocks, whose keys are found by slot. A tree's splits are made once and stay in a cache while
-//! the blocks walk it. What a tree contributes is of f32; the sums over trees are of f64.
+//! Rows form blocks with keys by slot. A tree's splits are prepared once and stay cached while all
+//! blocks walk it. Contributions of a tree are f32, sums over trees f64.
 
 #![allow(unsafe_code, reason = "sets the keys of rows that have all features")]
 
@@ -23,8 +23,7 @@ use crate::quadrature::{MAX_POINTS, exact_points};
 use crate::{Cancel, Result, verified};
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// Sets the keys of a batch of rows: a block after the other, in which each slot has one key of every
-    /// row.
+    /// Sets the keys of a batch of rows: block by block, for each slot one key per row.
     pub(super) fn set_keys(&self, scratch: &mut ContributionScratch, rows: &[f32]) -> Result<()> {
         let (compiled, width) = (self.sections(), self.num_split_features());
         let (count, slots) = (rows.len() / self.num_features(), compiled.num_slots(width));
@@ -36,7 +35,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let of_blocks = scratch.keys.chunks_exact_mut(slots * block);
         for (rows, keys) in values.chunks(block * width).zip(of_blocks) {
             for (lane, row) in rows.chunks_exact(width).enumerate() {
-                // SAFETY: the row has all that splits test.
+                // SAFETY: the row has `num_split_features` numbers.
                 unsafe { scratch.row_keys.set_with_outcomes(compiled, width, row) };
                 let keys = keys.iter_mut().skip(lane).step_by(block);
                 keys.zip(scratch.row_keys.as_slice()).for_each(|(key, own)| *key = *own);
@@ -45,7 +44,7 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// Sums the trees of a part for rows, to which the keys were set if they are a batch.
+    /// Sums the trees of a part. For a batch of blocks, the keys must be set.
     pub(super) fn add_trees(
         &self,
         scratch: &mut ContributionScratch,
@@ -65,7 +64,7 @@ impl<B: StableBytes> CompiledModel<B> {
             let mut ctrs = std::mem::take(&mut scratch.ctrs);
             let values = present_values(compiled, self.split_values(rows, &mut ctrs), &mut present);
             for (lane, row) in values.chunks_exact(width).enumerate() {
-                // SAFETY: the row has all that splits test.
+                // SAFETY: the row has `num_split_features` numbers.
                 unsafe { scratch.row_keys.set_with_outcomes(compiled, width, row) };
                 each_tree(compiled, part, |tree| {
                     scratch.add_tree_of_row(players, part, tree, (lane, count), &mut checks)
@@ -81,7 +80,7 @@ impl<B: StableBytes> CompiledModel<B> {
     }
 }
 
-/// What splits are on: see [`SPLIT_FEATURES`].
+/// Resolves players of [`SPLIT_FEATURES`] to features.
 #[derive(Clone, Copy)]
 struct Players<'a> {
     compiled: Sections<'a>,
@@ -89,9 +88,8 @@ struct Players<'a> {
 }
 
 impl Players<'_> {
-    /// Calls `add` with each feature that has a part in a player's contribution, and that part: of
-    /// categories that are combined each has the same (CatBoost: `UnpackInternalShaps` in
-    /// catboost/libs/fstr/shap_values.cpp).
+    /// Calls `add` with each feature of a player and its share: combined categories share evenly
+    /// (`UnpackInternalShaps` in catboost/libs/fstr/shap_values.cpp).
     #[inline(always)]
     fn parts(self, player: u32, mut add: impl FnMut(usize, f64)) {
         let Some(projection) = (player as usize).checked_sub(self.num_features) else {
@@ -106,7 +104,7 @@ impl Players<'_> {
     }
 }
 
-/// A tree that has splits.
+/// A tree with at least one split.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
     splits: &'a [SplitRecord],
@@ -133,7 +131,7 @@ fn each_tree<'a>(
             let splits = &splits[summary.first_split as usize..][..summary.splits as usize];
             let features = &features[summary.first_feature as usize..][..summary.features as usize];
             let depth = group.depth as usize;
-            // More are no better, and a damaged compiled model may say any number.
+            // More points gain nothing, and a damaged compiled model may have any number.
             let exact = exact_points(depth.min(features.len()));
             let points = (summary.points as usize).min(exact.max(MAX_POINTS));
             add(Tree { splits, features, output, points, depth })?;
@@ -143,7 +141,8 @@ fn each_tree<'a>(
 }
 
 impl ContributionScratch {
-    /// Whether contributions of so many rows take less time one after another: blocks are mostly empty.
+    /// Returns whether contributions of `rows` rows are faster one by one, since blocks would be mostly
+    /// empty.
     pub(super) fn takes_rows_alone(&self, is_contributions: bool, rows: usize) -> bool {
         is_contributions && rows < self.level.min_rows()
     }
@@ -181,7 +180,7 @@ impl ContributionScratch {
         Ok(())
     }
 
-    /// Adds a tree to the sums of one of a few rows, to which the keys were set.
+    /// Adds a tree to the sums of one row, whose keys are set.
     fn add_tree_of_row(
         &mut self,
         players: Players<'_>,
@@ -205,7 +204,7 @@ impl ContributionScratch {
         Ok(())
     }
 
-    /// The sums of a row of so many, and of an output of the part.
+    /// Returns the sums of one row and output of a part.
     pub(super) fn sums_of(
         &self,
         part: &Part,
@@ -221,8 +220,8 @@ impl ContributionScratch {
     }
 }
 
-/// Adds what a tree contributes to a block of rows, by its features or pairs of them, to the sums by those
-/// of the model that the part has.
+/// Adds a tree's contributions for a block, by the tree's features or pairs, to the model's sums in the
+/// part.
 fn add<'a>(
     part: &Part,
     players: Players<'_>,

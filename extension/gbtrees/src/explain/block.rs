@@ -1,4 +1,4 @@
-//! Walks of a tree with one block of rows: by which instructions, for how many points, and in what memory.
+//! Runs the walk of a tree for one block of rows: choice of instructions and points, and its buffers.
 
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 
@@ -14,28 +14,28 @@ use crate::memory::refill;
 use crate::quadrature::Points;
 use crate::{Result, verified};
 
-/// Numbers of a cache line.
+/// Numbers per cache line.
 const LINE: usize = 16;
 
-/// Room for registers.
+/// Aligned memory for registers.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([f32; LINE]);
 
-/// The buffers of walks.
+/// Reusable buffers of walks.
 #[derive(Default)]
 pub(super) struct WalkBuffers {
-    /// A frame per level, and at the end what is by feature or by pair of them.
+    /// A frame per level, then data by feature or pair of features.
     lines: Vec<Line>,
-    /// The features of the path.
+    /// Features on the current path.
     order: Vec<u32>,
 }
 
-/// A tree, the factors of its splits at points, and a depth that no path exceeds.
+/// A tree with its splits' factors, and an upper bound of its depth.
 #[derive(Clone, Copy)]
 pub(super) struct PreparedTree<'a> {
     pub(super) splits: &'a [SplitRecord],
-    /// Of the features that they are on.
+    /// Number of features that its splits test.
     pub(super) features: usize,
     pub(super) factors: &'a SplitFactors,
     pub(super) points: &'a Points,
@@ -47,8 +47,8 @@ impl WalkBuffers {
         size_of::<Line>() * self.lines.capacity()
     }
 
-    /// Walks a tree with a block of rows; returns its sums, by feature or by pair of features of the tree,
-    /// for each row of the block. The block has keys for all slots that splits have.
+    /// Walks a tree; returns the sums by feature, or pair of features, of the tree for each row of the
+    /// block. The block has keys for all slots of the splits.
     pub(super) fn sums<const PAIRS: bool>(
         &mut self,
         level: Level,
@@ -96,7 +96,7 @@ impl WalkBuffers {
         verified::check(!PAIRS || factors.excess.len() >= count, "each split has an excess");
         let places = if PAIRS { features * (features + 1) / 2 } else { features };
         let rows = I::Lanes::WIDTH * V;
-        // One frame more has the root's product and mean.
+        // One extra frame holds the root's product and mean.
         let frames = (depth + 1) * size_of::<Frame<I::Lanes, N, V>>();
         let on_path = features * size_of::<OnPath<I::Lanes, N, V>>();
         let sums = places * size_of::<Registers<I::Lanes, V>>();
@@ -107,10 +107,10 @@ impl WalkBuffers {
         }
         self.order.clear();
         let start = self.lines.as_mut_ptr();
-        // SAFETY: there is room for all three, one behind the other, aligned to 64 bytes; each is written
-        // before it is read. No level is chosen whose instructions the processor does not have.
-        // `compiled::verify::trees` found that each split leads to others of its tree, that its feature has a
-        // place and its slot keys, and that no path is longer than the depth.
+        // SAFETY: the buffer has room for all three arrays, aligned to 64 bytes, each written before it
+        // is read. Levels are only chosen if the processor has their instructions.
+        // `compiled::verify::trees` has checked that splits lead to splits of their tree, that features
+        // and slots are in range, and that no path exceeds the depth.
         unsafe {
             let frames: *mut Frame<I::Lanes, N, V> = start.cast();
             let on_path: *mut OnPath<I::Lanes, N, V> = start.add(lines[0]).cast();
@@ -120,7 +120,7 @@ impl WalkBuffers {
                 on_path.add(feature).write(OnPath { taken, excess: std::ptr::null() });
             }
             sums.cast::<u8>().write_bytes(0, places * size_of::<Registers<I::Lanes, V>>());
-            // Number by number: what splats is compiled for instructions that this function does not have.
+            // Written as numbers, since `splat` is compiled for instructions that this function lacks.
             let product = (&raw mut (*frames).product).cast::<f32>();
             let product = std::slice::from_raw_parts_mut(product, N * rows);
             for (at, lanes) in product.chunks_exact_mut(I::Lanes::WIDTH).enumerate() {

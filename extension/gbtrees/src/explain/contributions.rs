@@ -1,7 +1,7 @@
-//! Contributions and interactions of rows, by the compiled compiled model.
+//! Contributions and interactions of rows.
 //!
-//! A model's scaling, its scale, divisor and biases, is applied where its margins have it, so that the
-//! contributions of a row and the bias add up to what [`CompiledModel::margins`] returns.
+//! Scale, divisor and biases are applied where the model's margins include them, so that a row's
+//! contributions and bias add up to [`CompiledModel::margins`].
 
 use std::ops::Range;
 
@@ -13,32 +13,32 @@ use crate::explain::ContributionScratch;
 use crate::explain::walk::pair;
 use crate::{Cancel, Error, ErrorKind, Limits, Result, verified};
 
-/// Most rows that are explained together.
+/// Maximum rows explained together.
 const MAX_ROWS: usize = 2048;
-/// What their keys and sums may take, if they are more than a block: as much as stays in a cache.
+/// Maximum bytes of keys and sums beyond one block, to stay in cache.
 const BATCH_BYTES: usize = 2 << 20;
-/// What the sums of several outputs, or of several rows of a matrix, may take.
+/// Maximum bytes of the sums of several outputs, or of several rows of a matrix.
 const PART_BYTES: usize = 32 << 20;
 
-/// What is computed.
+/// The kind of explanation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum What {
     Contributions,
     Interactions,
 }
 
-/// A part of what is computed: of some outputs the contributions, or of one some rows of the matrix of
-/// interactions, up to the diagonal, which has contributions.
+/// A unit of work: contributions for some outputs, or for one output some rows of the interaction
+/// matrix up to the diagonal, which holds contributions.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) outputs: Range<usize>,
     pub(super) matrix: Option<Range<usize>>,
-    /// Sums of a row and output: by feature, or by pair of them from the first one on.
+    /// Sums per row and output: features, or pairs of features.
     pub(super) places: Range<usize>,
 }
 
 impl What {
-    /// Numbers of a row and output.
+    /// Returns the numbers per row and output.
     fn width(self, num_features: usize) -> usize {
         match self {
             What::Contributions => num_features + 1,
@@ -46,7 +46,7 @@ impl What {
         }
     }
 
-    /// The parts of so many outputs and features, for so many rows.
+    /// Splits the work so that sums fit in [`PART_BYTES`].
     fn parts(self, num_outputs: usize, num_features: usize, rows: usize) -> Vec<Part> {
         let most = PART_BYTES / (size_of::<f64>() * rows);
         match self {
@@ -84,19 +84,18 @@ impl What {
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// The contributions of rows, in the order of XGBoost's `pred_contribs`: for each row and output one
-    /// per feature, then the bias, which has the base margin in it.
-    /// `rows.len() == n * num_features`, as [`CompiledModel::narrow`] makes them, NaN for what is missing;
-    /// `out.len() == n * num_outputs * (num_features + 1)`.
+    /// Computes SHAP values in the order of XGBoost's `pred_contribs`: per row and output one per
+    /// feature, then the bias, including the base margin. `rows.len() == n * num_features`, from
+    /// [`CompiledModel::narrow`], NaN if missing; `out.len() == n * num_outputs * (num_features + 1)`.
     ///
-    /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
-    /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
-    /// row and output add up to [`CompiledModel::margins`], to the roundings. A row's are the same bits with
-    /// any kernel and in any call. `cancel` is called every few milliseconds; it may unwind.
+    /// They are Shapley values of the path-dependent game, as in XGBoost's `pred_contribs`, LightGBM's
+    /// `pred_contrib` and CatBoost's `ShapValues`: f64 sums of the trees' f32, rounded once to f32.
+    /// They add up to [`CompiledModel::margins`] except for rounding. A row's bits do not depend on the
+    /// kernel or the batch. `cancel` is called every few milliseconds and may unwind.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unsupported`] if the model has no covers, or trees deeper than
-    /// `Limits::default()` allows; [`crate::ErrorKind::RowLength`] if the lengths are not these;
+    /// `Limits::default()` allows; [`crate::ErrorKind::RowLength`] for other lengths;
     /// [`crate::ErrorKind::OutOfMemory`].
     pub fn contributions(
         &self,
@@ -108,15 +107,15 @@ impl<B: StableBytes> CompiledModel<B> {
         self.explain(scratch, What::Contributions, rows, out, cancel)
     }
 
-    /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
-    /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
-    /// features contribute together; rows add up to the contributions; the last element is the bias.
-    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
+    /// Computes interactions in the order of XGBoost's `pred_interactions`: per row and output a
+    /// symmetric matrix of `num_features + 1` rows and columns. Off the diagonal is half the joint
+    /// contribution of two features; rows add up to the contributions; the last element is the bias.
+    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; otherwise like
     /// [`CompiledModel::contributions`].
     ///
     /// # Errors
     /// As for [`CompiledModel::contributions`]; [`crate::ErrorKind::Unsupported`] if splits test target
-    /// statistics: what two combinations with a category in common do together, CatBoost leaves out
+    /// statistics, since CatBoost omits interactions of combinations with a common category
     /// (`UnpackInternalShapInteractionValues` in catboost/libs/fstr/shap_interaction_values.cpp).
     pub fn interactions(
         &self,
@@ -157,7 +156,7 @@ impl<B: StableBytes> CompiledModel<B> {
                 self.set_keys(scratch, rows)?;
             }
             cancel.check()?;
-            // Of each row what is left of its contributions.
+            // The rest of each contribution after its interactions.
             let mut rest = vec![0.0; if what == What::Interactions { rows.len() } else { 0 }];
             for part in what.parts(num_outputs, num_features, count) {
                 self.add_trees(scratch, &part, rows, cancel)?;
@@ -185,8 +184,8 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// The contributions of a linear model: each product, and the intercept with the base margin. A matrix of
-    /// interactions has nothing else, on its diagonal.
+    /// Explains a linear model: products, then the intercept plus base margin, on the diagonal of an
+    /// interaction matrix.
     fn explain_linear(
         &self,
         width: usize,
@@ -197,7 +196,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
         let coefficients = self.sections().get(COEFFICIENTS);
         let bases = self.sections().get(BASE_MARGINS);
-        // From one number of the diagonal to the next.
+        // Distance between diagonal elements.
         let step = (width - 1) / num_features;
         let of_rows = out.chunks_exact_mut(num_outputs * width);
         for (row, out) in rows.chunks_exact(num_features).zip(of_rows) {
@@ -239,13 +238,13 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// What the sums of leaves are multiplied by in margins.
+    /// Returns the factor from sums of leaves to margins.
     fn contribution_scale(&self) -> f64 {
         let (scale, divisor, _) = self.scaling_by();
         if self.scaling_at() == ScalingAt::Margins { scale / divisor } else { 1.0 }
     }
 
-    /// What all rows have, by output: the means of its trees, and what margins begin with.
+    /// Returns each output's bias: the mean of its trees plus the start of margins.
     fn contribution_biases(&self) -> Vec<f64> {
         let compiled = self.sections();
         let mut biases: Vec<f64> =
@@ -268,9 +267,9 @@ impl<B: StableBytes> CompiledModel<B> {
 
 const COVERS: &str = "Explanations need the covers (XGBoost), counts (LightGBM) or leaf weights (CatBoost) of the training; ONNX files never have them.";
 
-/// Writes some lines of the matrix of an output's interactions, and their columns, from the sums of pairs: on
-/// the diagonal these are contributions, and off it twice the interactions. `rest` is what is left of each
-/// contribution so far; the last lines write the diagonal, and the bias.
+/// Writes rows of an output's interaction matrix and the matching columns. `sums` are by pair:
+/// contributions on the diagonal, twice the interactions elsewhere. `rest` accumulates the diagonal,
+/// which the last part writes together with the bias.
 fn write_lines(
     lines: Range<usize>,
     mut sums: impl Iterator<Item = f64>,

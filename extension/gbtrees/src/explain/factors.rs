@@ -1,7 +1,7 @@
-//! The factors of a tree's splits at points of quadrature, which all rows of a batch share.
+//! Factors of a tree's splits at quadrature points, shared by all rows of a batch.
 //!
-//! Of a split whose feature has the product `r` of shares on the path they are `tau = q / (r + q (1 - r))`
-//! and `omega = r / (r + q (1 - r))^2`. For few rows they take a good part of the time of a walk.
+//! For a split whose feature has the product `r` of shares on the path, `tau = q / (r + q (1 - r))` and
+//! `omega = r / (r + q (1 - r))^2`. For few rows they take a large part of a walk's time.
 
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points become vectors")]
@@ -14,26 +14,26 @@ use crate::memory::refill;
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Cancel, Result};
 
-/// The least product of shares.
+/// Lower bound of products of shares.
 const LEAST: f32 = 1e-30;
 
-/// Splits between two looks for a cancel.
+/// Splits between two polls for cancellation.
 const SPLITS_PER_CHECK: usize = 1 << 12;
 
-/// `tau` and `omega` of a split at a point, with one rounding everywhere.
+/// Returns `tau` and `omega` at a point, rounded alike for all instructions.
 #[inline(always)]
 pub(super) fn factors(r: f32, q: f32) -> (f32, f32) {
     let inverse = 1.0 / (r + q * (1.0 - r));
     (q * inverse, r * inverse * inverse)
 }
 
-/// Of a tree's splits; lists may be longer.
+/// The factors of a tree's splits; lists may be longer.
 #[derive(Default)]
 pub(super) struct SplitFactors {
-    /// For each split its `tau` at every point, then its `omega`.
+    /// Per split, `tau` at every point, then `omega`.
     pub(super) numbers: Vec<f32>,
-    /// If there are pairs, for each split what a row that takes its left side has as `(1 - r) / g` at every
-    /// point, then the same of its right side.
+    /// For interactions, per split and point the `(1 - r) / g` of rows that take its left side, then
+    /// its right side.
     pub(super) excess: Vec<f32>,
 }
 
@@ -42,7 +42,7 @@ impl SplitFactors {
         size_of::<f32>() * (self.numbers.capacity() + self.excess.capacity())
     }
 
-    /// Takes the splits of a tree.
+    /// Computes the factors of a tree's splits.
     ///
     /// # Errors
     /// [`crate::ErrorKind::OutOfMemory`].
@@ -56,7 +56,7 @@ impl SplitFactors {
     ) -> Result<()> {
         let points = &points.points[..];
         let count = 2 * points.len() * splits.len();
-        // Points are written in vectors, of which the last may end behind the last split.
+        // Vector writes may extend beyond the last split.
         if self.numbers.len() < count + MAX_POINTS {
             refill(&mut self.numbers, count + MAX_POINTS, 0.0)?;
         }
@@ -79,7 +79,7 @@ impl SplitFactors {
         Ok(())
     }
 
-    /// [`SplitFactors::fill`].
+    /// [`SplitFactors::fill`] compiled for AVX2.
     ///
     /// # Safety
     /// The processor has AVX2.
@@ -89,7 +89,7 @@ impl SplitFactors {
         self.fill(splits, range, points);
     }
 
-    /// Sets the factors of some splits.
+    /// Sets the factors of a range of splits.
     #[inline(always)]
     fn fill(&mut self, splits: &[SplitRecord], range: Range<usize>, points: &[f32]) {
         if points.len() <= MAX_POINTS / 2 {
@@ -99,7 +99,7 @@ impl SplitFactors {
         }
     }
 
-    /// For up to `P` points.
+    /// Handles up to `P` points.
     #[inline(always)]
     fn fill_vectors<const P: usize>(
         &mut self,

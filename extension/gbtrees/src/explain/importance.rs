@@ -1,28 +1,28 @@
-//! How important each feature is to a model, as `Booster.get_score` measures it.
+//! Feature importance, as in `Booster.get_score`.
 //!
-//! XGBoost sums in f32, tree by tree and from each split to its right child first (`FeatureScore` in
-//! src/gbm/gbtree.h); so does this, and the sums have the same bits. The weights of trees are not in
-//! them. A feature that no split uses has 0; XGBoost leaves it out.
+//! XGBoost sums in f32, tree by tree, right children first (`FeatureScore` in src/gbm/gbtree.h), and so
+//! does this, with the same bits. Tree weights are ignored. Unused features have 0; XGBoost leaves them
+//! out.
 
 use crate::ensemble::{Ensemble, Tree};
 
-/// What to measure.
+/// The measure of importance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportanceKind {
-    /// Number of splits on the feature.
+    /// Number of splits.
     Weight,
-    /// Mean loss change of its splits.
+    /// Mean loss change of splits.
     Gain,
-    /// Mean sum of hessians at its splits.
+    /// Mean sum of hessians at splits.
     Cover,
-    /// Sum of the loss changes.
+    /// Sum of loss changes.
     TotalGain,
-    /// Sum of the sums of hessians.
+    /// Sum of sums of hessians.
     TotalCover,
 }
 
 impl ImportanceKind {
-    /// Every kind, and XGBoost's name for it.
+    /// All kinds with XGBoost's names.
     pub const NAMES: [(ImportanceKind, &str); 5] = [
         (ImportanceKind::Weight, "weight"),
         (ImportanceKind::Gain, "gain"),
@@ -31,13 +31,13 @@ impl ImportanceKind {
         (ImportanceKind::TotalCover, "total_cover"),
     ];
 
-    /// The kind with this name, if there is one.
+    /// Returns the kind of a name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 }
 
-/// Whether the model's file says what the kind measures: splits without gains or covers have zeros.
+/// Returns whether the file has the numbers for a kind; absent gains and covers are zeros.
 pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
     let (mut has_splits, mut has_gains, mut has_covers) = (false, false, false);
     for tree in model.trees() {
@@ -48,7 +48,7 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
         });
     }
     match kind {
-        // A linear model has the coefficients of its one output (`GBLinear::FeatureScore`).
+        // Linear models have the coefficients of a single output (`GBLinear::FeatureScore`).
         _ if model.is_linear() => kind == ImportanceKind::Weight && model.num_outputs() == 1,
         ImportanceKind::Weight => true,
         ImportanceKind::Gain | ImportanceKind::TotalGain => has_gains || !has_splits,
@@ -56,8 +56,8 @@ pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
     }
 }
 
-/// The importance of each feature; a split on a target statistic is one on each feature that this combines.
-/// Zeros where [`has_importance`] says that there is none.
+/// Returns each feature's importance; a split on a target statistic counts for every feature combined
+/// in it. Zeros unless [`has_importance`].
 pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
     if model.is_linear() && has_importance(model, kind) {
         return model.coefficients[..model.num_features()].to_vec();
@@ -89,8 +89,7 @@ pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
     sums.into_iter().map(measured).collect()
 }
 
-/// Calls `visit` with feature, gain and cover of every split that the root leads to, a split's
-/// right side before its left.
+/// Calls `visit` with feature, gain and cover of every reachable split, right sides first.
 fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
     let mut stack = vec![0u32];
     while let Some(id) = stack.pop() {
@@ -107,7 +106,7 @@ mod tests {
     use crate::ensemble::Node;
     use crate::random::{Shape, model};
 
-    /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
+    /// A tree with splits at ids 0, 1 and 2 of the given features, gains and covers.
     fn tree(splits: [(u32, f32, f32); 3]) -> Tree {
         let mut nodes: Vec<Node> = (0..)
             .zip(splits)
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_sums_or_averages_what_it_names() {
+    fn every_importance_kind_sums_or_averages_as_named() {
         let trees = || {
             let first = tree([(0, 8.0, 100.0), (2, 4.0, 60.0), (2, 1.0, 40.0)]);
             vec![first, tree([(2, 1.0, 50.0), (0, 2.0, 30.0), (0, 5.0, 20.0)])]
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_does_not_have_is_told_from_zeros() {
+    fn absent_arrays_are_distinguished_from_zeros() {
         let mut model = model(1, Shape::of(3, 1, 0, 0));
         let has = |model: &Ensemble| {
             ImportanceKind::NAMES
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_found_by_their_names() {
+    fn kinds_are_found_by_name() {
         for (kind, name) in ImportanceKind::NAMES {
             assert_eq!(ImportanceKind::from_name(name), Some(kind));
         }

@@ -1,7 +1,7 @@
-//! Numbers of f32 that are computed with together, as arrays or by instructions: one per row of a block.
+//! Vectors of f32 with one lane per row of a block: arrays, AVX2 or AVX-512.
 //!
-//! Nothing is contracted: a product is rounded before it is added to, so all instructions give the same bits.
-//! A fused operation would save a tenth of the time, and give others.
+//! Products are rounded before additions, so all instructions give the same bits. Fused operations
+//! would save a tenth of the time and change the bits.
 
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 #![allow(unsafe_code, reason = "vector instructions")]
@@ -11,10 +11,10 @@ use std::arch::x86_64::*;
 
 use crate::eval::Kernel;
 
-/// Registers of a block's rows.
+/// Registers per block of rows.
 pub(super) const REGISTERS: usize = 2;
 
-/// Which instructions a walk has: results are the same.
+/// The instructions of a walk; results do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     Portable,
@@ -22,13 +22,13 @@ pub(super) enum Level {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// With one register, for few rows.
+    /// One register, for few rows.
     #[cfg(target_arch = "x86_64")]
     Avx512Narrow,
 }
 
 impl Level {
-    /// That of a kernel's instructions.
+    /// Returns the level of a kernel.
     pub(super) fn of(kernel: Kernel) -> Level {
         match kernel.name() {
             #[cfg(target_arch = "x86_64")]
@@ -39,7 +39,7 @@ impl Level {
         }
     }
 
-    /// The one for a batch: a second register would be empty.
+    /// Returns the level for a batch of `rows`, without an empty second register.
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is one"))]
     pub(super) fn for_rows(self, rows: usize) -> Level {
         match self {
@@ -49,12 +49,12 @@ impl Level {
         }
     }
 
-    /// Fewer rows take less time one after another.
+    /// Returns the number of rows from which blocks are faster than single rows.
     pub(super) fn min_rows(self) -> usize {
         if self == Level::Portable { 4 } else { 3 }
     }
 
-    /// Rows of a block.
+    /// Returns the rows per block.
     pub(super) fn rows(self) -> usize {
         match self {
             Level::Portable => PORTABLE * REGISTERS,
@@ -68,67 +68,69 @@ impl Level {
     }
 }
 
+/// One register of lanes.
+///
 /// # Safety
-/// All functions need a processor that has the instructions.
+/// All functions require a processor with the instructions of the implementation.
 pub(super) trait Lanes: Copy {
-    /// What is true in some lanes.
+    /// Lanes selected by a condition.
     type Mask: Copy;
 
     const WIDTH: usize;
-    /// Whether a split of two leaves is computed within the one above: there are as many registers.
+    /// Whether splits of two leaves are computed within their parent, given enough registers.
     const INLINES: bool;
 
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn splat(number: f32) -> Self;
 
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn plus(self, other: Self) -> Self;
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn minus(self, other: Self) -> Self;
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn times(self, other: Self) -> Self;
 
-    /// The numbers where the mask is true, elsewhere 0.
+    /// Returns the selected lanes, 0 elsewhere.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn only(self, mask: Self::Mask) -> Self;
 
-    /// `self` where the mask is true, elsewhere the others.
+    /// Returns the selected lanes of `self`, and of `other` elsewhere.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self;
 
-    /// Where the keys, moved up by so many bits, are below the key.
+    /// Selects the lanes whose keys, shifted left by `shift`, are below `key`.
     ///
     /// # Safety
-    /// There are as many keys as lanes.
+    /// See [`Lanes`]; `keys` points to one key per lane.
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask;
 
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn none() -> Self::Mask;
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn all() -> Self::Mask;
 
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 
-    /// Where the first is true and the other is not.
+    /// Selects the lanes in `one` but not in `other`.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Lanes`].
     unsafe fn but_not(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 }
 
-/// Lanes of arrays, which compilers make vectors of.
+/// Arrays, which compilers vectorize.
 pub(super) const PORTABLE: usize = 8;
 type Array = [f32; PORTABLE];
 
@@ -150,7 +152,7 @@ fn each_mask(of: impl Fn(usize) -> u32) -> [u32; PORTABLE] {
 }
 
 impl Lanes for Array {
-    /// All bits or none.
+    /// All bits of a lane are set, or none.
     type Mask = [u32; PORTABLE];
 
     const WIDTH: usize = PORTABLE;
@@ -197,7 +199,7 @@ impl Lanes for Array {
 
     #[inline(always)]
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes one key per lane.
         let keys = unsafe { keys.cast::<Self::Mask>().read_unaligned() };
         each_mask(|lane| u32::from(keys[lane] << shift < key).wrapping_neg())
     }
@@ -223,14 +225,14 @@ impl Lanes for Array {
     }
 }
 
-/// By AVX2's instructions.
+/// AVX2 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct Ymm(__m256);
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Ymm {
-    /// All bits or none.
+    /// All bits of a lane are set, or none.
     type Mask = __m256;
 
     const WIDTH: usize = 8;
@@ -238,47 +240,47 @@ impl Lanes for Ymm {
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {
-        // SAFETY: as for all functions here, the caller's promise.
+        // SAFETY: as in all functions here, the processor has AVX2.
         Ymm(unsafe { _mm256_set1_ps(number) })
     }
 
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         Ymm(unsafe { _mm256_add_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn minus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         Ymm(unsafe { _mm256_sub_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         Ymm(unsafe { _mm256_mul_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn only(self, mask: __m256) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         Ymm(unsafe { _mm256_and_ps(self.0, mask) })
     }
 
     #[inline(always)]
     unsafe fn or_else(self, mask: __m256, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         Ymm(unsafe { _mm256_blendv_ps(other.0, self.0, mask) })
     }
 
     #[inline(always)]
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2, and there are eight keys.
         unsafe {
             let shift = _mm_cvtsi32_si128(shift.cast_signed());
             let keys = _mm256_sll_epi32(_mm256_loadu_si256(keys.cast()), shift);
-            // Numbers without a sign are ordered as those with one whose highest bit is the other.
+            // Flipping the highest bits turns the signed comparison into an unsigned one.
             let keys = _mm256_xor_si256(keys, _mm256_set1_epi32(i32::MIN));
             let key = _mm256_set1_epi32((key ^ 1 << 31).cast_signed());
             _mm256_castsi256_ps(_mm256_cmpgt_epi32(key, keys))
@@ -287,30 +289,30 @@ impl Lanes for Ymm {
 
     #[inline(always)]
     unsafe fn none() -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { _mm256_setzero_ps() }
     }
 
     #[inline(always)]
     unsafe fn all() -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(-1)) }
     }
 
     #[inline(always)]
     unsafe fn both(one: __m256, other: __m256) -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { _mm256_and_ps(one, other) }
     }
 
     #[inline(always)]
     unsafe fn but_not(one: __m256, other: __m256) -> __m256 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { _mm256_andnot_ps(other, one) }
     }
 }
 
-/// By AVX-512's instructions.
+/// AVX-512 lanes.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct Zmm(__m512);
@@ -324,43 +326,43 @@ impl Lanes for Zmm {
 
     #[inline(always)]
     unsafe fn splat(number: f32) -> Self {
-        // SAFETY: as for all functions here, the caller's promise.
+        // SAFETY: as in all functions here, the processor has AVX-512.
         Zmm(unsafe { _mm512_set1_ps(number) })
     }
 
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512.
         Zmm(unsafe { _mm512_add_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn minus(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512.
         Zmm(unsafe { _mm512_sub_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512.
         Zmm(unsafe { _mm512_mul_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn only(self, mask: __mmask16) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512.
         Zmm(unsafe { _mm512_maskz_mov_ps(mask, self.0) })
     }
 
     #[inline(always)]
     unsafe fn or_else(self, mask: __mmask16, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512.
         Zmm(unsafe { _mm512_mask_blend_ps(mask, other.0, self.0) })
     }
 
     #[inline(always)]
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> __mmask16 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512, and there are sixteen keys.
         unsafe {
             let shift = _mm_cvtsi32_si128(shift.cast_signed());
             let keys = _mm512_sll_epi32(_mm512_loadu_si512(keys.cast()), shift);

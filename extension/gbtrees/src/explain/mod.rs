@@ -1,13 +1,14 @@
-//! What a model's predictions depend on.
+//! Explanations: the importance of features in a model, and their contributions to a row.
 //!
-//! `importance` measures the whole model. Contributions explain one row: each feature's share of the
-//! margin, and with interactions each pair's. They are Shapley values of the path-dependent game that
-//! TreeSHAP defines: a feature that is not in a coalition sends a row down both sides of its splits,
-//! weighed by their covers. Categories that a target statistic combines are one player, whose contribution
-//! they share evenly. `reference` computes them as they are defined and is the oracle. `walk` has the formula:
-//! the derivative of a tree backwards, for blocks of rows, under an integral that Gauss-Legendre quadrature
-//! solves; `row` does the same for one row. `factors` has what rows share, `batch` takes rows through the
-//! trees, `block` gives one block to a walk, and `lanes` has the instructions.
+//! Contributions are each feature's share of a margin, interactions each pair's. They are Shapley
+//! values of TreeSHAP's path-dependent game: a feature outside of a coalition sends a row down both
+//! sides of its splits, weighted by covers. Categories combined by a target statistic are one player
+//! and share its contribution evenly.
+//!
+//! `reference` is the oracle, straight from the definition. `walk` has the formula: a tree's
+//! derivative, computed backwards for blocks of rows, inside an integral solved by Gauss-Legendre
+//! quadrature; `row` does the same for one row. `factors` holds what rows share, `batch` takes rows
+//! through the trees, `block` runs a walk, `lanes` has the instructions.
 
 mod batch;
 mod block;
@@ -32,16 +33,16 @@ use crate::explain::lanes::Level;
 use crate::explain::row::RowBuffers;
 use crate::quadrature::{MAX_POINTS, Points, Rule};
 
-/// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
+/// Reusable buffers for explanations of any compiled model; rows allocate nothing once they have grown.
 pub struct ContributionScratch {
-    /// The kernel's, for many rows.
+    /// Instructions for blocks of rows.
     level: Level,
     row_keys: RowKeys,
     ctrs: CtrBuffers,
     present: Vec<f32>,
-    /// By block and slot, one per row.
+    /// One key per block, slot and row.
     keys: Vec<u32>,
-    /// By block, output and place, one per row.
+    /// One sum per block, output, place and row.
     sums: Vec<f64>,
     factors: SplitFactors,
     walks: WalkBuffers,
@@ -56,7 +57,7 @@ impl Default for ContributionScratch {
 }
 
 impl ContributionScratch {
-    /// Buffers for a kernel; the default is the best of this processor.
+    /// Creates buffers for a kernel; the default is the processor's best.
     pub fn with_kernel(kernel: Kernel) -> Self {
         ContributionScratch {
             level: Level::of(kernel),
@@ -72,7 +73,7 @@ impl ContributionScratch {
         }
     }
 
-    /// What they take: a caller that keeps buffers bounds them by it.
+    /// Returns the size in bytes, for callers that keep buffers.
     pub fn bytes(&self) -> usize {
         self.ctrs.bytes()
             + size_of::<f32>() * self.present.capacity()
@@ -84,12 +85,12 @@ impl ContributionScratch {
     }
 }
 
-/// Rules of quadrature that have been asked for.
+/// Quadrature rules used so far.
 #[derive(Default)]
 struct Rules(Vec<(usize, Vec<Points>)>);
 
 impl Rules {
-    /// The rule of so many points, as many as a walk can have at a time. A walk of 7 has 8.
+    /// Returns the rule of `count` points, in chunks of what a walk handles at once; 7 points become 8.
     fn of(&mut self, count: usize) -> &[Points] {
         let count = if count < MAX_POINTS - 1 { count } else { count.next_multiple_of(MAX_POINTS) };
         let known = self.0.iter().position(|(known, _)| *known == count);

@@ -1,10 +1,10 @@
-//! The oracle: contributions and interactions as they are defined, over the checked model, in f64.
+//! The oracle: contributions and interactions by definition, over the checked model, in f64.
 //!
-//! Nothing here is fast. Each leaf is a game of the features on its path: a coalition has the leaf's
-//! value times, for each feature in it, whether the row takes the path at all its splits, and for each
-//! other one the product of its splits' shares. The Shapley value of a feature is the mean of what it
-//! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
-//! polynomial; all its terms are positive. No quadrature is used.
+//! Each leaf is a game of the features on its path: a coalition is worth the leaf's value times, for
+//! each member, whether the row takes the path at all its splits, and for each other feature the
+//! product of its splits' shares. A feature's Shapley value is its mean gain over coalitions of all
+//! sizes; the sum over coalitions of one size is a polynomial coefficient with only positive terms. No
+//! quadrature is used.
 
 use crate::ensemble::{Ensemble, Node, Precision, RowNumber, Split, Tree, TreeOutput};
 use crate::eval::reference::goes_left;
@@ -14,12 +14,12 @@ use crate::lower::points::share;
 #[derive(Clone, Copy)]
 struct Player {
     feature: usize,
-    /// 1 if the row takes the path at all of its splits, else 0.
+    /// 1 if the row takes the path at all of its splits, otherwise 0.
     taken: f64,
     share: f64,
 }
 
-/// The contributions of a row, in the order of [`crate::compiled::CompiledModel::contributions`].
+/// Returns a row's contributions in the order of [`crate::compiled::CompiledModel::contributions`].
 pub fn contributions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let features = &model.split_values(features)[..];
@@ -54,7 +54,7 @@ pub fn contributions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64>
     sums
 }
 
-/// The interactions of a row, in the order of [`crate::compiled::CompiledModel::interactions`].
+/// Returns a row's interactions in the order of [`crate::compiled::CompiledModel::interactions`].
 pub fn interactions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width * width];
@@ -81,7 +81,8 @@ pub fn interactions<V: RowNumber>(model: &Ensemble, features: &[V]) -> Vec<f64> 
     sums
 }
 
-/// The features that share a player's contribution evenly: see [`crate::ensemble::ctr::Ctrs::players`].
+/// Returns the features that share a player's contribution: see
+/// [`crate::ensemble::ctr::Ctrs::players`].
 fn features_of(model: &Ensemble, player: usize) -> Vec<usize> {
     match player.checked_sub(model.num_features()) {
         Some(own) => {
@@ -92,9 +93,10 @@ fn features_of(model: &Ensemble, player: usize) -> Vec<usize> {
     }
 }
 
-/// The weighted sum, over all coalitions of players but those left out, of the products of their parts.
+/// Returns the weighted sum over coalitions, without the excluded players, of the products of their
+/// parts.
 fn coalitions(players: &[Player], left_out: &[usize]) -> f64 {
-    // Coefficient k: the sum over coalitions of k players.
+    // Coefficient k sums over coalitions of k players.
     let mut coefficients = vec![1.0];
     for (index, player) in players.iter().enumerate() {
         if left_out.contains(&index) {
@@ -117,10 +119,10 @@ fn coalitions(players: &[Player], left_out: &[usize]) -> f64 {
     sum
 }
 
-/// What is done with a path's players and the values of its leaf, by output.
+/// Called with a path's players and its leaf's values by output.
 type Visit<'a> = dyn FnMut(&[Player], &[(usize, f64)]) + 'a;
 
-/// Calls `visit` with the players of every leaf's path, and its values by output.
+/// Calls `visit` for every leaf.
 fn each_leaf<V: Copy + Into<f64>>(
     model: &Ensemble,
     tree: &Tree,
@@ -153,7 +155,7 @@ fn each_leaf<V: Copy + Into<f64>>(
     }
 }
 
-/// As they are added to the sums: times the tree's weight, in the precision of sums.
+/// Returns a leaf's values as added to sums: times the tree's weight, in the precision of sums.
 fn leaf_values(model: &Ensemble, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
     let first = match tree.output() {
         TreeOutput::One(output) => output as usize,
@@ -180,13 +182,13 @@ fn scale(model: &Ensemble) -> f64 {
     if scaling.in_margin { scaling.scale / scaling.divisor } else { 1.0 }
 }
 
-/// Makes the sums add up to the margins.
+/// Scales the sums and adds biases, so that they add up to the margins.
 fn finish(model: &Ensemble, sums: &mut [f64]) {
     let width = model.num_features() + 1;
     for (output, own) in sums.chunks_exact_mut(width).enumerate() {
         own[width - 1] += f64::from(model.base_margin()[output]);
         own.iter_mut().for_each(|sum| *sum *= scale(model));
-        // There are none where all are 0.
+        // Models without bias have an empty list.
         if let (true, Some(bias)) = (model.scaling.in_margin, model.scaling.bias.get(output)) {
             own[width - 1] += bias;
         }

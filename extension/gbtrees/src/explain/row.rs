@@ -1,7 +1,7 @@
-//! One row: the same operations as a walk, with points in lanes and no jump that depends on the row.
+//! Explains one row: the operations of a walk, with points in lanes and no branch on the row's data.
 //!
-//! Splits are gone through in their order down and in the opposite order up, so that a processor works at
-//! many at a time. What they contribute is added in the order in which a walk does.
+//! Splits are processed in order downwards and in reverse upwards, so that a processor overlaps many.
+//! Contributions are added in a walk's order.
 
 #![allow(unsafe_code, reason = "splits lead to others as the compiled model's check has found")]
 #![allow(clippy::needless_range_loop, reason = "loops over points become vectors")]
@@ -15,8 +15,8 @@ use crate::memory::refill;
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Result, verified};
 
-/// What is known of a split, at each point: its product going down, and then that times omega; its tau, and
-/// going up the mean below it.
+/// A split's numbers at each point: its product, later multiplied by omega; its tau, later the mean
+/// below it.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct State<const P: usize> {
@@ -24,31 +24,31 @@ struct State<const P: usize> {
     mean: [f32; P],
 }
 
-/// The buffers of a row.
+/// Reusable buffers for one row.
 #[derive(Default)]
 pub(super) struct RowBuffers {
-    /// Of each split; and another, to which goes what belongs to none. For up to four points, and for eight.
+    /// One state per split, and a spare one for absent children; for up to four points, and for eight.
     four: Vec<State<4>>,
     eight: Vec<State<8>>,
     lists: Lists,
 }
 
-/// The other buffers of a row, by split.
+/// Buffers with an entry per split.
 #[derive(Default)]
 struct Lists {
     sigma: Vec<f32>,
-    /// What it changes of its feature's contribution.
+    /// The split's change of its feature's contribution.
     added: Vec<f32>,
-    /// By [`SplitRecord::above`] whether the row takes the path: all bits or none.
+    /// Whether the row takes each path, by [`SplitRecord::above`]: all bits or none.
     taken: Vec<u32>,
-    /// Splits of which not all children are leaves, and the others.
+    /// Splits with a split below, and the others.
     inner: Vec<u32>,
     bottom: Vec<u32>,
-    /// By feature of the tree.
+    /// Sums by feature of the tree.
     sums: Vec<f32>,
 }
 
-/// A row's keys, and the sets that are asked for them.
+/// A row's keys, and the category sets to test them against.
 #[derive(Clone, Copy)]
 pub(super) struct Keys<'a> {
     pub(super) keys: &'a [u32],
@@ -60,7 +60,7 @@ impl RowBuffers {
         size_of::<State<4>>() * self.four.capacity() + size_of::<State<8>>() * self.eight.capacity()
     }
 
-    /// What the features of a tree contribute to a row.
+    /// Returns the contributions of a tree's features to a row.
     pub(super) fn sums(
         &mut self,
         level: Level,
@@ -71,8 +71,8 @@ impl RowBuffers {
     ) -> Result<&[f32]> {
         let lists = &mut self.lists;
         lists.make_room(splits.len(), features)?;
-        // SAFETY: `compiled::verify::trees` found each split to lead to others of its tree, to be on one of
-        // its features, and to ask for a slot that rows have. The processor has the level's instructions.
+        // SAFETY: `compiled::verify::trees` has checked that splits lead to splits of their tree, and
+        // that features and slots are in range. The processor has the level's instructions.
         unsafe {
             match (level, points.points.len() <= 4) {
                 (Level::Portable, true) => lists.fill(&mut self.four, splits, points, keys)?,
@@ -87,14 +87,14 @@ impl RowBuffers {
     }
 }
 
-/// The number where all bits are set, 0 where none is.
+/// Returns the number if all bits are set, 0 if none is.
 #[inline(always)]
 fn only(bits: u32, number: f32) -> f32 {
     f32::from_bits(bits & number.to_bits())
 }
 
-/// By [`Leaves`], for every point: whether the next split is on the left, on the right, or of a split before. A
-/// table, since of masks that a compiler sees being made it makes a jump.
+/// Masks by [`Leaves`] and point: the next split is on the left, on the right, or of an earlier split.
+/// Compilers turn masks computed here into branches, so this is a table.
 static NEXT: Next = Next({
     const YES: [u32; MAX_POINTS] = [u32::MAX; MAX_POINTS];
     const NO: [u32; MAX_POINTS] = [0; MAX_POINTS];
@@ -117,10 +117,10 @@ impl Lists {
         Ok(())
     }
 
-    /// [`Lists::fill`].
+    /// [`Lists::fill`] compiled for AVX2.
     ///
     /// # Safety
-    /// See there; the processor has AVX2.
+    /// As for [`Lists::fill`]; the processor has AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn fill_by_avx2<const P: usize>(
@@ -130,15 +130,15 @@ impl Lists {
         points: &Points,
         keys: Keys<'_>,
     ) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { self.fill(states, splits, points, keys) }
     }
 
-    /// Adds what splits contribute to the sums.
+    /// Adds the splits' contributions to the sums.
     ///
     /// # Safety
-    /// The splits are those of a tree of a compiled model, for which there is room; keys are a row's of that
-    /// compiled model.
+    /// `splits` are a tree's of a verified compiled model, with room in the lists; `keys` are a row's
+    /// of the same model.
     #[inline(always)]
     unsafe fn fill<const P: usize>(
         &mut self,
@@ -153,15 +153,15 @@ impl Lists {
             let none = State { product: none, mean: none };
             refill(states, count + 1, none)?;
         }
-        // Where there are fewer points, others have no weight.
+        // Missing points get a neutral position and no weight.
         let q = std::array::from_fn(|p| points.points.get(p).copied().unwrap_or(0.5));
         let mut product: [f32; P] =
             std::array::from_fn(|p| points.weights.get(p).copied().unwrap_or(0.0));
         let (mut inner, mut bottom) = (0, 0);
         let lists = (&mut self.inner[..], &mut self.bottom[..]);
         for (at, split) in splits.iter().enumerate() {
-            // SAFETY: children of a split are behind it, and above it are others; there is room for each, and
-            // for what has no place. No more splits are of one kind than there are.
+            // SAFETY: children follow their split, earlier splits precede it, and each has room, as has
+            // the spare state. No kind has more splits than there are.
             unsafe {
                 let sigma = sigma(&mut self.taken, at, split, keys);
                 *verified::at_mut(&mut self.sigma, at, "there is room") = sigma;
@@ -176,7 +176,7 @@ impl Lists {
         }
         for at in &self.bottom[..bottom] {
             let at = *at as usize;
-            // SAFETY: it is a split's.
+            // SAFETY: `at` is the index of a split.
             unsafe {
                 let split = verified::at(splits, at, "it is a split");
                 let state = verified::at_mut(states, at, "a split has a state");
@@ -198,7 +198,7 @@ impl Lists {
             }
         }
         for (split, added) in splits.iter().zip(&self.added).rev() {
-            // SAFETY: the place is one of the tree's features'.
+            // SAFETY: the place is that of one of the tree's features.
             unsafe {
                 let place = split.place() as usize;
                 *verified::at_mut(&mut self.sums, place, "a feature has a place") += added;
@@ -208,18 +208,18 @@ impl Lists {
     }
 }
 
-/// Whether the row takes the path of a split, and its side: `1 - share` on the left, else `-share`, and 0 off
-/// the path.
+/// Computes whether the row takes a split's path, and returns its sigma: `1 - share` on the left,
+/// `-share` on the right, 0 off the path.
 ///
 /// # Safety
 /// See [`Lists::fill`].
 #[inline(always)]
 unsafe fn sigma(taken: &mut [u32], at: usize, split: &SplitRecord, keys: Keys<'_>) -> f32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: splits and keys belong to one verified model.
     unsafe {
         let key = *verified::at(keys.keys, split.slot() as usize, "a row has every slot");
-        // All bits or none, by arithmetic: of a choice between numbers a compiler makes a jump, which no
-        // processor could predict.
+        // All bits or none by arithmetic: compilers turn a choice of numbers into an unpredictable
+        // branch.
         let left = if split.is_set() {
             let mut outcome = [0];
             outcomes_of_set(keys.nodes.words(split.key), &[key], &mut outcome);
@@ -235,7 +235,7 @@ unsafe fn sigma(taken: &mut [u32], at: usize, split: &SplitRecord, keys: Keys<'_
     }
 }
 
-/// From the product of a split to that of the next split.
+/// Passes a split's product on to the next split.
 ///
 /// # Safety
 /// See [`Lists::fill`].
@@ -249,7 +249,7 @@ unsafe fn down<const P: usize>(
     sigma: f32,
     product: [f32; P],
 ) -> [f32; P] {
-    // SAFETY: the caller's promise.
+    // SAFETY: every split has a state, and one more follows the last.
     unsafe {
         let state = verified::at_mut(states, at, "a split has a state");
         let (mut to_left, mut to_right) = (product, product);
@@ -265,7 +265,7 @@ unsafe fn down<const P: usize>(
         let both = left_leaf & right_leaf;
         let right_at = both & none | !both & split.other as usize;
         verified::at_mut(states, right_at, "a child has a state").product = to_right;
-        // Behind two leaves comes a split on the right of one before.
+        // After two leaves comes the right child of an earlier split.
         let waiting = verified::at(states, at + 1, "behind the last is another").product;
         let [is_left, is_right, is_waiting] = &NEXT.0[split.leaves() as usize];
         for p in 0..P {
@@ -278,10 +278,10 @@ unsafe fn down<const P: usize>(
     }
 }
 
-/// From the means of a split's children to its own; returns what it changes.
+/// Combines the means of a split's children; returns the split's change.
 ///
 /// # Safety
-/// See [`Lists::fill`]; one of the children is a split.
+/// See [`Lists::fill`]; at least one child is a split.
 #[inline(always)]
 unsafe fn up<const P: usize>(
     states: &mut [State<P>],
@@ -290,10 +290,10 @@ unsafe fn up<const P: usize>(
     splits: &[SplitRecord],
     sigma: f32,
 ) -> f32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the split, its children and the spare state exist.
     unsafe {
         let split = verified::at(splits, at, "it is a split");
-        // The leaf, if there is one.
+        // The leaf child, if any.
         verified::at_mut(states, none, "what has no place has a state").mean = [split.value; P];
         let [left_leaf, _] = split.leaf_masks();
         let left_at = left_leaf & none | !left_leaf & (at + 1);
@@ -312,7 +312,7 @@ unsafe fn up<const P: usize>(
     }
 }
 
-/// The sum over the points, in the order of a walk's.
+/// Sums over the points in a walk's order.
 #[inline(always)]
 fn total<const P: usize>(mut terms: [f32; P]) -> f32 {
     let mut width = P;

@@ -1,4 +1,4 @@
-//! Contributions by the compiled model against the oracle, and what must hold of any contributions.
+//! Contributions of the compiled model against the oracle, and general properties.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::explain::{ContributionScratch, reference};
 use crate::lower::compile;
 use crate::random::{Random, Shape, leaf_wise, linear, model, narrowed, rows};
 
-/// How far a contribution may be from the oracle's, as a part of the largest one.
+/// Maximum error of a contribution, relative to the largest one.
 const ORACLE: f64 = 1e-6;
 
 fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
@@ -29,7 +29,7 @@ fn set_cover(node: &mut Node, covered: f32) {
     }
 }
 
-/// Gives a tree's leaves random covers, some of them 0, and its splits the sums of what is below.
+/// Assigns random covers, some 0, to a tree's leaves, and their sums to its splits.
 fn cover_tree(tree: &mut Tree, random: &mut Random) {
     fn cover(tree: &mut Tree, id: u32, random: &mut Random) -> f32 {
         let covered = match tree.nodes[id as usize].children() {
@@ -40,7 +40,7 @@ fn cover_tree(tree: &mut Tree, random: &mut Random) {
         set_cover(&mut tree.nodes[id as usize], covered);
         covered
     }
-    // Zeros alone would be no covers.
+    // All zeros would mean no covers.
     while cover(tree, 0, random) == 0.0 {}
 }
 
@@ -58,7 +58,7 @@ fn bits(numbers: &[f32]) -> Vec<u32> {
     numbers.iter().map(|number| number.to_bits()).collect()
 }
 
-/// What explains rows in one call.
+/// A function that explains rows in one call.
 type Explain = fn(
     &CompiledModel<AlignedBytes>,
     &mut ContributionScratch,
@@ -67,7 +67,7 @@ type Explain = fn(
     Cancel<'_>,
 ) -> crate::Result<()>;
 
-/// Explanations of so many numbers per row: the same bits with every kernel, and for few rows as for many.
+/// Returns `width` numbers per row, after checking that all kernels and batch sizes agree in bits.
 fn explained(
     compiled: &CompiledModel<AlignedBytes>,
     explain: Explain,
@@ -100,7 +100,7 @@ fn interactions(compiled: &CompiledModel<AlignedBytes>, rows: &[Vec<f32>]) -> Ve
     explained(compiled, CompiledModel::interactions, per_row, rows)
 }
 
-/// Whether numbers are within so much of the largest of the expected ones.
+/// Asserts a maximum error relative to the largest expected number.
 fn close(found: &[f32], expected: &[f64], share: f64, what: &str) {
     within(found, expected, share * largest(expected), what);
 }
@@ -111,7 +111,7 @@ fn largest(numbers: &[f64]) -> f64 {
 
 fn within(found: &[f32], expected: &[f64], bound: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    // The least number that an f32 can have is rounded to, too.
+    // Allows for rounding to the smallest f32.
     let bound = bound + f64::from(f32::from_bits(1));
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         let apart = (f64::from(*found) - expected).abs();
@@ -119,15 +119,15 @@ fn within(found: &[f32], expected: &[f64], bound: f64, what: &str) {
     }
 }
 
-/// The roundings to f32 of contributions and of the margin that they add up to, which XGBoost sums in
-/// f32: one per tree.
+/// Returns the rounding errors of f32 contributions, and of the margin that XGBoost sums in f32, one
+/// per tree.
 fn rounding(contributions: &[f32], margin: f64, trees: usize, leaves: f64) -> f64 {
     let sizes: f64 = contributions.iter().map(|part| f64::from(part.abs())).sum();
     let epsilon = f64::from(f32::EPSILON) / 2.0;
     epsilon * (sizes + (trees + 3) as f64 * (leaves + margin.abs())) + 1e-30
 }
 
-/// The largest sum that the leaves of all trees can have on the way to a margin.
+/// Returns an upper bound of partial sums of the trees' leaves.
 fn largest_sum(model: &Ensemble) -> f64 {
     let of_tree = |tree: &Tree| {
         let ids = 0..tree.nodes().len() as u32;
@@ -148,15 +148,16 @@ fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
     let leaves = largest_sum(model);
     for ((row, narrow), found) in rows.iter().zip(&narrow).zip(contributions(&compiled, &narrow)) {
         let expected = reference::contributions(model, row);
-        // Those of trees that cancel each other are larger than what is left.
+        // Contributions that cancel out are larger than their sum.
         let rounded = f64::from(f32::EPSILON) * leaves;
         let bound = ORACLE * largest(&expected) + rounded;
         within(&found, &expected, bound, "contributions");
         compiled.margins(&mut scratch, narrow, &mut margins).unwrap();
         for (own, margin) in found.chunks(width).zip(&margins) {
             let sum: f64 = own.iter().copied().map(f64::from).sum();
-            // A tree's sums are of f32 as well, so one tree in thousands needs what is promised: in 6,000 of
-            // up to 119 leaves the largest difference was 1.5e-6 of the largest contribution.
+            // A tree's sums are f32 too, so one tree in thousands needs the documented bound: of 6,000
+            // trees with up to 119 leaves the largest difference was 1.5e-6 of the largest
+            // contribution.
             let promised = 2.0 * ORACLE * largest(&expected);
             let bound = promised.max(rounding(own, *margin, model.trees().len(), leaves));
             assert!((sum - margin).abs() <= bound, "{sum}, not {margin}");
@@ -164,7 +165,7 @@ fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
     }
 }
 
-/// Rounded once, so there is nothing between them.
+/// Products are rounded once, so results are equal.
 #[test]
 fn explanations_of_linear_models_are_their_products() {
     let same = |found: &[f32], expected: &[f64]| {
@@ -237,7 +238,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Few features are split on again and again; many make paths of more than twelve.
+    /// Few features repeat along paths; many make paths of more than twelve.
     #[test]
     fn trees_that_grow_leaf_by_leaf_agree_with_the_oracle(
         seed in any::<u64>(),
@@ -252,7 +253,7 @@ proptest! {
 }
 
 #[test]
-fn a_feature_that_no_path_meets_contributes_nothing() {
+fn a_feature_on_no_path_contributes_zero() {
     for seed in 0..20 {
         let mut model = covered(seed, Shape::of(5, 2, 6, 6));
         model.num_features = 7;
@@ -326,7 +327,7 @@ fn contributions_of_trees_add_up() {
     }
 }
 
-/// A chain of 512 splits: each has a leaf on its left, and half or more of its rows on its right.
+/// A chain of 512 splits, with a leaf on the left and at least half of the rows on the right.
 fn chain(features: u32) -> Ensemble {
     let mut model = model(3, Shape::of(features as usize, 1, 1, 1));
     let mut nodes = Vec::new();
@@ -369,31 +370,31 @@ fn the_deepest_trees_have_finite_and_right_contributions() {
 }
 
 #[test]
-fn a_cancel_is_looked_for_within_a_row() {
+fn a_row_polls_for_cancellation() {
     let model = chain(512);
     let compiled = opened(&model);
     let mut scratch = ContributionScratch::default();
-    let (looks, row) = (Cell::new(0), vec![1.0; 512]);
+    let (polls, row) = (Cell::new(0), vec![1.0; 512]);
     let mut out = vec![0.0; 513 * 513];
     compiled
         .interactions(
             &mut scratch,
             &row,
             &mut out,
-            Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+            Cancel::unwinding(&|| polls.set(polls.get() + 1)),
         )
         .unwrap();
     // 64 walks of 512 splits with up to 511 other features.
-    assert!(looks.get() > 100, "{}", looks.get());
+    assert!(polls.get() > 100, "{}", polls.get());
 }
 
-/// The matrix of a wide model is computed some lines at a time, with the same result.
+/// A wide model's matrix is computed in parts, with the same result.
 #[test]
 fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
     let model = covered(11, Shape::of(3500, 2, 6, 6));
     let compiled = opened(&model);
     let rows = rows(12, &model, 1);
-    let (looks, mut out) = (Cell::new(0), vec![7.0; 2 * 3501 * 3501]);
+    let (polls, mut out) = (Cell::new(0), vec![7.0; 2 * 3501 * 3501]);
     let mut scratch = ContributionScratch::default();
     let narrow = &narrowed(&compiled, &rows)[0];
     compiled
@@ -401,11 +402,11 @@ fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
             &mut scratch,
             narrow,
             &mut out,
-            Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+            Cancel::unwinding(&|| polls.set(polls.get() + 1)),
         )
         .unwrap();
     close(&out, &reference::interactions(&model, &rows[0]), ORACLE, "wide");
-    assert!(looks.get() > 2 * 3501, "{}", looks.get());
+    assert!(polls.get() > 2 * 3501, "{}", polls.get());
     assert!(scratch.bytes() <= 40 << 20, "{}", scratch.bytes());
 }
 
@@ -416,13 +417,13 @@ fn a_cancelled_row_leaves_nothing_behind() {
     let row = vec![vec![1.0; 90]];
     let expected = contributions(&compiled, &row);
     let mut out = vec![0.0; 91];
-    let looks = Cell::new(0);
+    let polls = Cell::new(0);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let rows = row.concat().repeat(1000);
         let mut out = vec![0.0; 91_000];
         let cancel = || {
-            looks.set(looks.get() + 1);
-            assert!(looks.get() < 3, "cancelled");
+            polls.set(polls.get() + 1);
+            assert!(polls.get() < 3, "cancelled");
         };
         compiled.contributions(&mut scratch, &rows, &mut out, Cancel::unwinding(&cancel))
     }));

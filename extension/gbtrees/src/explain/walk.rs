@@ -1,4 +1,4 @@
-//! The walk of a tree: contributions of a block of rows, and what their features contribute in pairs.
+//! The walk of a tree with a block of rows, for contributions and pairwise interactions.
 //!
 //! For a leaf of value `v`, let `r` be the product of the shares of a feature's splits on the path, and
 //! `a` 1 if the row takes the path at all of them, else 0. With `g(q) = a ? r + q (1 - r) : r (1 - q)`,
@@ -8,10 +8,10 @@
 //! interaction of i and j  += v / 2 * integral of (a_i - r_i) / g_i * (a_j - r_j) / g_j * prod g
 //! ```
 //!
-//! over q from 0 to 1 and all features of the path (Wettenstein et al., Quadrature-TreeSHAP, 2026). The walk
-//! takes the derivative backwards. At every point it carries the product `C`, which begins as the point's
-//! weight, down, and the weighted mean `P` of the leaves below up. A split whose share is `rho`, on a feature
-//! with the product `r` so far, has
+//! over q from 0 to 1 and all features of the path (Wettenstein et al., Quadrature-TreeSHAP, 2026). The
+//! walk computes the derivative backwards. At each point it carries the product `C`, starting from the
+//! point's weight, down, and the weighted mean `P` of the leaves below up. A split of share `rho`, on a
+//! feature with the product `r` so far, has
 //!
 //! ```text
 //! sigma = a ? (left ? 1 - rho : -rho) : 0         gamma = rho + sigma q / (r + q (1 - r))
@@ -19,13 +19,12 @@
 //! contribution += sigma * sum over points of C r / (r + q (1 - r))^2 (P_left - P_right)
 //! ```
 //!
-//! So there is no division and no case for features that are split on again. An `f32` is enough, as
-//! differences of what is alike on both sides are exact. What a split adds, times `(a - r) / g` of another
-//! feature on its path, is what it adds to their interaction: a path has each product of two in the end.
+//! This needs no division and no special case for repeated features. f32 suffices, since differences of
+//! numbers common to both sides are exact. A split's change times `(a - r) / g` of another feature on
+//! its path is its change of their interaction: a path ends up with every product of two.
 //!
-//! Rows are in lanes. Each adds in the order of the tree, whatever the number of lanes and of rows. A split of
-//! two leaves is computed within the split above, so that what it needs stays in registers, where there are
-//! enough of them.
+//! Rows are in lanes. Each adds in tree order, for any number of lanes and rows. A split of two leaves
+//! is computed within its parent, in registers, if there are enough.
 
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
@@ -40,20 +39,20 @@ use crate::explain::lanes::{Lanes, PORTABLE};
 use crate::explain::lanes::{Ymm, Zmm};
 use crate::{Cancel, verified};
 
-/// Most rows of a block.
+/// Maximum rows per block.
 const MAX_ROWS: usize = 32;
 
 /// A block of rows.
 pub(super) struct Block<'a> {
-    /// By slot the keys of the block's rows.
+    /// Keys by slot and row.
     pub(super) keys: &'a [u32],
     pub(super) nodes: NodeSections<'a>,
 }
 
-/// Work between two looks for a cancel: points of splits, and of pairs of features.
+/// Work between two polls for cancellation: points of splits and of pairs.
 const WORK_PER_CHECK: usize = 1 << 17;
 
-/// Looks for interrupts.
+/// Polls for cancellation.
 pub(super) struct CancelChecks<'a> {
     pub(super) cancel: Cancel<'a>,
     pub(super) work: usize,
@@ -71,7 +70,7 @@ impl CancelChecks<'_> {
     }
 }
 
-/// The place of a pair of features, of which the diagonal has contributions.
+/// Returns the place of a pair of features; the diagonal holds contributions.
 #[inline(always)]
 pub(super) fn pair(one: usize, other: usize) -> usize {
     let (more, less) = (one.max(other), one.min(other));
@@ -79,46 +78,46 @@ pub(super) fn pair(one: usize, other: usize) -> usize {
 }
 
 pub(super) type Registers<L, const V: usize> = [L; V];
-/// By register the numbers at each point.
+/// Numbers by register and point.
 pub(super) type AtPoints<L, const N: usize, const V: usize> = [[L; N]; V];
 
-/// What a walk knows on one level.
+/// A walk's state on one level.
 #[repr(C)]
 pub(super) struct Frame<L, const N: usize, const V: usize> {
-    /// What goes to the child that is walked.
+    /// The product for the child being walked.
     pub(super) product: AtPoints<L, N, V>,
     pub(super) left: AtPoints<L, N, V>,
     right: AtPoints<L, N, V>,
-    /// `(a - r) / g` of the split's feature, on the way to that child.
+    /// `(a - r) / g` of the split's feature for that child.
     excess: AtPoints<L, N, V>,
 }
 
-/// What is known of a feature of the tree while a walk is below one of its splits.
+/// State of a feature while the walk is below one of its splits.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct OnPath<L: Lanes, const N: usize, const V: usize> {
-    /// Which rows take the path.
+    /// Rows that take the path.
     pub(super) taken: [L::Mask; V],
-    /// Nothing if it is not on the path.
+    /// Null if the feature is not on the path.
     pub(super) excess: *const AtPoints<L, N, V>,
 }
 
-/// A side of a split.
+/// The kind of a split's child.
 enum Side {
     Leaf,
-    /// A split of two leaves that is computed within the one above.
+    /// A split of two leaves, computed within its parent.
     TwoLeaves,
     Split,
 }
 
-/// A split that a walk has come to.
+/// A split being processed.
 struct Visit<'a, L: Lanes, const N: usize, const V: usize> {
     split: &'a SplitRecord,
-    /// Its place.
+    /// The feature's place.
     feature: usize,
     tau: &'a [f32; N],
     omega: &'a [f32; N],
-    /// Which rows go left; and which take the feature's path so far.
+    /// Rows that go left, and rows on the feature's path so far.
     left: [L::Mask; V],
     taken: [L::Mask; V],
     sigma: Registers<L, V>,
@@ -126,22 +125,22 @@ struct Visit<'a, L: Lanes, const N: usize, const V: usize> {
 
 impl<L: Lanes, const N: usize, const V: usize> Visit<'_, L, N, V> {
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the instructions of `L`.
     #[inline(always)]
     unsafe fn gamma(&self, v: usize, q: usize) -> L {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has the instructions of `L`.
         unsafe { L::splat(self.split.share).plus(L::splat(self.tau[q]).times(self.sigma[v])) }
     }
 
-    /// The products of the left child and of the right one.
+    /// Returns the products of the left and right child.
     ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the instructions of `L`.
     #[inline(always)]
     unsafe fn products(&self, v: usize, product: [L; N]) -> [[L; N]; 2] {
         let (mut left, mut right) = (product, product);
         for q in 0..N {
-            // SAFETY: the caller's promise.
+            // SAFETY: the processor has the instructions of `L`.
             unsafe {
                 left[q] = self.gamma(v, q).times(product[q]);
                 right[q] = product[q].minus(left[q]);
@@ -150,15 +149,15 @@ impl<L: Lanes, const N: usize, const V: usize> Visit<'_, L, N, V> {
         [left, right]
     }
 
-    /// Which rows take the feature's path on the left, and on the right.
+    /// Returns the rows on the feature's path on the left, and on the right.
     ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the instructions of `L`.
     #[inline(always)]
     unsafe fn taken_below(&self) -> [[L::Mask; V]; 2] {
         let (mut left, mut right) = (self.taken, self.taken);
         for v in 0..V {
-            // SAFETY: the caller's promise.
+            // SAFETY: the processor has the instructions of `L`.
             unsafe {
                 left[v] = L::both(self.taken[v], self.left[v]);
                 right[v] = L::but_not(self.taken[v], self.left[v]);
@@ -168,28 +167,28 @@ impl<L: Lanes, const N: usize, const V: usize> Visit<'_, L, N, V> {
     }
 }
 
-/// What a walk of a tree with a block of rows reads and writes.
+/// The inputs and outputs of a walk.
 pub(super) struct Walk<'a, 'i, L: Lanes, const N: usize, const V: usize> {
     pub(super) splits: &'a [SplitRecord],
     /// `tau` and `omega` of each split.
     pub(super) factors: *const [[f32; N]; 2],
     pub(super) excess: *const [[f32; N]; 2],
-    /// `-1 / (1 - q)`: `(a - r) / g` of a row that does not take the path.
+    /// `-1 / (1 - q)`: `(a - r) / g` of a row off the path.
     pub(super) outside: [f32; N],
     pub(super) block: &'a Block<'a>,
     pub(super) on_path: *mut OnPath<L, N, V>,
     pub(super) sums: *mut Registers<L, V>,
-    /// Behind the last frame; and how many features there are.
+    /// The end of the frames, and the number of features.
     pub(super) end: *const Frame<L, N, V>,
     pub(super) features: usize,
-    /// The features of the path.
+    /// Features on the current path.
     pub(super) order: &'a mut Vec<u32>,
-    /// Of a split by a set, by row.
+    /// Outcomes of a category split by row.
     pub(super) outcomes: [u32; MAX_ROWS],
     pub(super) checks: &'a mut CancelChecks<'i>,
 }
 
-/// The instructions that [`Walk::split`] is compiled with.
+/// An instruction set that [`Walk::split`] is compiled for.
 pub(super) trait Instructions {
     type Lanes: Lanes;
 
@@ -230,10 +229,11 @@ macro_rules! instructions {
                     product: *const AtPoints<$lanes, N, V>,
                     mean: *mut AtPoints<$lanes, N, V>,
                 ) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the processor has these instructions; the rest is the caller's, as in
+                    // `Walk::split`.
                     unsafe { walk.split::<$name, PAIRS>(at, frame, product, mean) }
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: as above.
                 unsafe { compiled::<N, V, PAIRS>(walk, at, frame, product, mean) }
             }
         }
@@ -246,12 +246,12 @@ instructions!(Avx2, Ymm, "avx2");
 instructions!(Avx512, Zmm, "avx512f");
 
 impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
-    /// Walks what is below a split, to which the product belongs; writes the mean of its leaves.
+    /// Walks the subtree of a split with its product; writes the mean of its leaves.
     ///
     /// # Safety
-    /// The processor has the instructions. There is such a split, and from the frame on as many frames as
-    /// splits on the longest path below it; the features of splits have places in `on_path` and `sums`,
-    /// their slots are slots of the block, and their children splits of the walk, which have sides.
+    /// The processor has the instructions. The split exists, and from `frame` on there is a frame per
+    /// split of the longest path below it. Features have places in `on_path` and `sums`, slots are in
+    /// the block, and children with sides are splits of the walk.
     #[inline(always)]
     unsafe fn split<I: Instructions<Lanes = L>, const PAIRS: bool>(
         &mut self,
@@ -260,8 +260,8 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         product: *const AtPoints<L, N, V>,
         mean: *mut AtPoints<L, N, V>,
     ) {
-        // SAFETY: the caller's promise; the product and the mean are not of this frame. One code for each two
-        // sides: a processor has one jump to predict.
+        // SAFETY: as for this function; product and mean are not in this frame. Each combination of
+        // sides has a copy of the code, so that a processor predicts a single branch.
         unsafe {
             let (product, mean) = (&*product, &mut *mean);
             let visit = self.visit(at);
@@ -272,7 +272,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
                     self.with_sides::<I, PAIRS, LEFT, RIGHT>(at, &visit, frame, product, mean)
                 }};
             }
-            // A bit each: of a choice by their number a compiler makes a jump by a table, which takes longer.
+            // One bit each: a choice by number compiles into a jump table, which is slower.
             let split = visit.split;
             let inlines = |bit: u32| L::INLINES && !PAIRS && split.has(bit);
             if split.has(LEFT_LEAF) {
@@ -303,7 +303,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         }
     }
 
-    /// A split with these sides.
+    /// Processes a split with the given sides.
     ///
     /// # Safety
     /// See [`Walk::split`].
@@ -321,7 +321,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         const LEAF: u8 = Side::Leaf as u8;
         const TWO_LEAVES: u8 = Side::TwoLeaves as u8;
         const SPLIT: u8 = Side::Split as u8;
-        // SAFETY: the caller's promise.
+        // SAFETY: as for [`Walk::split`].
         unsafe {
             verified::check(frame.cast_const() < self.end, "no path is longer than its group's");
             let [below, left_mean, right_mean, excess] = [
@@ -339,7 +339,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
                 (*on_path).excess = excess;
             }
             let next = frame.add(1);
-            // The right side first: what one row adds going up comes in this order.
+            // Right side first: the order in which `row` adds going up.
             let (mut right, mut left) = (None, None);
             if RIGHT != LEAF {
                 let right_at = visit.split.other as usize;
@@ -407,13 +407,13 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         }
     }
 
-    /// Comes to a split, by the path that `on_path` has.
+    /// Prepares a split on the path of `on_path`.
     ///
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
     unsafe fn visit(&mut self, at: usize) -> Visit<'a, L, N, V> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the split exists, and its feature has a place.
         unsafe {
             let split = verified::at(self.splits, at, "a split is there");
             let [tau, omega] = &*self.factors.add(at);
@@ -423,7 +423,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
             let left = self.left(split);
             let mut sigma = [L::splat(0.0); V];
             for v in 0..V {
-                // 1 - share on the left, else -share.
+                // `1 - share` on the left, otherwise `-share`.
                 let side = L::splat(1.0).only(left[v]).minus(L::splat(split.share));
                 sigma[v] = side.only(taken[v]);
             }
@@ -431,7 +431,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         }
     }
 
-    /// Adds what a split of two leaves changes; returns their mean.
+    /// Adds the change of a split of two leaves; returns their mean.
     ///
     /// # Safety
     /// See [`Walk::split`].
@@ -442,7 +442,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         v: usize,
         mut product: [L; N],
     ) -> [L; N] {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for [`Walk::split`].
         unsafe {
             let rise = visit.sigma[v].times(L::splat(visit.split.value));
             let mut mean = [rise; N];
@@ -455,7 +455,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         }
     }
 
-    /// Which rows go left.
+    /// Returns the rows that go left.
     ///
     /// # Safety
     /// See [`Walk::split`].
@@ -463,7 +463,8 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
     unsafe fn left(&mut self, split: &SplitRecord) -> [L::Mask; V] {
         let rows = L::WIDTH * V;
         let slot = split.slot() as usize * rows;
-        // SAFETY: the caller's promise. A closure would be compiled without the instructions.
+        // SAFETY: the split's slot is in the block. A closure would be compiled without the
+        // instructions.
         unsafe {
             let keys = verified::range(self.block.keys, slot, rows, "a block has every slot");
             let (mut from, mut shift, mut key) = (keys.as_ptr(), split.shift(), split.key);
@@ -481,13 +482,13 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         }
     }
 
-    /// Adds what a split changes of a feature's contribution, and of those of its pairs.
+    /// Adds a split's change to its feature's contribution, and to the interactions of its pairs.
     ///
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
     unsafe fn add<const PAIRS: bool>(&mut self, feature: usize, v: usize, terms: [L; N], rise: L) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the feature has a place.
         unsafe {
             let place = if PAIRS { pair(feature, feature) } else { feature };
             let sum = &mut (&mut *self.sums.add(place))[v];
@@ -522,7 +523,7 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         taken: &[L::Mask; V],
         excess: &mut AtPoints<L, N, V>,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the split exists and its feature has a place.
         unsafe {
             let of_side = &(&*self.excess.add(at))[side];
             for q in 0..N {
@@ -535,10 +536,10 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
     }
 }
 
-/// The sum over the points, in an order that registers of points have too.
+/// Sums over the points, in an order that vector registers of points can follow.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has the instructions of `L`.
 #[inline(always)]
 unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
     let mut width = N.next_power_of_two();
@@ -546,7 +547,7 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
         width /= 2;
         for q in 0..width {
             if q + width < N {
-                // SAFETY: the caller's promise.
+                // SAFETY: the processor has the instructions of `L`.
                 terms[q] = unsafe { terms[q].plus(terms[q + width]) };
             }
         }
@@ -554,8 +555,8 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
     terms[0]
 }
 
-/// Outcomes of a split by a set: 0 for keys that go left, which are all but those of members and of what is
-/// missing where the default is right.
+/// Writes the outcomes of a category split: 0 for keys that go left, which are all but those of
+/// members, and of missing values if the default is right.
 #[cold]
 #[inline(never)]
 pub(super) fn outcomes_of_set(words: &[u32], keys: &[u32], outcomes: &mut [u32]) {

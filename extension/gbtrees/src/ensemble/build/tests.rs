@@ -1,4 +1,4 @@
-//! A model of another library is built, and what no library has is refused.
+//! Building valid models, and refusing impossible ones.
 
 use std::cell::Cell;
 
@@ -55,7 +55,7 @@ fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
     }
 }
 
-/// A tree whose children lie anywhere, as LightGBM's do, with a vector in each leaf.
+/// A tree with children in any place, as in LightGBM, and vectors in its leaves.
 fn tree() -> TreeParts {
     let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
     TreeParts {
@@ -84,27 +84,27 @@ fn a_tree_of_another_library_is_built() {
 }
 
 #[test]
-fn a_cancel_is_looked_for_within_one_tree() {
+fn a_tree_polls_for_cancellation() {
     let splits = 4 * NODES_PER_CHECK as u32;
     let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
     nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
     let limits = Limits::default();
     let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits).unwrap();
-    let looks = Cell::new(0);
+    let polls = Cell::new(0);
     builder
-        .add_tree(TreeParts { nodes, ..tree() }, Cancel::unwinding(&|| looks.set(looks.get() + 1)))
+        .add_tree(TreeParts { nodes, ..tree() }, Cancel::unwinding(&|| polls.set(polls.get() + 1)))
         .unwrap();
-    // Links, nodes that no link leads to, and each node.
-    assert!(looks.get() >= 3 * 8, "{}", looks.get());
-    looks.set(0);
+    // Links, unreachable nodes, and all nodes.
+    assert!(polls.get() >= 3 * 8, "{}", polls.get());
+    polls.set(0);
     let model = builder.finish(vec![0, 1]).unwrap();
-    crate::lower::compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap();
-    // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
-    assert!(looks.get() >= 2 * 7 * 8, "{}", looks.get());
+    crate::lower::compile(&model, &[], Cancel::unwinding(&|| polls.set(polls.get() + 1))).unwrap();
+    // Per output: lowering, positions, nodes, kinds, copies, and exits of the tile.
+    assert!(polls.get() >= 2 * 7 * 8, "{}", polls.get());
 }
 
 #[test]
-fn what_no_library_has_is_refused() {
+fn impossible_files_are_refused() {
     type Edit = fn(&mut TreeParts);
     let cases: [(Edit, ErrorKind); 16] = [
         (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
@@ -207,7 +207,7 @@ fn splits_of_ranked_values_fit_their_ranks() {
     }
 }
 
-/// In the compiled model, every output has its own sets.
+/// Compiled models have separate sets for each output.
 #[test]
 fn sets_count_once_per_output() {
     let added = |words| {
