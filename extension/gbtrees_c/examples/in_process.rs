@@ -1,8 +1,8 @@
-//! The engine called in its own process, timed by its own loop.
+//! Calls the engine in process from a timed loop.
 //!
-//! It takes the flags of the comparison's caller and leaves a log as the caller does: the start of its clock
-//! in nanoseconds since 1970, and of each block of calls when it was due, begun and done, as 64 bits. With
-//! `-check` it compares the values of all rows with those of XGBoost, to the bit.
+//! It takes the flags of the comparison's load generator and writes the same log of 64-bit numbers: the
+//! clock's start in nanoseconds since 1970, then for each block of calls the times it was due, started
+//! and finished. With `-check` it compares the values of all rows with XGBoost's, to the bit.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -15,7 +15,7 @@ use gbtrees::{Model, Output, Predictor, Rows};
 
 type Failure = Box<dyn Error>;
 
-/// Flags and what follows them; of `-check` nothing does.
+/// Parses flags and their arguments; `-check` has none.
 fn flags() -> HashMap<String, String> {
     let mut given = std::env::args().skip(1);
     let mut found = HashMap::new();
@@ -38,7 +38,7 @@ struct Rung {
 }
 
 impl Rung {
-    /// The model, and the files next to it: features.f32 and answers.f32.
+    /// Opens the model, and features.f32 and answers.f32 next to it.
     fn open(model: &str, rows: &str) -> Result<Self, Failure> {
         let model = Model::load(&std::fs::read(model)?)?;
         let place = Path::new(rows).parent().ok_or("the rows lie nowhere")?;

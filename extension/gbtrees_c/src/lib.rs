@@ -1,8 +1,7 @@
-//! gbtrees as a C library, for programs that are not Rust; `include/gbtrees.h` describes it.
+//! The C API of gbtrees; `include/gbtrees.h` documents it.
 //!
-//! It adds nothing to the library's own types but C's way to call them: pointers for references, codes and a
-//! text per thread for errors. A predictor borrows its model, which C must free last. No panic crosses the
-//! border, since the library has none.
+//! It maps the Rust API to pointers, status codes, and an error text per thread. A predictor borrows
+//! its model, which must be freed last. No panic crosses the boundary, since the library has none.
 
 #![deny(missing_docs, unreachable_pub)]
 #![allow(unsafe_code, reason = "C hands over pointers")]
@@ -13,13 +12,13 @@ use std::{ptr, slice};
 
 use gbtrees::{Error, ErrorKind, Model, Number, Output, Predictor, Rows};
 
-/// A model, and the names of its features as C reads them.
+/// A model, with feature names as C strings.
 pub struct LoadedModel {
     model: Model,
     names: Vec<CString>,
 }
 
-/// Why a call failed, by the numbers of `gbtrees_status`.
+/// Status codes, numbered as in `gbtrees_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 enum Status {
@@ -31,7 +30,7 @@ enum Status {
     Internal = 6,
 }
 
-/// Why a call failed, in a number and in words.
+/// A status code and an error message.
 struct Failure(Status, String);
 
 impl From<Error> for Failure {
@@ -55,7 +54,7 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// The code of an outcome, whose text the thread keeps.
+/// Returns the code of an outcome and stores its message for the thread.
 fn code(outcome: Result<(), Failure>) -> c_int {
     let Err(Failure(status, text)) = outcome else { return 0 };
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
@@ -63,19 +62,19 @@ fn code(outcome: Result<(), Failure>) -> c_int {
     status as c_int
 }
 
-/// What a pointer leads to.
+/// Dereferences a pointer from C.
 ///
 /// # Safety
-/// It is null, or leads to a value that nobody changes while it is read.
+/// `pointer` is null, or valid for reads and not modified during `'a`.
 unsafe fn read<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures that `pointer` is null or valid.
     unsafe { pointer.as_ref() }.ok_or_else(|| argument(&format!("{what} is a null pointer")))
 }
 
-/// So many numbers.
+/// Returns an array from C.
 ///
 /// # Safety
-/// The pointer is null, or `count` numbers can be read there.
+/// `pointer` is null, or valid for reads of `count` elements.
 unsafe fn numbers<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T], Failure> {
     if count == 0 {
         return Ok(&[]);
@@ -83,14 +82,14 @@ unsafe fn numbers<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<
     if pointer.is_null() || count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(argument(&format!("{what} is a null pointer, or has an impossible length")));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures that `count` elements are readable.
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
-/// Room for so many numbers.
+/// Returns a mutable array from C.
 ///
 /// # Safety
-/// The pointer is null, or `count` numbers can be written there, which nobody else uses now.
+/// `pointer` is null, or valid for writes of `count` elements, without aliases during `'a`.
 unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Failure> {
     if count == 0 {
         return Ok(&mut []);
@@ -98,7 +97,7 @@ unsafe fn room<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Fail
     if pointer.is_null() || count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(argument("results is a null pointer, or has an impossible length"));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures that `count` elements are writable and not aliased.
     Ok(unsafe { slice::from_raw_parts_mut(pointer, count) })
 }
 
@@ -117,16 +116,16 @@ fn count_of(rows: usize, columns: usize) -> Result<usize, Failure> {
     rows.checked_mul(columns).ok_or_else(message)
 }
 
-/// The error of the last call of this thread that failed; valid until its next call.
+/// Returns the message of this thread's last failed call, valid until its next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn gbtrees_last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
 }
 
-/// Loads a model from the bytes of its file.
+/// Loads a model from a file's bytes.
 ///
 /// # Safety
-/// `length` bytes can be read at `bytes`, and a pointer written at `model`.
+/// `bytes` is valid for reads of `length` bytes, `model` for the write of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_load(
     bytes: *const c_void,
@@ -137,81 +136,81 @@ pub unsafe extern "C" fn gbtrees_load(
         if model.is_null() {
             return Err(argument("model is a null pointer"));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `bytes` is valid for `length` bytes.
         let bytes = unsafe { numbers(bytes.cast::<u8>(), length, "bytes") }?;
         let loaded = Model::load(bytes)?;
         let name = |name: &str| CString::new(name).unwrap_or_default();
         let names = loaded.feature_names().map(name).collect();
         let loaded = Box::new(LoadedModel { model: loaded, names });
-        // SAFETY: the caller's promise.
+        // SAFETY: `model` is writable.
         unsafe { model.write(Box::into_raw(loaded)) };
         Ok(())
     })())
 }
 
-/// Frees a model; null is no model.
+/// Frees a model; null is ignored.
 ///
 /// # Safety
-/// `model` is null, or came from [`gbtrees_load`], is not freed, and has no predictors left.
+/// `model` is null, or an unfreed result of [`gbtrees_load`] without remaining predictors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_free(model: *mut LoadedModel) {
     if !model.is_null() {
-        // SAFETY: it is a box of `gbtrees_load`, which nobody else frees.
+        // SAFETY: the box comes from `gbtrees_load`, and is freed once.
         drop(unsafe { Box::from_raw(model) });
     }
 }
 
-/// A number that a model has; 0 if there is no model.
+/// Returns a property of a model; 0 for null.
 ///
 /// # Safety
-/// `model` is null, or came from [`gbtrees_load`] and is not freed.
+/// `model` is null, or an unfreed result of [`gbtrees_load`].
 unsafe fn shape(model: *const LoadedModel, number: impl Fn(&Model) -> usize) -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: `model` is null or a live model.
     unsafe { model.as_ref() }.map_or(0, |loaded| number(&loaded.model))
 }
 
-/// Features of a row.
+/// Returns the number of features of a row.
 ///
 /// # Safety
-/// `model` is null, or came from [`gbtrees_load`] and is not freed.
+/// `model` is null, or an unfreed result of [`gbtrees_load`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_num_features(model: *const LoadedModel) -> usize {
-    // SAFETY: as this function asks.
+    // SAFETY: `model` is null or a live model.
     unsafe { shape(model, Model::num_features) }
 }
 
-/// Margins of a row.
+/// Returns the number of margins of a row.
 ///
 /// # Safety
 /// As for [`gbtrees_num_features`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_num_outputs(model: *const LoadedModel) -> usize {
-    // SAFETY: as this function asks.
+    // SAFETY: `model` is null or a live model.
     unsafe { shape(model, Model::num_outputs) }
 }
 
-/// Trees of a model.
+/// Returns the number of trees.
 ///
 /// # Safety
 /// As for [`gbtrees_num_features`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_num_trees(model: *const LoadedModel) -> usize {
-    // SAFETY: as this function asks.
+    // SAFETY: `model` is null or a live model.
     unsafe { shape(model, Model::num_trees) }
 }
 
-/// Numbers of a row in an output; 0 if there is no such output.
+/// Returns the numbers per row in an output; 0 for an invalid output.
 ///
 /// # Safety
 /// As for [`gbtrees_num_features`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_width(model: *const LoadedModel, output: c_int) -> usize {
     let Ok(output) = output_of(output) else { return 0 };
-    // SAFETY: as this function asks.
+    // SAFETY: `model` is null or a live model.
     unsafe { shape(model, |model| model.width(output)) }
 }
 
-/// The name of a feature, which lives as long as the model; null if it has none.
+/// Returns a feature's name, which lives as long as the model; null if it has none.
 ///
 /// # Safety
 /// As for [`gbtrees_num_features`].
@@ -220,16 +219,16 @@ pub unsafe extern "C" fn gbtrees_feature_name(
     model: *const LoadedModel,
     feature: usize,
 ) -> *const c_char {
-    // SAFETY: the caller's promise.
+    // SAFETY: `model` is null or a live model.
     let name = unsafe { model.as_ref() }.and_then(|loaded| loaded.names.get(feature));
     name.map_or(ptr::null(), |name| name.as_ptr())
 }
 
-/// Makes a predictor, which has the buffers of one thread at a time.
+/// Creates a predictor, which serves one thread at a time.
 ///
 /// # Safety
-/// `model` came from [`gbtrees_load`] and is freed after the predictor; a pointer can be written at
-/// `predictor`.
+/// `model` is an unfreed result of [`gbtrees_load`] and freed after the predictor; `predictor` is valid
+/// for the write of a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_predictor_new(
     model: *const LoadedModel,
@@ -239,31 +238,31 @@ pub unsafe extern "C" fn gbtrees_predictor_new(
         if predictor.is_null() {
             return Err(argument("predictor is a null pointer"));
         }
-        // SAFETY: the caller's promise: the model lives longer than the predictor.
+        // SAFETY: `model` is live, and outlives the predictor.
         let loaded: &'static LoadedModel = unsafe { read(model, "model") }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `predictor` is writable.
         unsafe { predictor.write(Box::into_raw(Box::new(loaded.model.predictor()))) };
         Ok(())
     })())
 }
 
-/// Frees a predictor; null is no predictor.
+/// Frees a predictor; null is ignored.
 ///
 /// # Safety
-/// `predictor` is null, or came from [`gbtrees_predictor_new`] and is not freed.
+/// `predictor` is null, or an unfreed result of [`gbtrees_predictor_new`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_predictor_free(predictor: *mut Predictor<'static>) {
     if !predictor.is_null() {
-        // SAFETY: it is a box of `gbtrees_predictor_new`, which nobody else frees.
+        // SAFETY: the box comes from `gbtrees_predictor_new`, and is freed once.
         drop(unsafe { Box::from_raw(predictor) });
     }
 }
 
-/// Predicts rows in any form.
+/// Predicts rows of any form.
 ///
 /// # Safety
-/// `predictor` is null, or came from [`gbtrees_predictor_new`], is not freed, and nobody else uses it now;
-/// `count` numbers can be written at `results`.
+/// `predictor` is null, or an unfreed result of [`gbtrees_predictor_new`] not in use elsewhere;
+/// `results` is valid for writes of `count` elements.
 unsafe fn predict<T: Number>(
     predictor: *mut Predictor<'static>,
     rows: Result<Rows<'_, T>, Failure>,
@@ -271,31 +270,31 @@ unsafe fn predict<T: Number>(
     results: *mut f64,
     count: usize,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `predictor` is null, or live and not in use elsewhere.
     let predictor = unsafe { predictor.as_mut() };
     let predictor = predictor.ok_or_else(|| argument("predictor is a null pointer"))?;
     let (rows, output) = (rows?, output_of(output)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: `results` has room for `count` elements.
     Ok(predictor.predict_into(&rows, output, unsafe { room(results, count) }?)?)
 }
 
 /// # Safety
-/// `rows * columns` numbers can be read at `values`.
+/// `values` is valid for reads of `rows * columns` elements.
 unsafe fn dense<'a, T: Number>(
     values: *const T,
     rows: usize,
     columns: usize,
 ) -> Result<Rows<'a, T>, Failure> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `values` has `rows * columns` elements.
     let values = unsafe { numbers(values, count_of(rows, columns)?, "values") }?;
     Ok(Rows::dense(values, [rows, columns])?)
 }
 
-/// Predicts rows of f32.
+/// Predicts f32 rows.
 ///
 /// # Safety
-/// `predictor` came from [`gbtrees_predictor_new`], is not freed, and nobody else uses it now;
-/// `rows * columns` numbers can be read at `values`, and `count` be written at `results`.
+/// `predictor` is an unfreed result of [`gbtrees_predictor_new`] not in use elsewhere; `values` is
+/// valid for reads of `rows * columns` elements, `results` for writes of `count`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_predict_f32(
     predictor: *mut Predictor<'static>,
@@ -306,11 +305,11 @@ pub unsafe extern "C" fn gbtrees_predict_f32(
     results: *mut f64,
     count: usize,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: as for this function.
     code(unsafe { predict(predictor, dense(values, rows, columns), output, results, count) })
 }
 
-/// Predicts rows of f64.
+/// Predicts f64 rows.
 ///
 /// # Safety
 /// As for [`gbtrees_predict_f32`].
@@ -324,15 +323,15 @@ pub unsafe extern "C" fn gbtrees_predict_f64(
     results: *mut f64,
     count: usize,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: as for this function.
     code(unsafe { predict(predictor, dense(values, rows, columns), output, results, count) })
 }
 
 /// Predicts sparse rows in CSR.
 ///
 /// # Safety
-/// As for [`gbtrees_predict_f32`]; `rows + 1` numbers can be read at `starts`, and as many as the last of
-/// them says at `column_of` and `values`.
+/// As for [`gbtrees_predict_f32`]; `starts` is valid for reads of `rows + 1` elements, `column_of` and
+/// `values` for as many as the last of these says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_predict_csr(
     predictor: *mut Predictor<'static>,
@@ -346,20 +345,20 @@ pub unsafe extern "C" fn gbtrees_predict_csr(
     count: usize,
 ) -> c_int {
     code((|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `starts` has `rows + 1` elements.
         let starts = unsafe { numbers(starts, count_of(rows, 1)?.saturating_add(1), "starts") }?;
         let all = starts.last().copied().ok_or_else(|| argument("starts has no end"))?;
-        // SAFETY: see above.
+        // SAFETY: `column_of` has as many elements as `starts` ends with.
         let column_of = unsafe { numbers(column_of, all, "column_of") }?;
-        // SAFETY: see above.
+        // SAFETY: so has `values`.
         let values = unsafe { numbers(values, all, "values") }?;
         let rows = Rows::csr(starts, column_of, values, columns).map_err(Failure::from);
-        // SAFETY: see above.
+        // SAFETY: predictor and results are as for this function.
         unsafe { predict(predictor, rows, output, results, count) }
     })())
 }
 
-/// The SHAP values of rows.
+/// Computes the SHAP values of rows.
 ///
 /// # Safety
 /// As for [`gbtrees_predict_f32`].
@@ -373,12 +372,12 @@ pub unsafe extern "C" fn gbtrees_contributions(
     count: usize,
 ) -> c_int {
     code((|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `predictor` is null, or live and not in use elsewhere.
         let predictor = unsafe { predictor.as_mut() };
         let predictor = predictor.ok_or_else(|| argument("predictor is a null pointer"))?;
-        // SAFETY: see above.
+        // SAFETY: `values` has `rows * columns` elements.
         let rows = unsafe { dense(values, rows, columns) }?;
-        // SAFETY: see above.
+        // SAFETY: `results` has room for `count` elements.
         Ok(predictor.contributions_into(&rows, unsafe { room(results, count) }?)?)
     })())
 }

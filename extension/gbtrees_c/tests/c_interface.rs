@@ -1,4 +1,4 @@
-//! The library as a C program uses it: by pointers alone.
+//! The library as C programs use it: through pointers only.
 
 #![allow(unsafe_code, reason = "calls a C library")]
 
@@ -7,7 +7,7 @@ use std::ptr;
 
 use gbtrees_c::*;
 
-// Of the second feature, below 1.5 it is 2 - 0.25, else 2 + 0.75; a missing value goes right.
+// The second feature below 1.5 gives 2 - 0.25, otherwise 2 + 0.75; missing values go right.
 const ONE_SPLIT: &str = r#"{
   "version": [3, 4, 1],
   "learner": {
@@ -28,23 +28,23 @@ const ONE_SPLIT: &str = r#"{
 }"#;
 
 fn last_error() -> String {
-    // SAFETY: it is ended by a zero, or the library has a fault.
+    // SAFETY: the library returns a zero-terminated string.
     unsafe { CStr::from_ptr(gbtrees_last_error()) }.to_string_lossy().into_owned()
 }
 
-/// A model, and what is done with it.
+/// Calls `work` with a loaded model.
 fn with_model(work: impl Fn(*mut LoadedModel)) {
     let mut model = ptr::null_mut();
-    // SAFETY: the length is that of the text, and there is room for a pointer.
+    // SAFETY: the length is the text's, and `model` is writable.
     let code = unsafe { gbtrees_load(ONE_SPLIT.as_ptr().cast(), ONE_SPLIT.len(), &mut model) };
     assert_eq!(code, 0, "{}", last_error());
     work(model);
-    // SAFETY: it was loaded here.
+    // SAFETY: the model was loaded above.
     unsafe { gbtrees_free(model) };
 }
 
 #[test]
-fn shapes_and_names_are_the_models() {
+fn shapes_and_names_come_from_the_model() {
     with_model(|model| {
         // SAFETY: the model is loaded.
         unsafe {
@@ -125,7 +125,7 @@ fn wrong_lengths_and_outputs_are_refused_and_write_nothing() {
 }
 
 #[test]
-fn what_is_no_model_is_refused_with_a_reason() {
+fn files_of_other_kinds_are_refused_with_a_reason() {
     let mut model = ptr::null_mut();
     // SAFETY: the length is that of the text.
     let code = unsafe { gbtrees_load(c"no model".as_ptr().cast(), 8, &mut model) };
@@ -135,7 +135,7 @@ fn what_is_no_model_is_refused_with_a_reason() {
 }
 
 #[test]
-fn pointers_to_nothing_are_refused() {
+fn null_pointers_are_refused() {
     // SAFETY: null pointers are what is tried.
     unsafe {
         assert_eq!(gbtrees_load(ptr::null(), 1, ptr::null_mut()), 1);
