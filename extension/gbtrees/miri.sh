@@ -15,21 +15,21 @@ slow=(
     a_call_takes_fewer_rows_of_a_deep_forest
     a_compound_of_a_mask_that_is_not_there
     chunks_without_tiles_are_refused
-    a_cancel_is_looked_for_while_cuts_are_sorted
-    a_cancel_is_looked_for_within_one_tree
-    a_search_of_all_columns_finds_the_rank_in_each
+    sorting_cuts_polls_for_cancellation
+    a_tree_polls_for_cancellation
+    searching_all_columns_finds_the_rank_in_each
     outcomes_in_wrong_places_are_refused
-    cells_tell_for_every_number_whether_a_test_holds
+    cells_agree_with_the_test_for_every_number
     every_double_stays_on_its_side_of_every_threshold
     chains_are_short
-    every_flipped_bit_is_noticed
+    every_flipped_bit_is_detected
     every_node
     explain::quadrature
     explain::tests
-    every_truncation_and_extension_is_noticed
+    every_truncation_and_extension_is_detected
     one_set_of_many_codes_leaves_an_image_without_outcomes
     sets_and_values_that_are_not_there
-    statistics_that_are_not_there_are_refused
+    missing_statistics_are_refused
     tampered_images_are_refused
     with_the_oracle
 )

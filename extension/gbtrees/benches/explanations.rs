@@ -1,12 +1,11 @@
-//! Explains rows at the word of another program, which takes turns with it: `grid/explanations.py`.
+//! Explains rows on request of `grid/explanations.py`, which alternates it with other libraries.
 //!
 //! Usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS
 //!
-//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are answered in
-//! turn: `contributions KERNEL ROWS CALLS` with the nanoseconds of CPU time per row that so many
-//! calls of so many rows took, walking on through all rows; `interactions` likewise;
-//! `values WHAT ROWS` with what is explained of the first rows, a list in JSON; `kernels` with
-//! their names.
+//! MODEL is a file of any library, ROWS a file of f32. Each line of standard input is a request:
+//! `contributions KERNEL ROWS CALLS` returns the nanoseconds of CPU time per row of CALLS calls with
+//! ROWS rows each, continuing through all rows; `interactions` likewise; `values WHAT ROWS` returns the
+//! explanations of the first rows, a JSON list; `kernels` returns their names.
 
 #![allow(unsafe_code, reason = "asks the system for the time of the processor")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may stop at a surprise")]
@@ -20,7 +19,7 @@ use gbtrees::internals::{CompiledModel, ContributionScratch, Kernel};
 use gbtrees::{Cancel, Limits};
 use libloading::os::unix::Library;
 
-/// POSIX's `struct timespec`, and Linux's clock of a thread's CPU time.
+/// POSIX's `struct timespec`, and Linux's CPU-time clock of a thread.
 #[repr(C)]
 struct TimeSpec {
     seconds: i64,
@@ -31,10 +30,10 @@ const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
 
 type GetTime = unsafe extern "C" fn(i32, *mut TimeSpec) -> i32;
 
-/// How long the processor has worked for this thread.
+/// Returns the CPU time of this thread.
 fn processor_time(get: GetTime) -> Duration {
     let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: the signature is that of the C library's clock_gettime, and there is room for the outcome.
+    // SAFETY: the signature is that of the C library's clock_gettime, and `time` is writable.
     unsafe { get(CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
@@ -78,7 +77,7 @@ fn main() {
         .map(|bytes| f32::from_le_bytes(*bytes))
         .collect();
     let library = Library::this();
-    // SAFETY: the C library has it, with this signature.
+    // SAFETY: the C library has the function, with this signature.
     let get: GetTime = unsafe { *library.get(b"clock_gettime").unwrap() };
     let (mut next, mut out) = (0, Vec::new());
     let number = |word: &str| word.parse::<usize>().unwrap();

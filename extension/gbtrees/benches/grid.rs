@@ -1,21 +1,21 @@
-//! The engine's kernels compared with XGBoost and LightGBM over a grid of models and rows per call.
+//! Compares the engine's kernels with XGBoost and LightGBM over a grid of models and rows per call.
 //!
-//!     cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
+//! Usage: `cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl`
 //!
-//! FOLDER is what `grid/train.py` or `grid/shapes.py` wrote: models, named by trees, size, features and kind,
-//! and rows.
-//! Every LIBRARY is a release of libxgboost, or of LightGBM, with which its text models are compared.
-//! For each model the margins of [`COMPARED`] rows are first found equal to the bit, by every kernel and
-//! every release; LightGBM's are rounded to f32. Then all take turns, block after block, so that they
-//! meet the same noise; a block walks on through the rows, so that no branch is learnt by heart. All have
-//! the model ready, use one thread, and read rows where they lie. A line of JSON is written for every
-//! model, number of rows per call, and side: nanoseconds per row, one number for each block.
+//! FOLDER has the models and rows of `grid/train.py` or `grid/shapes.py`; models are named by trees,
+//! size, features and kind. Each LIBRARY is a release of libxgboost, or of LightGBM, which gets its
+//! text models.
 //!
-//! `serve MODEL ROWS KERNEL` instead has one model measured at the word of `grid/formats.py`.
+//! For each model the margins of [`COMPARED`] rows must first be equal to the bit in all kernels and
+//! releases; LightGBM's are rounded to f32. Then all sides take turns, block after block, to meet the
+//! same noise; a block continues through the rows, so that branch predictors cannot learn them. All
+//! sides have the model ready, use one thread, and read rows in place. Each line of JSON has a model, a
+//! number of rows per call, and a side, with the nanoseconds per row of each block.
 //!
-//! Calls have as many rows as the environment variable ROWS lists. SECONDS bounds the whole: blocks are cut to
-//! fit their part of it, down to one call. Where a call of more than 2,048 rows would take longer, fewer are
-//! handed over, which the line says.
+//! `serve MODEL ROWS KERNEL` instead measures one model on request of `grid/formats.py`.
+//!
+//! The environment variable ROWS lists the rows per call. SECONDS bounds the whole run: blocks are cut
+//! to their share, down to one call. Slow calls of more than 2,048 rows get fewer, as the output says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
@@ -38,16 +38,16 @@ use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
 use xgboost::Peer;
 
-/// Rows per call, unless the environment has others.
+/// Default rows per call.
 const ROWS: &str = "1 64 1024 100000";
-/// Rows of a call that is not cut.
+/// Rows of a call that is never cut.
 const FEW: usize = 2048;
-/// Rows whose margins are compared before anything is measured.
+/// Rows whose margins are compared before measuring.
 const COMPARED: usize = 4096;
-/// Blocks that a side is measured in, in turn with the others.
+/// Blocks measured per side, in turn with the others.
 const BLOCKS: usize = 5;
 
-/// Puts the margins of rows into a list.
+/// Computes the margins of rows into a list.
 type Margins<'a> = Box<dyn FnMut(&[f32], &mut Vec<f32>) + 'a>;
 
 struct Side<'a> {
@@ -55,15 +55,15 @@ struct Side<'a> {
     margins: Margins<'a>,
 }
 
-/// Another library with the model.
+/// Another library with the model loaded.
 enum Other {
     Xgboost(Peer),
     Lightgbm(Booster),
 }
 
 impl Other {
-    /// The ways it is called: XGBoost as most call it, and at its best, with a proxy matrix that the
-    /// caller keeps; LightGBM with matrices of f32, at its best, and of f64, as most call it.
+    /// Returns the ways to call the library: XGBoost as usual, and at its fastest with a reused proxy
+    /// matrix; LightGBM at its fastest with f32 matrices, and as usual with f64.
     fn sides(&self, version: &str, features: usize, outputs: usize) -> Vec<Side<'_>> {
         match self {
             Other::Xgboost(peer) => [(false, ""), (true, ", proxy kept")]
@@ -111,7 +111,7 @@ fn sides<'a, B: gbtrees::internals::StableBytes>(
         .collect()
 }
 
-/// Stops unless all sides give the same bits.
+/// Panics unless all sides give the same bits.
 fn compare(name: &str, sides: &mut [Side<'_>], rows: &[f32], features: usize) {
     let rows = &rows[..rows.len().min(COMPARED * features)];
     let mut expected: Option<Vec<u32>> = None;
@@ -120,7 +120,7 @@ fn compare(name: &str, sides: &mut [Side<'_>], rows: &[f32], features: usize) {
         (side.margins)(rows, &mut margins);
         let mut bits: Vec<u32> = margins.iter().map(|margin| margin.to_bits()).collect();
         assert_eq!(&bits, expected.get_or_insert_with(|| bits.clone()), "{name}, {}", side.name);
-        // One by one: a few, since a call may take long.
+        // Single rows are few, since a call may be slow.
         let outputs = bits.len() * features / rows.len();
         for (row, bits) in rows.chunks(features).zip(bits.chunks_mut(outputs)).take(64) {
             (side.margins)(row, &mut margins);
@@ -148,7 +148,7 @@ impl<'a> Rotation<'a> {
     }
 }
 
-/// Nanoseconds per row of so many calls.
+/// Returns the nanoseconds per row of `calls` calls.
 fn block(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, calls: usize) -> f64 {
     let mut out = Vec::new();
     let start = Clock::now();
@@ -159,14 +159,14 @@ fn block(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, calls: 
     start.nanoseconds() / (calls * count) as f64
 }
 
-/// How many rows a side is handed per call, and how many calls it gets per block.
+/// Rows per call, and calls per block, of a side.
 #[derive(Clone, Copy)]
 struct Load {
     rows: usize,
     calls: usize,
 }
 
-/// What a side can do in its share of the time. A first call warms up, and shows what one takes.
+/// Chooses a side's load for its share of the time. The first call warms up and estimates.
 fn load(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, share: Duration) -> Load {
     let few = count.min(FEW);
     block(side, rotation, few, 1);
@@ -179,7 +179,7 @@ fn load(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, share: D
     }
 }
 
-/// Measures all sides in turn with so many rows per call; writes a line for each.
+/// Measures all sides in turn with `count` rows per call; writes a line for each.
 fn measure(
     name: &str,
     sides: &mut [Side<'_>],
@@ -274,7 +274,7 @@ fn main() {
     let libraries: Vec<(String, Library)> = libraries
         .iter()
         .map(|path| {
-            // SAFETY: the user names libraries of XGBoost and LightGBM; its initialisers may run.
+            // SAFETY: the user names libraries of XGBoost and LightGBM, whose initialisers may run.
             let library = unsafe { Library::new(path) }.unwrap();
             let version = if is_lightgbm(&library) {
                 lightgbm::version(Path::new(path))
@@ -291,7 +291,7 @@ fn main() {
     });
     models.sort();
     let seconds: f64 = seconds.parse().unwrap();
-    // Reading and comparing take a share, too: about a third.
+    // About a third of the time goes to reading and comparing.
     let row_counts = std::env::var("ROWS").unwrap_or_else(|_| ROWS.to_owned());
     let row_counts: Vec<usize> =
         row_counts.split(' ').map(|count| count.parse().unwrap()).collect();

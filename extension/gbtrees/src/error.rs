@@ -1,12 +1,12 @@
-//! The one error type of the engine.
+//! The engine's error type.
 //!
-//! An error has a kind, for a program to match on, a message, for a person to read, and the place
-//! in the file where it was found. Messages follow PostgreSQL's style, since that is where they are
-//! shown: lower case, no full stop, names in double quotes. They never contain model bytes.
+//! An error has a kind to match on, a message to read, and the place in the file. Messages follow
+//! PostgreSQL's style, where they are shown: lower case, no full stop, names in double quotes. They
+//! never contain bytes of the model.
 
 use std::fmt;
 
-/// What went wrong, coarse enough that a caller can map every kind to a separate error code.
+/// The kind of an error, coarse enough to map each kind to an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -26,7 +26,7 @@ pub enum ErrorKind {
     WrongType,
     /// Two arrays that describe the same things differ in length.
     Length,
-    /// A parameter has a value that no model can have.
+    /// A parameter has an impossible value.
     Parameter,
     /// The links between the nodes of a tree do not make it a tree.
     TreeShape,
@@ -40,25 +40,25 @@ pub enum ErrorKind {
     NotFinite,
     /// The model is larger than the limits allow.
     Limit,
-    /// A model or a file format that is known and not scored.
+    /// A model or file format is known but not supported.
     Unsupported,
     /// Feature names or labels do not fit the model.
     Names,
-    /// Memory that the model needs, within the limits, is not to be had.
+    /// Memory for a model within the limits could not be allocated.
     OutOfMemory,
-    /// The caller stopped the work: see [`Cancel`](crate::Cancel).
+    /// The caller cancelled the work: see [`Cancel`](crate::Cancel).
     Cancelled,
     /// A compiled model is damaged, or was made by another version of the engine.
     CompiledModel,
-    /// A row, or the room for its results, is not as long as the model needs it to be.
+    /// The length of a row, or of its results, does not fit the model.
     RowLength,
-    /// The engine broke one of its invariants: a bug, or a compiled model that changed after it was
-    /// verified.
+    /// An invariant of the engine is broken: a bug, or a compiled model that changed after
+    /// verification.
     Internal,
 }
 
 impl ErrorKind {
-    /// Every kind, for tables and tests that must cover all of them.
+    /// All kinds, for tables and tests that must cover them.
     pub const ALL: [ErrorKind; 22] = [
         ErrorKind::Syntax,
         ErrorKind::Truncated,
@@ -85,16 +85,16 @@ impl ErrorKind {
     ];
 }
 
-/// Where in the model an error was found.
+/// The place of an error in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
     /// The model as a whole.
     #[default]
     Model,
-    /// An offset in the file, in bytes from its start.
+    /// An offset in the file in bytes.
     Byte(usize),
-    /// A line of a text model, counted from 1, and the tree that it belongs to, if it does.
+    /// A line of a text model, counted from 1, and its tree, if it belongs to one.
     Line {
         /// The line.
         line: usize,
@@ -135,41 +135,41 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error about the model as a whole.
+    /// Creates an error about the model as a whole.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error { kind, place: Place::Model, message: message.into(), hint: None }
     }
 
-    /// The same error with the place where it was found.
+    /// Adds the place of the error.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
     }
 
-    /// The same error with advice for the user: one whole sentence, with its full stop.
+    /// Adds advice for the user: one sentence with its full stop.
     #[must_use]
     pub fn with_hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Where it was found.
+    /// Returns the place.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// The message without the place.
+    /// Returns the message without the place.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Advice for the user, if there is any.
+    /// Returns the advice for the user, if any.
     pub fn hint(&self) -> Option<&'static str> {
         self.hint
     }
@@ -186,5 +186,5 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of everything in the engine that can fail.
+/// The result of a fallible operation of the engine.
 pub type Result<T> = std::result::Result<T, Error>;

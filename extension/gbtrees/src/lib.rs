@@ -1,5 +1,5 @@
-//! Gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated bit for bit as by
-//! their own libraries: no C++, no threads, no I/O, and no input that makes it panic.
+//! Scores gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX with the exact bits of their
+//! own libraries: no C++, no threads, no I/O, and no panic on any input.
 //!
 //! ```
 //! use gbtrees::Model;
@@ -16,25 +16,25 @@
 //! # }
 //! ```
 //!
-//! - [`Model`] is a file of any library, ready to predict. It is `Send + Sync`.
-//! - [`Predictor`] has the buffers of one thread: values, margins, classes, leaves, SHAP values,
+//! - [`Model`] is a loaded file of any library. It is `Send + Sync`.
+//! - [`Predictor`] has one thread's buffers, for values, margins, classes, leaves, SHAP values and
 //!   interactions.
 //! - [`Rows`] are f32 or f64, dense with any strides or sparse in CSR; NaN is a missing value.
-//! - [`LoadOptions`] have limits for untrusted files, a [`Cancel`], rounds and names.
+//! - [`LoadOptions`] set limits for untrusted files, a [`Cancel`], rounds and names.
 //!
 //! # Formats
 //!
-//! Each is a feature of the crate, all of them on: `xgboost` (JSON, UBJSON and the binary format of 0.90 to
+//! Each is a default feature of the crate: `xgboost` (JSON, UBJSON and the binary format of 0.90 to
 //! 3.0), `lightgbm` (text), `catboost` (cbm and JSON), `onnx` (`ai.onnx.ml` tree ensembles).
 //!
 //! # How it works
 //!
-//! Untrusted bytes go through four stages, each with a separate type, so that no stage can be skipped: a
-//! reader makes a checked ensemble of trees, which is lowered to one relocatable, checksummed run of bytes,
-//! which is verified, and then evaluated by kernels for the processor's instructions: bit slicing over
-//! blocks of 512 rows, or many trees of one row at a time. An oracle walks the checked ensemble instead, and
-//! every other way of evaluation is compared with it, bit for bit. SHAP values are TreeSHAP's, computed by
-//! Gauss-Legendre quadrature. [`internals`] has the stages one by one.
+//! Untrusted bytes go through four stages, each with a type, so that none can be skipped: parsed into a
+//! checked ensemble, compiled into relocatable, checksummed bytes, verified, and evaluated by kernels
+//! for the processor's instructions, with bit slicing over blocks of 512 rows, or many trees of one row
+//! at a time. An oracle walks the checked ensemble instead; all other ways of evaluation are tested
+//! against it, bit for bit. SHAP values are TreeSHAP's, computed by Gauss-Legendre quadrature.
+//! [`internals`] exposes the stages.
 //!
 //! `unsafe` is confined to the reader of compiled models and to the kernels.
 
@@ -78,13 +78,13 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::ImportanceKind;
 pub use limits::{Cancel, Limits};
 
-/// The stages behind a model, one by one, for a program that keeps compiled models in its own files.
+/// The stages behind a model, for programs that keep compiled models in files of their own.
 ///
-/// [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to one relocatable, checksummed run of
-/// bytes, [`CompiledModel::open`] verifies that, and its methods evaluate rows. `oracle` walks the checked
-/// model instead; every other way of evaluation has its bits.
+/// [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to relocatable, checksummed bytes,
+/// [`CompiledModel::open`] verifies them, and its methods evaluate rows. `oracle` walks the checked
+/// model; all other ways of evaluation have its bits.
 ///
-/// None of this is kept stable between releases.
+/// Unstable between releases.
 pub mod internals {
     pub use crate::compiled::aligned::prefetch_all;
     pub use crate::compiled::aligned::{AlignedBytes, StableBytes};
@@ -104,7 +104,7 @@ pub mod internals {
     pub use crate::format::{parse, read_categories};
     pub use crate::lower::compile;
 
-    /// Evaluation and explanations as they are defined, over the checked model.
+    /// Evaluation and explanations by definition, over the checked model.
     pub mod oracle {
         pub use crate::eval::reference::{leaves, margins};
         pub use crate::explain::reference::{contributions, interactions};

@@ -1,17 +1,16 @@
-//! How large a model may be, and whether long work goes on.
+//! Limits on the size of models, and cancellation of long work.
 //!
-//! A model is untrusted until it has been checked, so every size that it declares is compared with
-//! these limits before memory is taken for it. The defaults are far above what XGBoost users train
-//! and far below what would hurt a server.
+//! Every size that an untrusted model declares is compared with these limits before memory is allocated
+//! for it. Defaults are far above what XGBoost users train and far below what would hurt a server.
 //!
-//! Reading, compiling, verifying and explaining a large model take seconds. They ask a [`Cancel`] every few
-//! milliseconds, and end with an error of kind [`ErrorKind::Cancelled`] once it says so.
+//! Parsing, compiling, verifying and explaining a large model take seconds. They poll a [`Cancel`]
+//! every few milliseconds and end with [`ErrorKind::Cancelled`] when it says so.
 
 use std::fmt;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
+/// Upper bounds of a model, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -19,7 +18,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Number of trees.
     pub trees: usize,
-    /// Number of nodes of all trees together.
+    /// Number of nodes in all trees.
     pub nodes: usize,
     /// Depth of a tree: the number of splits on the longest path from root to leaf.
     pub depth: usize,
@@ -43,43 +42,43 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same with at most so many bytes of a file.
+    /// Limits the size of the file in bytes.
     #[must_use]
     pub fn with_bytes(self, bytes: usize) -> Self {
         Limits { bytes, ..self }
     }
 
-    /// The same with at most so many trees.
+    /// Limits the number of trees.
     #[must_use]
     pub fn with_trees(self, trees: usize) -> Self {
         Limits { trees, ..self }
     }
 
-    /// The same with at most so many nodes of all trees.
+    /// Limits the number of nodes in all trees.
     #[must_use]
     pub fn with_nodes(self, nodes: usize) -> Self {
         Limits { nodes, ..self }
     }
 
-    /// The same with at most so many splits on a path.
+    /// Limits the number of splits on a path.
     #[must_use]
     pub fn with_depth(self, depth: usize) -> Self {
         Limits { depth, ..self }
     }
 
-    /// The same with at most so many features.
+    /// Limits the number of features.
     #[must_use]
     pub fn with_features(self, features: usize) -> Self {
         Limits { features, ..self }
     }
 
-    /// The same with at most so many outputs.
+    /// Limits the number of outputs.
     #[must_use]
     pub fn with_outputs(self, outputs: usize) -> Self {
         Limits { outputs, ..self }
     }
 
-    /// Whether a file of that size is read, which a caller may ask before it has the file in memory.
+    /// Checks the size of a file, before it needs to be in memory.
     ///
     /// # Errors
     /// [`ErrorKind::Limit`].
@@ -91,20 +90,20 @@ impl Limits {
         Err(Error::new(ErrorKind::Limit, message))
     }
 
-    /// Words of 32 bits that all category sets may have. A set takes memory up to its largest code,
-    /// whatever the number of its codes, so all together may take as many bytes as the file.
+    /// Returns the limit of 32-bit words in all category sets. A set's memory grows with its largest
+    /// code, not its number of codes, so together they may take as much as the file.
     pub(crate) fn set_words(&self) -> usize {
         self.bytes / size_of::<u32>()
     }
 }
 
-/// A count or index as it stands in a compiled model.
+/// Converts a count or index for a compiled model.
 pub(crate) fn to_u32(number: usize) -> Result<u32> {
     u32::try_from(number)
         .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for a compiled model"))
 }
 
-/// What long work asks every few milliseconds whether it is to stop.
+/// A cancellation check, polled every few milliseconds.
 #[derive(Clone, Copy)]
 pub struct Cancel<'a>(Check<'a>);
 
@@ -116,23 +115,23 @@ enum Check<'a> {
 }
 
 impl<'a> Cancel<'a> {
-    /// Work is never stopped.
+    /// Never cancels.
     pub const fn never() -> Self {
         Cancel(Check::Never)
     }
 
-    /// Work stops once this returns true, with [`ErrorKind::Cancelled`]; it may read a flag or a clock.
+    /// Cancels with [`ErrorKind::Cancelled`] once `stops` returns true; it may read a flag or a clock.
     pub fn when(stops: &'a dyn Fn() -> bool) -> Self {
         Cancel(Check::When(stops))
     }
 
-    /// Work stops if this unwinds, as functions of a host do that look for its interrupts.
+    /// Calls a function that unwinds to cancel, such as a host's check for interrupts.
     pub fn unwinding(check: &'a dyn Fn()) -> Self {
         Cancel(Check::Unwinding(check))
     }
 
     /// # Errors
-    /// [`ErrorKind::Cancelled`] if work is to stop.
+    /// [`ErrorKind::Cancelled`].
     #[inline]
     pub(crate) fn check(self) -> Result<()> {
         match self.0 {

@@ -1,9 +1,8 @@
-//! Vectors and texts that ask for their memory: where there is none, a load ends with an error.
+//! Fallible allocation helpers.
 //!
-//! Rust's own ways to grow a vector abort the process where there is no memory. What grows with the nodes or
-//! the bytes of a model is made by these functions, or asks by `try_reserve`; `tests/out_of_memory.rs` refuses
-//! each larger piece once. Smaller pieces, such as names, are not asked for: the extensions' allocator has a
-//! reserve for them.
+//! Rust's growing vectors abort the process when memory runs out. Everything that grows with a model's
+//! nodes or bytes is allocated here, or by `try_reserve`; `tests/out_of_memory.rs` fails each large
+//! allocation once. Small ones, such as names, rely on the reserve of the extensions' allocator.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, TryReserveError};
@@ -17,14 +16,14 @@ impl From<TryReserveError> for Error {
     }
 }
 
-/// An empty vector with room for so many values.
+/// Creates an empty vector with a capacity.
 pub(crate) fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(count)?;
     Ok(values)
 }
 
-/// An empty set with room for so many values.
+/// Creates an empty set with a capacity.
 pub(crate) fn set_with_capacity<T: Eq + Hash>(count: usize) -> Result<HashSet<T>> {
     let mut values = HashSet::new();
     values.try_reserve(count)?;
@@ -48,14 +47,14 @@ pub(crate) fn extend<T>(values: &mut Vec<T>, more: impl IntoIterator<Item = T>) 
     Ok(())
 }
 
-/// A vector of all values.
+/// Collects values.
 pub(crate) fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     let mut all = Vec::new();
     extend(&mut all, values)?;
     Ok(all)
 }
 
-/// A vector of all values, or the first error among them.
+/// Collects values, or returns the first error.
 pub(crate) fn try_collect<T>(values: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
     let values = values.into_iter();
     let mut all = with_capacity(values.size_hint().0)?;
@@ -65,14 +64,14 @@ pub(crate) fn try_collect<T>(values: impl IntoIterator<Item = Result<T>>) -> Res
     Ok(all)
 }
 
-/// A vector of so many copies of a value.
+/// Creates a vector of `count` copies of `value`.
 pub(crate) fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
     let mut all = Vec::new();
     refill(&mut all, count, value)?;
     Ok(all)
 }
 
-/// A text that is owned: itself, or a copy.
+/// Returns the text as a `String`.
 pub(crate) fn owned(text: Cow<'_, str>) -> Result<String> {
     match text {
         Cow::Owned(text) => Ok(text),
@@ -85,12 +84,12 @@ pub(crate) fn owned(text: Cow<'_, str>) -> Result<String> {
     }
 }
 
-/// Appends copies of a value until there are so many.
+/// Appends copies of `value` up to a length of `count`.
 pub(crate) fn grow<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
     extend(values, std::iter::repeat_n(value, count.saturating_sub(values.len())))
 }
 
-/// Makes them so many, all of that value.
+/// Resizes to `count` copies of `value`.
 pub(crate) fn refill<T: Clone>(values: &mut Vec<T>, count: usize, value: T) -> Result<()> {
     values.clear();
     values.try_reserve_exact(count)?;

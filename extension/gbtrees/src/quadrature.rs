@@ -1,27 +1,27 @@
-//! Gauss-Legendre quadrature on the interval from 0 to 1.
+//! Gauss-Legendre quadrature on [0, 1].
 //!
-//! `n` points integrate polynomials of degree `2n - 1` exactly. A path with `d` features has integrands
-//! of degree `d - 1`, so `d / 2` points, rounded up, are exact for it.
+//! `n` points are exact for polynomials of degree `2n - 1`. The integrands of a path with `d` features
+//! have degree `d - 1`, so `d / 2` points, rounded up, are exact.
 
-/// The points and weights of one rule.
+/// The points and weights of a rule.
 #[derive(Default)]
 pub(crate) struct Rule {
     pub(crate) points: Vec<f64>,
     pub(crate) weights: Vec<f64>,
 }
 
-/// As many points as are exact for a path of so many features; at least one.
+/// Returns the number of points that is exact for a path of `features` features; at least one.
 pub(crate) fn exact_points(features: usize) -> usize {
     features.div_ceil(2).max(1)
 }
 
 impl Rule {
-    /// The rule of `count` points, by Newton's method on the Legendre polynomial.
+    /// Computes the rule of `count` points by Newton's method on the Legendre polynomial.
     pub(crate) fn of(count: usize) -> Rule {
         let mut rule = Rule::default();
         let n = count as f64;
         for index in 0..count {
-            // Where the root lies, nearly (Abramowitz and Stegun 22.16.6).
+            // First approximation of the root (Abramowitz and Stegun 22.16.6).
             let mut x = (std::f64::consts::PI * (index as f64 + 0.75) / (n + 0.5)).cos();
             let mut slope = 1.0;
             for _ in 0..8 {
@@ -36,7 +36,7 @@ impl Rule {
     }
 }
 
-/// The Legendre polynomial of a degree above 0 and its derivative, by Bonnet's recursion.
+/// Returns the Legendre polynomial of a positive degree and its derivative, by Bonnet's recursion.
 fn legendre(degree: usize, x: f64) -> (f64, f64) {
     let (mut before, mut value) = (1.0, x);
     for k in 2..=degree {
@@ -47,14 +47,14 @@ fn legendre(degree: usize, x: f64) -> (f64, f64) {
     (value, degree as f64 * (x * value - before) / (x * x - 1.0))
 }
 
-/// Points of quadrature, and their weights.
+/// Quadrature points with their weights.
 #[derive(Default)]
 pub(crate) struct Points {
     pub(crate) points: Vec<f32>,
     pub(crate) weights: Vec<f32>,
 }
 
-/// Points that a walk has at most.
+/// Maximum points that a walk handles at once.
 pub(crate) const MAX_POINTS: usize = 8;
 
 #[cfg(test)]

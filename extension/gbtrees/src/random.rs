@@ -1,10 +1,9 @@
-//! Random models and rows for tests: valid, and as awkward as a checked model can be.
+//! Random models and rows for tests: valid, but as awkward as a checked model can be.
 //!
-//! Everything follows from one seed, so a failing case is found again by its seed. Trees are
-//! unbalanced, have freed ids, children in any order of ids, and several outputs; thresholds come
-//! from a few values, so that rows meet them exactly. A model of any library has both comparisons,
-//! thresholds between f32 numbers and beyond them, every rule for missing values, sets that go
-//! either way, leaf vectors and weights.
+//! Everything derives from a seed, which reproduces a failure. Trees are unbalanced, with freed ids,
+//! children in any order, and several outputs; thresholds come from few values, so that rows hit them
+//! exactly. Models of "any library" have both comparisons, thresholds between and beyond f32 numbers,
+//! all rules for missing values, sets of either direction, leaf vectors and weights.
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
@@ -14,12 +13,12 @@ use crate::ensemble::{
     TreeParts,
 };
 
-/// How many times larger than usual the tests are that are worth it: `make test-long`.
+/// Returns the factor by which `make test-long` enlarges tests.
 pub(crate) fn times() -> usize {
     std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// A small generator of pseudo-random numbers (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -46,25 +45,25 @@ pub(crate) struct Shape {
     pub(crate) outputs: usize,
     pub(crate) trees: usize,
     pub(crate) depth: u32,
-    /// One tree in this many has categorical splits; 0 for none.
+    /// One tree in `categorical` has categorical splits; 0 for none.
     pub(crate) categorical: usize,
-    /// Whether it uses what XGBoost's models do not.
+    /// Whether to use properties that XGBoost's models lack.
     pub(crate) any_library: bool,
 }
 
 impl Shape {
-    /// A shape with what XGBoost's models have, and numerical splits alone.
+    /// Creates a shape of XGBoost's models with numerical splits only.
     pub(crate) const fn of(features: usize, outputs: usize, trees: usize, depth: u32) -> Shape {
         Shape { features, outputs, trees, depth, categorical: 0, any_library: false }
     }
 }
 
-/// The rules of one library.
+/// The rules of a library.
 pub(crate) struct Library {
     pub(crate) value_precision: Precision,
     pub(crate) sum_precision: Precision,
     pub(crate) scaling: Scaling,
-    /// Whether thresholds lie closer together than f32 do.
+    /// Whether thresholds are closer together than f32 numbers.
     close: bool,
     /// Whether odd features are codes and even ones numbers.
     two_kinds: bool,
@@ -95,7 +94,7 @@ impl Library {
         Library { value_precision, sum_precision, scaling, close, two_kinds, zero_missing }
     }
 
-    /// The same tree with rules that XGBoost does not have.
+    /// Applies rules that XGBoost lacks to a tree.
     pub(crate) fn tree(&self, mut tree: Tree, random: &mut Random, shape: Shape) -> Tree {
         tree.weight = [1.0, 0.3, -2.5, 1e-3][random.below(4)];
         let vectors = random.one_in(3);
@@ -156,7 +155,7 @@ impl Library {
 
     fn threshold(&self, comparison: &mut Comparison, threshold: &mut f64, random: &mut Random) {
         if !self.close {
-            // One threshold, and one cut, between any two neighbouring f32.
+            // One threshold, or one cut, between neighbouring f32 numbers.
             let next = f64::from((*threshold as f32).next_up());
             *comparison = Comparison::LessOrEqual;
             *threshold += if next.is_finite() { 0.3 * (next - *threshold) } else { 0.0 };
@@ -175,20 +174,20 @@ impl Library {
     }
 }
 
-/// How the leaf to be split next is chosen.
+/// The choice of the next leaf to split.
 #[derive(Clone, Copy)]
 enum Growth {
     Any,
-    /// The newest left child, or the newest right one: a chain.
+    /// Always the newest left or right child: a chain.
     Left,
     Right,
-    /// Left and right in turn: a chain whose operations alternate.
+    /// Alternately left and right: a chain of alternating operations.
     Turns,
     /// Mostly the newest.
     Deep,
 }
 
-/// The same model with trees of 1 to `leaves` leaves, which have the splits that the trees had.
+/// Regrows the trees to 1 to `leaves` leaves, with splits of the original trees.
 pub(crate) fn leaf_wise(seed: u64, mut model: Ensemble, leaves: usize) -> Ensemble {
     let mut random = Random(seed);
     let outputs = model.num_outputs();
@@ -250,7 +249,7 @@ fn grow(tree: &mut Tree, splits: &[Node], count: usize, growth: Growth, random: 
     }
 }
 
-/// Numbers with which floating-point comparison goes wrong if it can.
+/// Numbers likely to break floating-point comparisons.
 const AWKWARD: [f32; 14] = [
     0.0,
     -0.0,
@@ -280,14 +279,14 @@ fn finite(random: &mut Random) -> f32 {
     }
 }
 
-/// A linear model of that many features and outputs.
+/// Creates a linear model.
 pub(crate) fn linear(seed: u64, features: usize, outputs: usize) -> Ensemble {
     let mut random = Random(seed);
     let coefficients = (0..(features + 1) * outputs).map(|_| finite(&mut random)).collect();
     Ensemble { coefficients, ..model(seed, Shape::of(features, outputs, 0, 0)) }
 }
 
-/// The same model with linear models in the leaves of half of its trees, and sums of f64.
+/// Adds linear models to the leaves of half of the trees, and sums in f64.
 pub(crate) fn with_linear_leaves(seed: u64, mut model: Ensemble) -> Ensemble {
     let mut random = Random(seed);
     model.sum_precision = Precision::Double;
@@ -353,7 +352,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
     }
 }
 
-/// The same model with symmetric trees: each level has one of the splits that the tree had.
+/// Makes the trees symmetric: each level repeats one of the tree's splits.
 pub(crate) fn symmetric(seed: u64, mut model: Ensemble) -> Ensemble {
     let mut random = Random(seed);
     for tree in &mut model.trees {
@@ -377,7 +376,7 @@ pub(crate) fn symmetric(seed: u64, mut model: Ensemble) -> Ensemble {
     model
 }
 
-/// The same model with dictionaries of all three kinds, as far as it has features for them.
+/// Adds dictionaries of all three kinds, as far as there are features.
 pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
     let dictionaries = [
         Categories::Text(["Zürich", "", "Aachen", "aachen"].map(String::from).to_vec()),
@@ -394,14 +393,14 @@ pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
 }
 
 impl Tree {
-    /// A tree of these nodes as XGBoost has them, for output 0.
+    /// Creates a tree for output 0 with XGBoost's properties.
     pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
         TreeParts::of(nodes, TreeOutput::One(0)).into_tree(depth)
     }
 }
 
 impl Node {
-    /// A numerical split as XGBoost has it.
+    /// Creates a numerical split with XGBoost's rules.
     pub(crate) fn numerical(
         feature: u32,
         threshold: f64,
@@ -419,11 +418,11 @@ impl Node {
 fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
     let mut tree = Tree::of(vec![Node::Deleted], 0);
     tree.output = TreeOutput::One(random.below(shape.outputs) as u32);
-    // Places to fill: a node's id and its depth.
+    // Nodes to fill: id and depth.
     let mut open = vec![(0usize, 0u32)];
     while let Some((id, depth)) = open.pop() {
         tree.depth = tree.depth.max(depth);
-        // Full at the top, ragged below.
+        // Full near the root, ragged below.
         let leaf =
             depth >= shape.depth || (depth > 1 && random.one_in(6)) || tree.nodes.len() > 4000;
         if leaf {
@@ -454,7 +453,7 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
         let gain = random.below(1000) as f32 / 7.0;
         let cover = random.below(1000) as f32 / 3.0;
         tree.nodes[id] = if categorical && random.one_in(2) {
-            // Mostly of a few words, and now and then of more than a table of codes has.
+            // Mostly a few words, sometimes more than a table of codes has.
             let most = if random.one_in(16) { 40 } else { 4 };
             let words = (0..random.below(most)).map(|_| random.next() as u32).collect();
             tree.category_sets.push(CategorySet { words });
@@ -469,8 +468,7 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
     tree
 }
 
-/// Rows that meet the model's thresholds, their neighbours of both widths, and all that is not a plain
-/// number.
+/// Creates rows of the model's thresholds, their neighbours in both widths, and special values.
 pub(crate) fn rows(seed: u64, model: &Ensemble, count: usize) -> Vec<Vec<f64>> {
     let mut random = Random(seed);
     let thresholds: Vec<f64> = model
@@ -508,7 +506,7 @@ pub(crate) fn rows(seed: u64, model: &Ensemble, count: usize) -> Vec<Vec<f64>> {
     (0..count).map(|_| (0..model.num_features()).map(|_| value()).collect()).collect()
 }
 
-/// Rows as a compiled model takes them.
+/// Returns rows in a compiled model's layout.
 pub(crate) fn narrowed(
     compiled: &CompiledModel<impl StableBytes>,
     rows: &[Vec<f64>],

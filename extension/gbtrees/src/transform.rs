@@ -1,8 +1,8 @@
-//! Transforms: from the margins of a row to the values that the library's predict returns, in f32, as XGBoost
-//! computes them, and in f64, as LightGBM and CatBoost do.
+//! Transforms of a row's margins into the values of the library's predict: in f32 as in XGBoost, in f64
+//! as in LightGBM and CatBoost.
 
-/// The index of the first of the largest margins, if there are any (XGBoost: `FindMaxIndex` in
-/// src/common/math.h; numpy's `argmax`).
+/// Returns the index of the first largest margin (`FindMaxIndex` in XGBoost's src/common/math.h;
+/// numpy's `argmax`).
 pub(crate) fn first_largest<M: Copy + PartialOrd>(margins: &[M]) -> Option<u32> {
     let mut largest = (0, *margins.first()?);
     for (index, margin) in (0..).zip(margins) {
@@ -14,20 +14,20 @@ pub(crate) fn first_largest<M: Copy + PartialOrd>(margins: &[M]) -> Option<u32> 
 }
 
 pub(crate) mod single {
-    //! Transforms in f32, as XGBoost computes them.
+    //! Transforms in f32, as in XGBoost.
     //!
-    //! Everything is computed in the order in which XGBoost computes it, with the C library's exponential,
-    //! which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C libraries do.
-    //! That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
+    //! Operations follow XGBoost's order, with the C library's exponential, which `f32::exp` calls, so
+    //! values differ from XGBoost's only as C libraries do. Quantiles ascend since 3.4 (`PredTransform`
+    //! in src/objective/quantile_obj.cu).
 
     use crate::ensemble::Transform;
     use crate::transform::first_largest;
 
-    /// XGBoost's `kRtEps` (include/xgboost/base.h), by which one expectile lies at least above another.
+    /// XGBoost's `kRtEps` (include/xgboost/base.h), the minimum distance of expectiles.
     const EXPECTILE_GAP: f32 = 1e-6;
 
-    /// Turns the margins of a row into its values, in place; returns the number of values, which is 1
-    /// if [`Transform::gives_one_value`] and else the number of margins. `slope` is
+    /// Transforms a row's margins in place; returns the number of values, 1 if
+    /// [`Transform::gives_one_value`], otherwise the number of margins. `slope` is
     /// [`crate::ensemble::Objective::slope`].
     pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
         match transform {
@@ -41,9 +41,9 @@ pub(crate) mod single {
             Transform::Expectile => expectiles(margins),
             Transform::LogisticMirrored => each(margins, logistic_mirrored),
             Transform::SoftmaxSingle => softmax_single(margins),
-            // skl2onnx adds the slope to the opposite of the power, which rounds alike.
+            // skl2onnx adds the slope to the negated power, which rounds alike.
             Transform::Isolation => each(margins, |margin| slope - 2f32.powf(-margin)),
-            // Of libraries that compute in f64 alone.
+            // Used only by libraries that sum in f64.
             Transform::SignedSquare
             | Transform::LogOnePlusExp
             | Transform::MeanVariance
@@ -57,16 +57,16 @@ pub(crate) mod single {
         margins.iter_mut().for_each(|margin| *margin = value(*margin));
     }
 
-    /// The logistic function, with the bound that keeps the exponential finite (XGBoost: `Sigmoid` in
+    /// The logistic function, bounded to keep the exponential finite (`Sigmoid` in XGBoost's
     /// src/common/math.h).
     fn logistic(margin: f32) -> f32 {
         let negated = if -margin > 88.7 { 88.7 } else { -margin };
-        // 1e-16 does nothing in f32; XGBoost adds it.
+        // 1e-16 has no effect in f32, but XGBoost adds it.
         1.0 / (negated.exp() + 1.0 + 1e-16)
     }
 
-    /// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64
-    /// (XGBoost: `Softmax` in src/common/math.h).
+    /// Exponentials shifted by the largest margin, divided by their f64 sum (`Softmax` in XGBoost's
+    /// src/common/math.h).
     fn softmax(margins: &mut [f32]) {
         let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut sum = 0.0f64;
@@ -78,13 +78,13 @@ pub(crate) mod single {
         each(margins, |exponential| exponential / sum);
     }
 
-    /// ONNX Runtime: `ComputeLogistic` in onnxruntime/core/providers/cpu/ml/ml_common.h.
+    /// `ComputeLogistic` in ONNX Runtime's onnxruntime/core/providers/cpu/ml/ml_common.h.
     fn logistic_mirrored(margin: f32) -> f32 {
         let value = 1.0 / (1.0 + (-margin.abs()).exp());
         if margin < 0.0 { 1.0 - value } else { value }
     }
 
-    /// ONNX Runtime: `ComputeSoftmax` in the same file.
+    /// `ComputeSoftmax` in the same file.
     fn softmax_single(margins: &mut [f32]) {
         let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let mut sum = 0.0;
@@ -106,8 +106,8 @@ pub(crate) mod single {
         }
     }
 
-    /// Each expectile lies above the one before it by a softplus of its margin, and a little more
-    /// (XGBoost: `PredTransform` in src/objective/expectile_obj.cc).
+    /// Each expectile exceeds the previous one by a softplus of its margin and a small gap
+    /// (`PredTransform` in XGBoost's src/objective/expectile_obj.cc).
     fn expectiles(margins: &mut [f32]) {
         let mut expectile = None;
         for margin in margins {
@@ -120,7 +120,7 @@ pub(crate) mod single {
         }
     }
 
-    /// The logarithm of `1 + exp(x)`, without overflow.
+    /// Computes `ln(1 + exp(x))` without overflow.
     fn softplus(x: f32) -> f32 {
         x.max(0.0) + (-x.abs()).exp().ln_1p()
     }
@@ -158,7 +158,7 @@ pub(crate) mod single {
         #[test]
         fn exact_transforms_have_these_values() {
             let cases: [(Transform, &[f32], &[f32]); 10] = [
-                // Of equals the first.
+                // The first of equal margins.
                 (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
                 (Transform::ArgMax, &[-1.0, -3.0], &[0.0]),
                 (Transform::ArgMax, &[], &[]),
@@ -187,15 +187,15 @@ pub(crate) mod single {
 }
 
 pub(crate) mod double {
-    //! Transforms in f64, as LightGBM and CatBoost compute them.
+    //! Transforms in f64, as in LightGBM and CatBoost.
     //!
-    //! Exponentials are the C library's, which is what `f64::exp` calls. LightGBM's are `ConvertOutput` of
-    //! src/objective/, and `Common::Softmax` and `Common::Sign` of include/LightGBM/utils/common.h.
+    //! Exponentials are the C library's, which `f64::exp` calls. LightGBM's are `ConvertOutput` in
+    //! src/objective, and `Common::Softmax` and `Common::Sign` in include/LightGBM/utils/common.h.
 
     use crate::ensemble::Transform;
     use crate::transform::first_largest;
 
-    /// Turns the margins of a row into its values: see [`crate::transform::single::apply`].
+    /// Transforms a row's margins: see [`crate::transform::single::apply`].
     pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> usize {
         match transform {
             Transform::Identity => {}
@@ -214,7 +214,7 @@ pub(crate) mod double {
             Transform::MeanVariance => {
                 each(margins.get_mut(1..).unwrap_or_default(), |margin| (2.0 * margin).exp());
             }
-            // Of XGBoost, which computes in f32 alone.
+            // Used only by XGBoost, which sums in f32.
             Transform::Hinge | Transform::Ascending | Transform::Expectile => {}
         }
         margins.len()
@@ -224,7 +224,7 @@ pub(crate) mod double {
         margins.iter_mut().for_each(|margin| *margin = value(*margin));
     }
 
-    /// ONNX Runtime rounds margins of f64 to f32 before it transforms them.
+    /// ONNX Runtime rounds f64 margins to f32 before transforming them.
     fn in_single(transform: Transform, slope: f64, margins: &mut [f64]) {
         let mut singles: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
         crate::transform::single::apply(transform, slope as f32, &mut singles);
@@ -246,7 +246,7 @@ pub(crate) mod double {
         sign * margin * margin
     }
 
-    /// Added in the order of the margins, then divided, as scikit-learn averages probabilities.
+    /// Sums in the order of margins, then divides, like scikit-learn.
     fn mean_logistic(slope: f64, margins: &mut [f64]) -> usize {
         let count = margins.len();
         let sum: f64 = margins.iter().map(|margin| logistic(slope, *margin)).sum();

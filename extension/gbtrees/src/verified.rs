@@ -1,29 +1,29 @@
-//! Invariants: what verification found of a compiled model, and what the engine knows of its data.
+//! Invariants: facts verified of a compiled model, and assumptions of the engine about its own data.
 //!
-//! A broken one is a bug, and a bug must not become a number that looks like a prediction. In debug builds,
-//! tests and fuzzing all of these stop with the invariant's name. In release builds [`at`] and its siblings
-//! read without a check, which is for what `compiled::verify` proves; [`known`] is for the rest, and returns
-//! an error. Where nothing can fail and time does not matter, code indexes, or calls
-//! [`sure`], which stops in every build. Nothing has a default.
+//! A violation is a bug, and a bug must not become a plausible prediction. Debug builds, tests and
+//! fuzzing panic with the invariant's name. In release builds [`at`] and its siblings read without a
+//! check, for facts proven by `compiled::verify`; [`known`] returns an error, for everything else.
+//! Infallible code off the hot path indexes or calls [`sure`], which panics in every build. No
+//! violation has a default value.
 #![allow(unsafe_code, reason = "records that were verified at opening are read without checks")]
 
 use crate::{Error, ErrorKind, Result};
 
-/// Whether this build stops at a broken invariant.
+/// Whether this build panics on a broken invariant.
 const STOPS: bool = cfg!(any(debug_assertions, test, fuzzing));
 
-/// The record at an index that is in range.
+/// Returns the record at a verified index.
 ///
 /// # Safety
 /// `index < records.len()`; the invariant says why.
 #[inline(always)]
 pub(crate) unsafe fn at<'a, T>(records: &'a [T], index: usize, invariant: &'static str) -> &'a T {
     check(index < records.len(), invariant);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures `index < records.len()`.
     unsafe { records.get_unchecked(index) }
 }
 
-/// As [`at`], to write.
+/// Mutable version of [`at`].
 ///
 /// # Safety
 /// As for [`at`].
@@ -34,11 +34,11 @@ pub(crate) unsafe fn at_mut<'a, T>(
     invariant: &'static str,
 ) -> &'a mut T {
     check(index < records.len(), invariant);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures `index < records.len()`.
     unsafe { records.get_unchecked_mut(index) }
 }
 
-/// The `count` records from `first` on, which are all there.
+/// Returns `count` records from `first` on.
 ///
 /// # Safety
 /// `first + count <= records.len()`; the invariant says why.
@@ -50,11 +50,11 @@ pub(crate) unsafe fn range<'a, T>(
     invariant: &'static str,
 ) -> &'a [T] {
     check(first <= records.len() && count <= records.len() - first, invariant);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures `first + count <= records.len()`.
     unsafe { records.get_unchecked(first..first + count) }
 }
 
-/// Stops at a broken invariant, in the builds that do.
+/// Panics on a broken invariant, in builds that check.
 #[inline(always)]
 pub(crate) fn check(holds: bool, invariant: &'static str) {
     if STOPS && !holds {
@@ -62,10 +62,10 @@ pub(crate) fn check(holds: bool, invariant: &'static str) {
     }
 }
 
-/// What is there.
+/// Returns a value that must be present.
 ///
 /// # Errors
-/// [`ErrorKind::Internal`] if it is not, which is a bug.
+/// [`ErrorKind::Internal`] if it is absent, which is a bug.
 #[inline(always)]
 pub(crate) fn known<T>(found: Option<T>, invariant: &'static str) -> Result<T> {
     match found {
@@ -74,7 +74,7 @@ pub(crate) fn known<T>(found: Option<T>, invariant: &'static str) -> Result<T> {
     }
 }
 
-/// What is there, where nothing can fail: stops in every build if it is not.
+/// Returns a value that must be present, in infallible code; panics in every build if it is absent.
 #[inline(always)]
 pub(crate) fn sure<T>(found: Option<T>, invariant: &'static str) -> T {
     match found {

@@ -1,11 +1,11 @@
-//! A caller stops long work: each stage ends with the one error, wherever it is, and leaves nothing behind.
+//! Cancelling at any poll ends each stage with the one error, and without side effects.
 
 use std::cell::Cell;
 
 use gbtrees::internals::{CompiledModel, ContributionScratch, compile, parse};
 use gbtrees::{Cancel, ErrorKind, Limits, Result};
 
-/// What a model of each library goes through, and how it ends.
+/// Runs a model of any library through all stages.
 pub(crate) fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
     let model = parse(file, &Limits::default(), cancel)?;
     let compiled = CompiledModel::open_checking(compile(&model, &[], cancel)?, cancel)?;
@@ -19,7 +19,7 @@ pub(crate) fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> 
 }
 
 #[test]
-fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
+fn work_ends_at_whichever_poll_cancels() {
     for file in [
         "xgboost/2.1.4/multi_softprob.json",
         "xgboost/3.4.1/binary_logistic.ubj",
@@ -30,10 +30,10 @@ fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
         "onnx/1.20.0/boosting.onnx",
     ] {
         let bytes = golden_models::file(file);
-        let asked = Cell::new(0);
-        let expected = work(bytes, Cancel::unwinding(&|| asked.set(asked.get() + 1))).unwrap();
-        assert!(asked.get() > 5, "{file}: {} questions", asked.get());
-        for last in 0..asked.get() {
+        let polls = Cell::new(0);
+        let expected = work(bytes, Cancel::unwinding(&|| polls.set(polls.get() + 1))).unwrap();
+        assert!(polls.get() > 5, "{file}: {} polls", polls.get());
+        for last in 0..polls.get() {
             let left = Cell::new(last);
             let stops = || {
                 let now = left.get() == 0;
@@ -41,7 +41,7 @@ fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
                 now
             };
             let error = work(bytes, Cancel::when(&stops)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Cancelled, "{file}, question {last}: {error}");
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{file}, poll {last}: {error}");
         }
         assert_eq!(work(bytes, Cancel::when(&|| false)).unwrap(), expected, "{file}");
     }

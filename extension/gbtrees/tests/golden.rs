@@ -1,10 +1,9 @@
 //! Compares the engine with XGBoost on the models of every release in `tests/golden`.
 //!
-//! Each model is evaluated twice, by the reference walk over the checked model and through the
-//! lowered compiled model. Margins and leaf ids must have XGBoost's bits; values may be 2 units in the last
-//! place away, since they depend on the C library's `expf`. Cases are found by listing the archive, so
-//! a test also requires that there are as many as there should be. `tests/golden/xgboost/README.md` says
-//! how the files were made.
+//! The reference walk and the compiled model must have XGBoost's bits for margins and leaf ids; values
+//! may differ by 2 units in the last place, since they depend on the C library's `expf`. Cases are
+//! found by listing the archive, so the tests also require their number.
+//! `tests/golden/xgboost/README.md` says how the files were made.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,14 +17,14 @@ use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch,
 use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
-/// Fewer cases than this mean that files are missing, not that all is well.
+/// Fewer cases mean that files are missing.
 const MIN_CASES: usize = 507;
-/// The same for the files that must be refused.
+/// Minimum of files that must be refused.
 const MIN_REFUSED: usize = 22;
-/// How far a value may be from XGBoost's.
+/// Maximum difference of a value from XGBoost's.
 const VALUE_ULPS: u32 = 2;
 
-/// One model, in one or two formats, and what XGBoost makes of its rows.
+/// A model in one or two formats, and XGBoost's results for its rows.
 struct Case {
     name: &'static str,
     files: Vec<String>,
@@ -34,7 +33,7 @@ struct Case {
     margins: Vec<Vec<f32>>,
 }
 
-/// What differed in all cases, so that one run shows every disagreement.
+/// The differences of all cases, so that one run shows them all.
 #[derive(Default)]
 struct Differences {
     lines: Vec<String>,
@@ -69,7 +68,7 @@ fn strings(value: &Value) -> Vec<String> {
     list(value).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// One row: eight hex digits per float.
+/// Parses a row: eight hex digits per float.
 fn float_row(line: &Value) -> Vec<f32> {
     let digits = line.as_str().unwrap().as_bytes();
     let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -108,7 +107,7 @@ fn open(model: &Ensemble) -> CompiledModel<gbtrees::internals::AlignedBytes> {
     CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
-/// Calls `check` with every model file of every case; it is to compare at least so many things.
+/// Calls `check` with every model file; it must make at least `least` comparisons.
 fn each_model(least: usize, mut check: impl FnMut(&Case, &Ensemble, &mut Differences)) {
     let mut differences = Differences::default();
     for case in cases() {
@@ -119,7 +118,7 @@ fn each_model(least: usize, mut check: impl FnMut(&Case, &Ensemble, &mut Differe
     differences.finish(least);
 }
 
-/// Distance of two floats in units in the last place, over zero too; 0 for two NaN.
+/// Returns the distance of two floats in units in the last place, across zero; 0 for two NaN.
 fn ulps(left: f32, right: f32) -> u32 {
     let order = |value: f32| {
         let bits = value.to_bits().cast_signed();
@@ -133,7 +132,7 @@ fn ulps(left: f32, right: f32) -> u32 {
 }
 
 #[test]
-fn every_case_is_here() {
+fn every_case_has_a_model() {
     let cases = cases();
     assert!(cases.len() >= MIN_CASES, "only {} cases", cases.len());
     for release in [
@@ -186,7 +185,7 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
 fn batches_have_the_same_bits_with_every_kernel() {
     each_model(MIN_CASES, |case, model, differences| {
         let compiled = open(model);
-        // As many as fill a block and begin another.
+        // Enough to fill a block and begin another.
         let rows: Vec<f32> = case.rows.concat();
         let expected: Vec<f32> = case.margins.concat();
         let times = 600usize.div_ceil(rows.len() / compiled.num_features());
@@ -202,11 +201,11 @@ fn batches_have_the_same_bits_with_every_kernel() {
 }
 
 #[test]
-fn values_are_two_units_away_at_most() {
+fn values_are_within_two_ulp() {
     let mut farthest = 0;
     each_model(MIN_CASES * 20, |case, model, differences| {
         let compiled = open(model);
-        // The file leaves out values that are the margins.
+        // Files omit values that equal the margins.
         let expected = case.expected.get("values").map_or_else(|| case.margins.clone(), floats);
         for (number, (margins, expected)) in case.margins.iter().zip(expected).enumerate() {
             let mut values = margins.clone();
@@ -239,7 +238,7 @@ fn leaves_are_the_same() {
 }
 
 #[test]
-fn names_and_types_are_the_files() {
+fn names_and_types_come_from_the_file() {
     each_model(MIN_CASES, |case, model, differences| {
         // The binary format has neither names nor types.
         if model.format() == "xgboost binary" {
@@ -295,7 +294,7 @@ fn categories_become_their_codes() {
 }
 
 #[test]
-fn what_is_not_scored_is_refused_by_name() {
+fn unsupported_features_are_refused_by_name() {
     let mut differences = Differences::default();
     let refused = golden_models::names("xgboost/refused/");
     for listing in refused.into_iter().filter(|name| name.ends_with(".list.json")) {

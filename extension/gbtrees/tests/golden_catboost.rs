@@ -1,9 +1,9 @@
 //! Compares the engine with CatBoost on the models of every release in `tests/golden/catboost`.
 //!
-//! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
-//! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes
-//! be the same; contributions are near CatBoost's, which are doubles. `tests/golden/catboost/README.md` says
-//! how the files were made.
+//! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and the compiled
+//! model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
+//! equal; contributions are close to CatBoost's doubles. `tests/golden/catboost/README.md` says how the
+//! files were made.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,13 +19,13 @@ use gbtrees::internals::{
 use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
-/// Fewer cases than this mean that files are missing, not that all is well.
+/// Fewer cases mean that files are missing.
 const MIN_CASES: usize = 407;
-/// How far a contribution may be from CatBoost's and the oracle's, as a part of the row's largest.
+/// Maximum difference of a contribution from CatBoost and the oracle, relative to the row's largest.
 const WITHIN: f64 = 1e-6;
 const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10"];
 
-/// One file of a model, and what CatBoost makes of its rows.
+/// A file of a model, and CatBoost's results for its rows.
 struct Case {
     name: String,
     model: Ensemble,
@@ -49,7 +49,7 @@ fn texts(value: &Value) -> Vec<&str> {
     list(value).iter().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// The numbers of a row, `width` hex digits each.
+/// Parses a row, `width` hex digits per number.
 fn hex(row: &str, width: usize) -> Vec<u64> {
     let digits = row.as_bytes().chunks(width);
     let digits = digits.map(|digits| std::str::from_utf8(digits).unwrap());
@@ -65,7 +65,7 @@ fn cases() -> Vec<Case> {
             for ending in ["cbm", "json"] {
                 let name = format!("{base}.{ending}");
                 let Some(file) = golden_models::find(&name) else {
-                    // JSON cannot say all that cbm can.
+                    // JSON cannot represent all of cbm.
                     assert!(name.ends_with("ctr_several_targets.json"), "no {name}");
                     continue;
                 };
@@ -84,7 +84,7 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// The rows as the extension hands them over: a category becomes its code, or its hash.
+    /// Returns the rows in the extension's form: categories as codes or hashes.
     fn rows(&self) -> Vec<Vec<f32>> {
         let rows = texts(&self.expected["rows"]);
         let mut rows: Vec<Vec<f32>> = rows
@@ -144,7 +144,7 @@ fn margins_have_the_same_bits() {
 fn batches_have_the_same_bits() {
     for case in cases() {
         let (rows, expected) = (case.rows().concat(), case.margins().concat());
-        // As many as fill a block and begin another.
+        // Enough to fill a block and begin another.
         let times = 600usize.div_ceil(rows.len() / case.compiled.num_features());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         for kernel in Kernel::available() {
@@ -195,7 +195,7 @@ fn classes_are_the_same() {
 #[test]
 fn leaves_are_the_same() {
     for case in cases() {
-        // JSON has the trees that are not symmetric without their leaves' numbers.
+        // JSON lacks the leaf numbers of asymmetric trees.
         let own = case.expected.get("json_leaves").filter(|_| case.name.ends_with(".json"));
         let leaves = texts(own.unwrap_or(&case.expected["leaves"]));
         let mut scratch = Scratch::new(&case.compiled);
@@ -219,7 +219,7 @@ fn largest(numbers: &[f64]) -> f64 {
     numbers.iter().fold(0.0, |largest, number| largest.max(number.abs()))
 }
 
-/// The largest difference, as a part of the largest expected number.
+/// Returns the largest difference relative to the largest expected number.
 fn apart(found: &[f32], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     let pairs = found.iter().zip(expected);
@@ -228,7 +228,7 @@ fn apart(found: &[f32], expected: &[f64]) -> f64 {
 }
 
 impl Case {
-    /// The contributions of rows in one call: the same bits with every kernel.
+    /// Returns the contributions of rows in one call, after checking that all kernels agree in bits.
     fn contributions(&self, rows: &[f32]) -> Vec<f32> {
         let features = self.compiled.num_features();
         let numbers = rows.len() / features * self.compiled.num_outputs() * (features + 1);
@@ -245,7 +245,7 @@ impl Case {
 }
 
 #[test]
-fn contributions_are_catboosts_and_add_up_to_the_margins() {
+fn contributions_equal_catboosts_and_add_up_to_margins() {
     let all = json("catboost/contributions.json");
     let (mut compared, mut farthest) = (0, 0.0f64);
     for case in cases() {
@@ -282,10 +282,10 @@ fn contributions_are_catboosts_and_add_up_to_the_margins() {
 }
 
 #[test]
-fn names_releases_and_objectives_are_the_files() {
+fn names_releases_and_objectives_come_from_the_file() {
     for case in cases() {
         let (model, expected) = (&case.model, &case.expected);
-        // JSON of releases before 1.1 has names only if it was written with a pool.
+        // Before 1.1, JSON has names only if written with a pool.
         let old = ["0.26.1", "1.0.6"]
             .iter()
             .any(|release| case.name.starts_with(&format!("catboost/{release}/")));
@@ -305,7 +305,7 @@ fn names_releases_and_objectives_are_the_files() {
 }
 
 #[test]
-fn what_is_not_scored_is_refused_by_name() {
+fn unsupported_features_are_refused_by_name() {
     let listing = json("catboost/refused/list.json");
     let listing = listing.as_object().unwrap();
     assert!(listing.len() >= 5, "only {} files", listing.len());
@@ -318,7 +318,7 @@ fn what_is_not_scored_is_refused_by_name() {
 }
 
 #[test]
-fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
+fn categories_have_catboosts_hashes() {
     let hashes = json("catboost/hashes.json");
     let hashes = hashes.as_object().unwrap();
     assert!(hashes.len() > 270, "only {} texts", hashes.len());

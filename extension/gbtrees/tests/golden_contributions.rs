@@ -1,7 +1,7 @@
-//! Compares contributions with XGBoost's on the golden models of six releases.
+//! Compares contributions with XGBoost's on golden models of six releases.
 //!
-//! XGBoost computes them in f32 by its own recursion, since 3.4 by quadrature, so they are met within a
-//! part of the largest one. `tests/golden/xgboost/README.md` says how the files were made.
+//! XGBoost computes in f32 by a recursion, since 3.4 by quadrature, so errors are relative to the
+//! largest contribution. `tests/golden/xgboost/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -9,14 +9,14 @@ use gbtrees::internals::{CompiledModel, ContributionScratch, Ensemble, oracle};
 use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
-/// Fewer cases than this mean that files are missing, not that all is well.
+/// Fewer cases mean that files are missing.
 const MIN_CASES: usize = 166;
-/// How far from XGBoost's a contribution may be, as a part of the largest of its row and output.
+/// Maximum difference from XGBoost, relative to the largest contribution of a row and output.
 const WITHIN: f64 = 1e-5;
-/// How far from the oracle.
+/// Maximum difference from the oracle.
 const WITHIN_ORACLE: f64 = 1e-6;
 
-/// One row: eight hex digits per float.
+/// Parses a row: eight hex digits per float.
 fn floats(line: &Value) -> Vec<f32> {
     let digits = line.as_str().unwrap().as_bytes();
     let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -31,7 +31,7 @@ fn parse(file: &[u8]) -> Ensemble {
     gbtrees::internals::parse(file, &Limits::default(), Cancel::never()).unwrap()
 }
 
-/// The largest difference, as a part of the largest number.
+/// Returns the largest difference relative to the largest number.
 fn apart(found: &[f32], expected: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = expected.clone().fold(1e-30f64, |largest, number| largest.max(number.abs()));
     let differences = found.iter().zip(expected).map(|(a, b)| (f64::from(*a) - b).abs());
@@ -39,7 +39,7 @@ fn apart(found: &[f32], expected: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 #[test]
-fn contributions_are_those_of_every_release() {
+fn contributions_equal_every_releases() {
     let (mut cases, mut lines, mut farthest) = (0, Vec::new(), 0.0f64);
     for path in golden_models::names("xgboost/") {
         let Some(base) = path.strip_suffix(".expected.json") else { continue };
@@ -83,7 +83,7 @@ fn contributions_are_those_of_every_release() {
     println!("contributions are up to {farthest:e} of the largest one away");
 }
 
-/// What LightGBM says of its models: `tests/golden/contributions.py` made it.
+/// Calls `check` with LightGBM's contributions, made by `tests/golden/contributions.py`.
 fn each_of_lightgbm(mut check: impl FnMut(&str, Opened<'_>, &[f64])) {
     for (name, record) in json("lightgbm/contributions.json").as_object().unwrap() {
         let file = format!("lightgbm/{name}");
@@ -103,7 +103,7 @@ struct Opened<'a> {
     row: &'a [f64],
 }
 
-/// One row: sixteen hex digits per double.
+/// Parses a row: sixteen hex digits per double.
 fn hex(line: &Value) -> Vec<f64> {
     let text = line.as_str().unwrap().as_bytes().chunks(16);
     let bits =
@@ -125,7 +125,7 @@ fn found(opened: &Opened<'_>) -> Vec<f32> {
 }
 
 #[test]
-fn contributions_are_lightgbms() {
+fn contributions_equal_lightgbms() {
     let (mut models, mut lines, mut farthest) = (Vec::new(), Vec::new(), 0.0f64);
     each_of_lightgbm(|name, opened, theirs| {
         let found = found(&opened);

@@ -1,8 +1,8 @@
-//! Golden models on the many rows that tests/extension/long/test_golden_against_libraries.py has drawn, and for which
-//! it has asked the libraries: all kernels have the bits of the library's margins.
+//! Golden models on the many rows drawn by tests/extension/long/test_golden_against_libraries.py, with margins
+//! from the libraries: all kernels must have their bits.
 //!
-//! The folder of PGBOOST_ROWS has a file `cases.json`: a list of objects with the golden `model`, the paths
-//! `rows` and `margins` of doubles one after another, and whether the library's margins are `single`s.
+//! The folder PGBOOST_ROWS has a file `cases.json`: a list of objects with the golden `model`, the
+//! paths `rows` and `margins` to packed doubles, and whether the library's margins are `single`s.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -20,7 +20,7 @@ fn doubles(path: &Value) -> Vec<f64> {
     words.iter().map(|word| f64::from_le_bytes(*word)).collect()
 }
 
-/// How many rows were compared.
+/// Compares a case's rows; returns how many.
 fn compare(case: &Value) -> usize {
     let name = case["model"].as_str().unwrap();
     let model =
@@ -56,7 +56,7 @@ fn compare(case: &Value) -> usize {
 
 #[test]
 #[ignore = "it needs what the libraries predicted"]
-fn margins_are_the_librarys() {
+fn margins_equal_the_librarys() {
     let folder = std::env::var("PGBOOST_ROWS").unwrap();
     let cases = fs::read(Path::new(&folder).join("cases.json")).unwrap();
     let cases: Vec<Value> = serde_json::from_slice(&cases).unwrap();

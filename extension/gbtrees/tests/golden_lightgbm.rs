@@ -1,10 +1,9 @@
 //! Compares the engine with LightGBM on the models of every release in `tests/golden/lightgbm`.
 //!
-//! Each model is evaluated by the reference walk over the checked model, and through the compiled model by
-//! every kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64;
-//! values may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are
-//! found by listing the archive, so a test also requires that there are as many as there should be.
-//! `tests/golden/lightgbm/README.md` says how the files were made.
+//! The reference walk and every kernel, row by row and in batches, must have LightGBM's bits for raw
+//! scores and leaves, all in f64; values may differ by 2 units in the last place, since they depend on
+//! the C library's `exp`. Cases are found by listing the archive, so the tests also require their
+//! number. `tests/golden/lightgbm/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -15,9 +14,9 @@ use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
-/// Fewer cases than this mean that files are missing, not that all is well.
+/// Fewer cases mean that files are missing.
 const MIN_CASES: usize = 202;
-/// How far a value may be from LightGBM's.
+/// Maximum difference of a value from LightGBM's.
 const VALUE_ULPS: u64 = 2;
 
 type Opened = CompiledModel<gbtrees::internals::AlignedBytes>;
@@ -38,12 +37,12 @@ impl Case {
         rows(&self.expected["margins"])
     }
 
-    /// The values, which the file leaves out where they are the margins.
+    /// Returns the values, which files omit if they equal the margins.
     fn values(&self) -> Vec<Vec<f64>> {
         self.expected.get("values").map_or_else(|| self.margins(), rows)
     }
 
-    /// Rows as kernels take them.
+    /// Returns the rows in the kernels' layout.
     fn narrowed(&self) -> Vec<f32> {
         let mut narrowed = vec![0.0; self.compiled.row_length()];
         let narrow = |row: &Vec<f64>| {
@@ -54,7 +53,7 @@ impl Case {
     }
 }
 
-/// One row: sixteen hex digits per number.
+/// Parses a row: sixteen hex digits per number.
 fn row(line: &Value) -> Vec<f64> {
     let digits = line.as_str().unwrap().as_bytes();
     let bits = |digits| u64::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -65,13 +64,14 @@ fn rows(value: &Value) -> Vec<Vec<f64>> {
     value.as_array().unwrap().iter().map(row).collect()
 }
 
-/// The bits of numbers. Infinity minus infinity is a NaN of one sign on x86-64 and of the other on aarch64.
+/// Returns the bits of numbers. Infinity minus infinity is NaN, whose sign differs between x86-64 and
+/// aarch64.
 fn bits(values: &[f64]) -> Vec<u64> {
     let of = |value: &f64| if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
     values.iter().map(of).collect()
 }
 
-/// The names of a release's models, without the ending.
+/// Returns the names of a release's models, without extension.
 fn names(release: &str) -> Vec<&'static str> {
     let names = golden_models::names(&format!("lightgbm/{release}/")).into_iter();
     names.filter_map(|name| name.strip_suffix(".txt")).collect()
@@ -89,7 +89,7 @@ fn case(name: &'static str) -> Case {
     Case { name, expected, model, compiled }
 }
 
-/// Calls `check` with every case; it gives what differs, row by row, and an empty text for what does not.
+/// Calls `check` with every case; it returns the differences row by row, empty for none.
 fn each(least: usize, mut check: impl FnMut(&Case) -> Vec<String>) {
     let (mut compared, mut different) = (0, Vec::new());
     for release in RELEASES {
@@ -105,12 +105,12 @@ fn each(least: usize, mut check: impl FnMut(&Case) -> Vec<String>) {
     assert!(compared >= least, "only {compared} compared");
 }
 
-/// Nothing, or what was found and what was expected.
+/// Returns an empty string, or a description of the difference.
 fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> String {
     if found == expected { String::new() } else { format!("{found:?}, not {expected:?}") }
 }
 
-/// As [`same`], of the bits.
+/// Like [`same`], for bits.
 fn same_bits(found: &[f64], expected: &[f64]) -> String {
     if bits(found) == bits(expected) {
         String::new()
@@ -120,7 +120,7 @@ fn same_bits(found: &[f64], expected: &[f64]) -> String {
 }
 
 #[test]
-fn every_case_is_here() {
+fn every_case_has_a_model() {
     let counts = RELEASES.map(|release| names(release).len());
     assert!(counts.iter().all(|count| *count >= 13), "{counts:?}");
     assert!(counts.iter().sum::<usize>() >= MIN_CASES, "{counts:?}");
@@ -160,7 +160,7 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
 fn batches_have_the_same_bits_with_every_kernel() {
     each(MIN_CASES * 2, |case| {
         let (rows, expected) = (case.narrowed(), case.margins().concat());
-        // As many as fill a block and begin another.
+        // Enough to fill a block and begin another.
         let times = 600usize.div_ceil(rows.len() / case.compiled.row_length());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         let mut found = Vec::new();
@@ -175,7 +175,7 @@ fn batches_have_the_same_bits_with_every_kernel() {
     });
 }
 
-/// Coefficients multiply doubles: of rows that were rounded to f32, hardly any has the same margin.
+/// Coefficients multiply doubles: hardly any row rounded to f32 has the same margin.
 #[test]
 fn linear_leaves_need_doubles() {
     let mut cases = 0;
@@ -200,8 +200,8 @@ fn linear_leaves_need_doubles() {
 }
 
 #[test]
-fn values_are_two_units_away_at_most() {
-    // Numbers in ascending order, over zero too.
+fn values_are_within_two_ulp() {
+    // The position among all doubles in ascending order, across zero.
     let place = |value: &f64| {
         let bits = value.to_bits().cast_signed();
         if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
@@ -210,7 +210,7 @@ fn values_are_two_units_away_at_most() {
         let compare = |(mut margins, expected): (Vec<f64>, Vec<f64>)| {
             let count = case.compiled.values(&mut margins);
             margins.truncate(count);
-            // Infinite features of linear leaves make NaN, of either sign.
+            // Infinite features of linear leaves make NaN of either sign.
             let near = |(a, b): (&f64, &f64)| {
                 a.is_nan() && b.is_nan() || place(a).abs_diff(place(b)) <= VALUE_ULPS
             };
@@ -242,20 +242,20 @@ fn leaves_are_the_same() {
 }
 
 #[test]
-fn names_types_and_importances_are_the_files() {
+fn names_types_and_importances_come_from_the_file() {
     each(MIN_CASES * 4, |case| {
         let names: Vec<String> =
             serde_json::from_value(case.expected["feature_names"].clone()).unwrap();
         let categorical: Vec<usize> =
             serde_json::from_value(case.expected["categorical"].clone()).unwrap();
         let types = case.model.feature_types().iter().enumerate();
-        // A feature with one value is none that the file could tell.
+        // The file cannot identify a feature with a single value.
         let wrong = types.filter(|(feature, kind)| {
             **kind == FeatureType::Categorical && !categorical.contains(feature)
         });
         let counts = importance(&case.model, ImportanceKind::Weight);
         let gains = importance(&case.model, ImportanceKind::TotalGain);
-        // The file has gains in six digits.
+        // Gains in the file have six digits.
         let near = |(found, expected): (&f32, f64)| {
             (f64::from(*found) - expected).abs() <= expected.abs() * 1e-5
         };
@@ -292,7 +292,7 @@ fn categories_become_their_codes() {
     });
 }
 
-/// The code of a category.
+/// Returns the code of a category.
 fn code(compiled: &Opened, feature: usize, value: &Value) -> Option<u32> {
     let view = compiled
         .categories(feature)

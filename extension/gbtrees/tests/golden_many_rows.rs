@@ -1,8 +1,8 @@
-//! Every golden model of every library on many rows: all kernels have the bits of the oracle.
+//! Kernels against the oracle on many rows of every golden model.
 //!
-//! The other golden tests hold the oracle to what the libraries predicted, on some twenty rows per model.
-//! Here it is the oracle that the kernels must equal, on a thousand rows per model, and more with
-//! PGBOOST_TIMES: of the model's own thresholds and codes, of the values next to them, and of special values.
+//! The other golden tests compare the oracle with the libraries' predictions on some twenty rows per
+//! model. Here all kernels must have the oracle's bits on a thousand rows per model (more with
+//! PGBOOST_TIMES) of thresholds and codes, neighbouring values, and special values.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -15,12 +15,12 @@ use gbtrees::{Cancel, Limits};
 use near::near;
 
 const ROWS: usize = 1000;
-/// Fewer models than this mean that files are missing.
+/// Fewer models mean that files are missing.
 const MIN_MODELS: usize = 1137;
 const SPECIAL: [f64; 12] =
     [f64::NAN, 0.0, -0.0, 1.0, -1.0, 0.1, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY, 1e-35, 3e9];
 
-/// The models whose predictions by a library there are, one file of each.
+/// Returns one file of each model with predictions by a library.
 fn models() -> Vec<String> {
     let names = golden_models::names("").into_iter();
     let file = |base| {
@@ -31,7 +31,7 @@ fn models() -> Vec<String> {
     names.filter_map(|name| name.strip_suffix(".expected.json")).filter_map(file).collect()
 }
 
-/// Numbers from a seed (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// How many rows of the model were compared.
+/// Compares a model's rows; returns how many.
 fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
     let compiled =
         CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap())

@@ -1,8 +1,8 @@
 //! Compares the engine with ONNX Runtime on the models in `tests/golden/onnx`.
 //!
-//! Each model is evaluated by the reference walk and through the compiled model by every kernel, row by row
-//! and in batches, which must agree to the bit. Values must be ONNX Runtime's within 1 ULP of f32, and
-//! classes the same. `tests/golden/onnx/README.md` says how the files were made.
+//! The reference walk and every kernel, row by row and in batches, must agree to the bit. Values must
+//! be within 1 ULP of f32 of ONNX Runtime's, and classes equal. `tests/golden/onnx/README.md` says how
+//! the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -12,7 +12,7 @@ use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
-/// Fewer cases than this mean that files are missing, not that all is well.
+/// Fewer cases mean that files are missing.
 const MIN_CASES: usize = 238;
 
 struct Case {
@@ -22,7 +22,7 @@ struct Case {
     compiled: CompiledModel<AlignedBytes>,
 }
 
-/// The rows of a list of hex digits, `width` to a number.
+/// Parses rows of hex digits, `width` to a number.
 fn rows(list: &Value, width: usize) -> Vec<Vec<u64>> {
     let number =
         |digits: &[u8]| u64::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -65,7 +65,7 @@ fn cases() -> Vec<Case> {
     found
 }
 
-/// How many numbers of f32 lie from one to the other.
+/// Returns the distance of two f32 in units in the last place.
 fn ulps(a: f32, b: f32) -> u32 {
     let order = |x: f32| {
         let bits = x.to_bits().cast_signed();
@@ -74,7 +74,7 @@ fn ulps(a: f32, b: f32) -> u32 {
     order(a).abs_diff(order(b))
 }
 
-/// As each kernel and the reference walk have them; all must have the same bits.
+/// Returns a row's margins, after checking that the reference walk and all kernels agree in bits.
 fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
     let outputs = case.model.num_outputs();
     let mut expected = vec![0.0f64; outputs];
@@ -95,7 +95,7 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
     expected
 }
 
-/// The values of margins, in the width of the model's sums.
+/// Transforms margins in the width of the model's sums.
 fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
     if case.model.sum_precision() == gbtrees::internals::Precision::Single {
         let mut single: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
@@ -108,7 +108,7 @@ fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
 }
 
 #[test]
-fn values_are_onnx_runtimes_and_classes_the_same() {
+fn values_and_classes_equal_onnx_runtimes() {
     let (mut compared, mut differing, mut wrong) = (0, 0, Vec::new());
     for case in cases() {
         let classes = case.expected.get("classes").map(|classes| classes.as_array().unwrap());

@@ -1,4 +1,4 @@
-//! The crate as a program uses it: the bits of the stages behind it, in every form of rows; and its examples.
+//! The facade has the bits of the stages behind it for all forms of rows; and the examples run.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by unwrapping")]
 
@@ -20,10 +20,10 @@ const MODELS: [&str; 9] = [
     "onnx/1.20.0/boosting_binary.onnx",
 ];
 
-/// Leaves are linear, so rows have doubles too.
+/// Its leaves are linear, so rows need doubles.
 const LINEAR: &str = "lightgbm/4.7.0/linear_binary.txt";
 
-/// Numbers that are no f32, whole numbers as codes are, and missing ones.
+/// Numbers beyond f32, integers such as codes, and missing values.
 fn numbers(count: usize) -> Vec<f64> {
     let number = |at: usize| match at % 7 {
         0 => f64::NAN,
@@ -34,7 +34,7 @@ fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(number).collect()
 }
 
-/// What the stages give, row after row.
+/// Returns the results of the stages, row by row.
 fn expected<S: Number + PartialOrd>(
     compiled: &CompiledModel<AlignedBytes>,
     rows: &[f64],
@@ -108,7 +108,7 @@ fn every_form_of_rows_has_the_bits_of_the_stages() {
                 );
             }
         }
-        // Rows of f32 are read where they lie.
+        // Rows of f32 are read in place.
         let singles: Vec<f32> = rows.iter().map(|number| *number as f32).collect();
         let doubles: Vec<f64> = singles.iter().copied().map(f64::from).collect();
         let shape = [count, width];
@@ -205,7 +205,7 @@ fn options_limit_cancel_and_name() {
     assert_eq!(model.importance(ImportanceKind::Weight).map(<[f32]>::len), Some(width));
 }
 
-/// Examples take the path of a model as their argument, and this test is run with others.
+/// Examples take a model's path as argument.
 #[test]
 fn examples_run() {
     for example in ["predict", "explain", "sparse", "threads"] {

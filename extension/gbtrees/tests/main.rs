@@ -1,6 +1,6 @@
-//! The engine as its callers have it, with the models of every library and release.
+//! Tests of the public API, with the models of every library and release.
 //!
-//! One program, since each would compile what is generic of the engine again.
+//! They are one program, since each program would compile the engine's generic code again.
 
 mod cancel;
 mod golden;

@@ -1,5 +1,5 @@
-//! Each larger piece of memory that a load asks for is refused once, and the load ends with an error of the
-//! kind for it. Where code took it for granted, Rust would abort: this program, a backend, and so the server.
+//! Fails each large allocation of a load once: the load must end with an out-of-memory error.
+//! Infallible allocation would abort this program, or a backend and with it the server.
 
 #![allow(unsafe_code, reason = "an allocator is unsafe to implement")]
 
@@ -10,11 +10,11 @@ use gbtrees::{Cancel, ErrorKind};
 
 use crate::cancel::work;
 
-/// What grows with a model is larger in the models below; names and what else is not, is smaller.
+/// Allocations that grow with the models below are larger; names and the like are smaller.
 const MIN_BYTES: usize = 4096;
 
 thread_local! {
-    /// How many larger pieces the thread still gets before one is refused, if one is.
+    /// Large allocations left until one fails, if any is to.
     static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
@@ -29,13 +29,13 @@ struct Refusing;
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-// SAFETY: what is not refused is the system's allocator's, which is called as this is.
+// SAFETY: allocations that do not fail are the system allocator's.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's, as for any allocator.
+        // SAFETY: the caller's contract is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -43,12 +43,12 @@ unsafe impl GlobalAlloc for Refusing {
         if is_refused(layout.size()) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's, as for any allocator.
+        // SAFETY: as above.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's, as for any allocator.
+        // SAFETY: as above.
         unsafe { System.dealloc(memory, layout) }
     }
 
@@ -56,13 +56,13 @@ unsafe impl GlobalAlloc for Refusing {
         if is_refused(bytes) {
             return std::ptr::null_mut();
         }
-        // SAFETY: the caller's, as for any allocator.
+        // SAFETY: as above.
         unsafe { System.realloc(memory, layout, bytes) }
     }
 }
 
 #[test]
-fn a_load_ends_with_an_error_whichever_memory_is_refused() {
+fn any_failed_allocation_ends_a_load_with_an_error() {
     let releases = [
         "catboost/1.2.10/",
         "lightgbm/4.7.0/",
@@ -77,7 +77,7 @@ fn a_load_ends_with_an_error_whichever_memory_is_refused() {
             continue;
         }
         let bytes = golden_models::file(file);
-        // With linear leaves it loads, and is then not explained.
+        // A model with linear leaves loads but cannot be explained.
         let expected = work(bytes, Cancel::never());
         let mut refused = 0;
         loop {

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_operation_cannot_tell() {
+    fn inexact_conversions_are_declined() {
         // 16777217 lies in the middle between two f32, and could have been rounded to it.
         assert_eq!(single(&stored(false, 1, &[1677, 7217])), None);
         assert_eq!(single(&stored(false, 4, &[1, 2, 3, 4, 5])), None);

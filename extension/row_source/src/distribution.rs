@@ -302,7 +302,7 @@ mod tests {
     use super::{Ranges, Summary};
 
     #[test]
-    fn few_numbers_are_all_kept_and_of_many_the_ends() {
+    fn few_numbers_are_kept_and_many_are_summarized() {
         let mut few = Summary::of(4);
         few.add(1.0, 3);
         few.add(2.0, 1);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_either_end_is_outside() {
+    fn numbers_beyond_either_end_are_outside() {
         let ranges = Ranges::of([Some((-1.0, 2.5)), None, Some((7.0, 7.0))]).unwrap();
         for inside in [[-1.0, 1e30, 7.0], [2.5, f32::NEG_INFINITY, f32::NAN]] {
             assert!(!ranges.exclude(&inside), "{inside:?}");

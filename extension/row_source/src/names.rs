@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_known_by_their_names() {
+    fn elements_are_found_by_name() {
         assert_eq!(leading_elements(&["a[1]", "a[2]", "a[4]"]), Some(("a", 2)));
         assert_eq!(leading_elements(&["a[1][1]", "b"]), Some(("a[1]", 1)));
         assert_eq!(leading_elements(&["a[2]", "a[1]"]), None);

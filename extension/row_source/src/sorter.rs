@@ -183,7 +183,7 @@ mod tests {
     use super::{number, ordered};
 
     #[test]
-    fn words_are_in_the_order_of_the_numbers() {
+    fn words_keep_the_order_of_numbers() {
         let numbers = [f32::NEG_INFINITY, -1.5, -1e-40, 0.0, 1e-40, 2.0, f32::INFINITY];
         assert!(numbers.map(ordered).is_sorted());
         assert_eq!(numbers.map(|x| number(ordered(x))), numbers);

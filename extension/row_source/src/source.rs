@@ -290,7 +290,7 @@ mod tests {
     use super::begins_like_a_query;
 
     #[test]
-    fn queries_are_told_from_names() {
+    fn queries_are_distinguished_from_names() {
         for query in
             ["select 1", " (SELECT 1)", "-- a\nWITH x AS (SELECT 1) TABLE x", "/* b */ values(1)"]
         {

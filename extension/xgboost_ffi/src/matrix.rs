@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_lies_behind_the_features() {
+    fn the_label_follows_the_features() {
         let words = [1.0, 2.0, 9.0, 3.0, 4.0, 8.0];
         let batch = Batch { words: &words, record: 3 };
         assert_eq!(batch.rows(), 2);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_laid_end_to_end() {
+    fn names_are_concatenated() {
         let names = CategoryNames::new(["ab", "", "c"]).unwrap();
         assert_eq!(names.offsets, [0, 2, 2, 3]);
         assert_eq!(names.bytes, b"abc");

@@ -1,4 +1,4 @@
-//! The CPU time of this thread: all sides use one, and other work of the machine takes none of it.
+//! CPU time of this thread: all sides use a single one, and other processes do not disturb it.
 
 /// `struct timespec` of Linux on 64 bits.
 #[repr(C)]
@@ -11,10 +11,10 @@ unsafe extern "C" {
     fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
 }
 
-/// `CLOCK_THREAD_CPUTIME_ID` of Linux.
+/// Linux's `CLOCK_THREAD_CPUTIME_ID`.
 const THREAD: i32 = 3;
 
-/// When it was made, in nanoseconds of CPU time.
+/// A starting time in nanoseconds of CPU time.
 pub(crate) struct Clock(f64);
 
 impl Clock {
@@ -26,7 +26,7 @@ impl Clock {
         Clock(time.seconds as f64 * 1e9 + time.nanoseconds as f64)
     }
 
-    /// Since then.
+    /// Returns the nanoseconds since the start.
     pub(crate) fn nanoseconds(&self) -> f64 {
         Self::now().0 - self.0
     }

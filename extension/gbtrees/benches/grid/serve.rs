@@ -1,8 +1,9 @@
-//! The engine with one model, measured at the word of another program, which takes turns with it.
+//! Measures the engine with one model on request of another program, which alternates it with other
+//! libraries.
 //!
-//! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds per row
-//! that so many calls of so many rows took of CPU time, walking on through all rows, a single row
-//! by the call for one; `margins ROWS` with the margins of the first rows, a list in JSON.
+//! Each line of standard input is a request: `block ROWS CALLS` returns the nanoseconds of CPU time per
+//! row of CALLS calls with ROWS rows each, continuing through all rows, where single rows use the
+//! one-row call; `margins ROWS` returns the margins of the first rows, a JSON list.
 
 use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
@@ -26,7 +27,7 @@ pub(crate) fn run(model: &Path, rows: &Path, kernel: &str) {
         CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     let rows = floats(rows);
-    // Margins in the width of the model's sums, as a caller has them who wants speed.
+    // Margins in the width of the model's sums are the fastest.
     match model.sum_precision() {
         Precision::Single => answer::<f32>(&compiled, kernel, &rows),
         Precision::Double => answer::<f64>(&compiled, kernel, &rows),

@@ -1,4 +1,4 @@
-//! LightGBM's C API, loaded by path: the grid compares the engine with it on text models.
+//! LightGBM's C API, loaded by path, to compare the engine on text models.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -10,7 +10,8 @@ use libloading::{Library, Symbol};
 type Handle = *mut c_void;
 type Load = unsafe extern "C" fn(*const c_char, *mut c_int, *mut Handle) -> c_int;
 type Free = unsafe extern "C" fn(Handle) -> c_int;
-/// Handle, numbers and their type, rows, columns, row by row, what, iterations, parameters, results.
+/// Handle, data and type, rows, columns, row-major, kind, first iteration, iterations, parameters,
+/// results.
 type Predict = unsafe extern "C" fn(
     Handle,
     *const c_void,
@@ -42,13 +43,13 @@ const FLOAT64: c_int = 1;
 const RAW_SCORE: c_int = 1;
 const ONE_THREAD: &std::ffi::CStr = c"num_threads=1";
 
-/// Whether a library is LightGBM's.
+/// Returns whether a library is LightGBM.
 pub(crate) fn is_lightgbm(library: &Library) -> bool {
-    // SAFETY: the symbol is only looked for.
+    // SAFETY: the symbol is only looked up.
     unsafe { library.get::<Load>(b"LGBM_BoosterCreateFromModelfile") }.is_ok()
 }
 
-/// The release of a library in a Python environment, which the library itself does not tell.
+/// Returns the release of a library in a Python environment, which the library itself does not tell.
 pub(crate) fn version(library: &Path) -> String {
     let folders = library.ancestors().filter_map(|folder| folder.read_dir().ok());
     let names = folders.flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -57,7 +58,7 @@ pub(crate) fn version(library: &Path) -> String {
     names.filter_map(version).next().unwrap_or_else(|| "of unknown release".to_owned())
 }
 
-/// A model loaded into LightGBM, for one thread. The library must outlive it.
+/// A model loaded into LightGBM for one thread, with symbols that must not outlive the library.
 pub(crate) struct Booster {
     booster: Handle,
     row: Handle,
@@ -72,8 +73,8 @@ impl Booster {
     pub(crate) fn load(library: &Library, model: &Path, features: usize) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut row, mut iterations) = (null_mut(), null_mut(), 0);
-        // SAFETY: the signatures are those of LightGBM/c_api.h; all strings end in a zero byte; the
-        // library outlives the booster, since main keeps it to its end.
+        // SAFETY: the signatures are those of LightGBM/c_api.h, all strings are zero-terminated, and
+        // main keeps the library until it exits.
         unsafe {
             let load: Symbol<'_, Load> = library.get(b"LGBM_BoosterCreateFromModelfile").unwrap();
             let prepare: Symbol<'_, Prepare> =
@@ -106,9 +107,8 @@ impl Booster {
         }
     }
 
-    /// Raw scores of rows, as a matrix of f32 or of f64; a single row of f32 goes the fast way. Rounded to
-    /// f32 once. To make rows f64 takes a few
-    /// nanoseconds of the time.
+    /// Computes raw scores of an f32 or f64 matrix, rounded once to f32; single f32 rows use the fast
+    /// call. Converting rows to f64 takes a few nanoseconds of the time.
     pub(crate) fn margins(
         &self,
         rows: &[f32],
@@ -128,8 +128,8 @@ impl Booster {
             (rows.as_ptr().cast(), FLOAT32)
         };
         let mut length = 0;
-        // SAFETY: the booster is alive; the numbers are as many as the counts say, and the results have
-        // room for one per row and output.
+        // SAFETY: the booster is alive; counts match the numbers, and the results have room for one per
+        // row and output.
         let code = unsafe {
             let (length, sums) = (&raw mut length, sums.as_mut_ptr());
             if count == 1 && !wide {
@@ -161,7 +161,7 @@ impl Booster {
 
 impl Drop for Booster {
     fn drop(&mut self) {
-        // SAFETY: the handles are alive, and nobody has them after this.
+        // SAFETY: the handles are alive and not used afterwards.
         unsafe {
             (self.free[1])(self.row);
             (self.free[0])(self.booster);

@@ -1,7 +1,7 @@
-//! libxgboost's C API, loaded by path: the grid compares the engine with it.
+//! libxgboost's C API, loaded by path, to compare the engine with it.
 //!
-//! It is not the crate `xgboost_ffi`: that takes recent releases only, and its calls allocate, which is
-//! some percent of the fastest call measured here.
+//! Unlike this module, the crate `xgboost_ffi` takes only recent releases, and its calls allocate,
+//! which is some percent of the fastest call measured here.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::io::Write as _;
@@ -29,7 +29,7 @@ type Predict = unsafe extern "C" fn(
     *mut *const f32,
 ) -> c_int;
 
-/// The numbers of a file of rows.
+/// Reads a file of rows.
 pub(crate) fn floats(path: &Path) -> Vec<f32> {
     let bytes = std::fs::read(path).unwrap();
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
@@ -46,7 +46,7 @@ pub(crate) fn version(library: &Library) -> String {
     version.map(|number| number.to_string()).join(".")
 }
 
-/// A model loaded into libxgboost, for one thread. The library must outlive it.
+/// A model loaded into libxgboost for one thread, with symbols that must not outlive the library.
 pub(crate) struct Peer {
     booster: Handle,
     proxy: Handle,
@@ -59,8 +59,8 @@ impl Peer {
     pub(crate) fn load(library: &Library, model: &Path) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut proxy) = (null_mut(), null_mut());
-        // SAFETY: the signatures are those of xgboost/c_api.h; all strings end in a zero byte; the
-        // library outlives the booster, since main keeps it to its end.
+        // SAFETY: the signatures are those of xgboost/c_api.h, all strings are zero-terminated, and
+        // main keeps the library until it exits.
         unsafe {
             let create: Symbol<'_, Create> = library.get(b"XGBoosterCreate").unwrap();
             let load: Symbol<'_, Load> = library.get(b"XGBoosterLoadModel").unwrap();
@@ -81,8 +81,7 @@ impl Peer {
         }
     }
 
-    /// Puts the margins of rows, which are read in place, into a list; with or without the proxy matrix
-    /// that is kept.
+    /// Computes the margins of rows in place, with or without a reused proxy matrix.
     pub(crate) fn margins(
         &self,
         rows: &[f32],
@@ -100,9 +99,9 @@ impl Peer {
         )
         .unwrap();
         let (mut shape, mut dims, mut result) = (null(), 0, null());
-        // SAFETY: the booster is alive, the strings end in a zero byte, the array interface names
-        // the rows, and after success the result points to as many floats as its shape says, which
-        // stay until the next call.
+        // SAFETY: the booster is alive, strings are zero-terminated, the array interface describes the
+        // rows, and on success the result has as many floats as its shape says, valid until the next
+        // call.
         unsafe {
             let code = (self.predict)(
                 self.booster,
@@ -124,7 +123,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // SAFETY: the handles are alive, and nobody has them after this.
+        // SAFETY: the handles are alive and not used afterwards.
         unsafe {
             (self.free[0])(self.booster);
             (self.free[1])(self.proxy);

@@ -1,5 +1,5 @@
-//! Buffers for batches that stay from input to input, as a backend's stay from statement to statement.
-//! To allocate them for each input took a third of the time (perf).
+//! Batch buffers kept from input to input, as a backend keeps them between statements. Allocating them
+//! per input took a third of the time (perf).
 
 use std::cell::RefCell;
 

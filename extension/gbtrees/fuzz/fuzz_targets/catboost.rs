@@ -1,5 +1,5 @@
-//! CatBoost's models: JSON, and cbm, whose length and signature are made to fit, so that damage goes to
-//! what they enclose.
+//! CatBoost models in JSON and cbm. The length and signature of cbm are corrected, so that damage goes
+//! to the contents.
 #![no_main]
 
 mod mutation;
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(core) = bytes.get(8..).filter(|_| bytes.starts_with(b"CBM1")) else {
         return scored::check(bytes);
     };
-    // What follows the core is tables of target statistics.
+    // The core is followed by tables of target statistics.
     let stated = bytes[4..8].try_into().map_or(0, u32::from_le_bytes) as usize;
     let length = u32::try_from(stated.min(core.len())).unwrap_or(u32::MAX).to_le_bytes();
     scored::check(&[b"CBM1", &length[..], core].concat());

@@ -1,8 +1,7 @@
-//! Compiled models that somebody tampered with, whose checksum is right: they are refused, or evaluated
-//! within bounds.
+//! Tampered compiled models with valid checksums: they are refused, or evaluated within bounds.
 //!
-//! An input's first byte chooses the model; each six bytes that follow are an edit of four bytes.
-//! The calls are those of `pgboost`; AddressSanitizer sees a read beyond its bytes.
+//! An input's first byte chooses the model; each further six bytes are an edit of four bytes. The calls
+//! are those of `pgboost`; AddressSanitizer detects reads out of bounds.
 #![no_main]
 
 mod buffers;
@@ -16,11 +15,11 @@ use gbtrees::{Cancel, Limits};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;
-/// What a caller would refuse to take memory for.
+/// Larger sizes would be refused by a caller.
 const WIDEST: usize = 1000;
 
-/// Compact and wide nodes, categories by name and number, sums of f32 and f64, symmetric and recoded trees,
-/// target statistics, coefficients, linear leaves.
+/// Models with compact and wide nodes, categories by name and number, f32 and f64 sums, symmetric and
+/// recoded trees, target statistics, coefficients, and linear leaves.
 const FILES: [&str; 13] = [
     "xgboost/3.4.1/multi_softprob.json",
     "xgboost/3.4.1/dictionary_text.json",
@@ -60,7 +59,7 @@ fuzz_target!(init: {
     let mut compiled = IMAGES[usize::from(*choice) % IMAGES.len()].clone();
     for edit in edits.chunks_exact(6) {
         let [low, high, word @ ..] = edit else { continue };
-        // Whole words, since links, slots and counts are; positions reach all of a compiled model.
+        // Edits whole words, since links, slots and counts are words; positions reach the whole model.
         let at = 4 * (usize::from(u16::from_le_bytes([*low, *high])) % (compiled.len() / 4));
         compiled[at..at + 4].copy_from_slice(word);
     }
@@ -73,7 +72,7 @@ fuzz_target!(init: {
     }
 });
 
-/// Everything that a compiled model can be asked for.
+/// Calls every method of a compiled model.
 fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     let features = compiled.num_features();
     let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
@@ -105,9 +104,9 @@ fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
     assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
 }
 
-/// Rows that are explained together: how many says how.
+/// Numbers of rows explained together, for each of the code paths.
 const EXPLAINED: [usize; 3] = [20, 5, 1];
-/// Numbers of a matrix of interactions, times trees: more take long.
+/// Maximum of matrix elements times trees, to bound the time.
 const MAX_INTERACTIONS: usize = 1000;
 
 /// Contributions with each kernel, and interactions of few features: the same bits, or the same error.
@@ -134,7 +133,8 @@ fn explain(compiled: &CompiledModel<AlignedBytes>) {
     });
 }
 
-/// A number's bits, and one NaN for all: which of two NaNs a sum keeps is the compiler's choice.
+/// Returns a number's bits, with one NaN for all, since the compiler chooses which of two NaNs a sum
+/// keeps.
 fn bits(number: f32) -> u32 {
     if number.is_nan() { f32::NAN.to_bits() } else { number.to_bits() }
 }

@@ -1,4 +1,4 @@
-//! LightGBM's text models. A header may be left out of the input, so that damage goes to what follows.
+//! LightGBM text models. The input may omit the header, so that damage goes to the rest.
 #![no_main]
 
 mod scored;

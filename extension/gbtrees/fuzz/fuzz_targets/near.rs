@@ -1,14 +1,14 @@
-//! The values at which a model changes; tests of the engine take them as well.
+//! Values at which a model's output changes; shared with the engine's tests.
 
 use gbtrees::internals::{Ensemble, Node, Split, SplitCondition};
 
-/// For each feature its thresholds, as they are and in 32 bits, with their neighbours.
+/// Returns each feature's thresholds, exact and rounded to f32, with their neighbours.
 pub(crate) fn near(model: &Ensemble) -> Vec<Vec<f64>> {
     let mut near = vec![Vec::new(); model.num_features()];
     for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
         if let Node::Split(Split { feature, condition, .. }) = node
             && let SplitCondition::Compare { threshold, .. } = condition
-            // Target statistics are numbered behind the features.
+            // Target statistics are numbered after the features.
             && let Some(near) = near.get_mut(*feature as usize)
         {
             let single = *threshold as f32;

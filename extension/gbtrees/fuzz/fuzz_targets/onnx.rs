@@ -1,4 +1,4 @@
-//! ONNX files. The version may be left out of the input, so that damage goes to what follows.
+//! ONNX files. The input may omit the version, so that damage goes to the rest.
 #![no_main]
 
 mod mutation;

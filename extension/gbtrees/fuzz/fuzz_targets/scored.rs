@@ -1,4 +1,4 @@
-//! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
+//! The property of any bytes: they are refused, or all kernels agree with the oracle.
 
 use gbtrees::internals::Ensemble;
 use gbtrees::internals::{CompiledModel, Scratch, oracle};
@@ -10,7 +10,7 @@ mod buffers;
 mod near;
 use near::near;
 
-/// Small, since what is larger takes longer and shows nothing more.
+/// Small limits, since larger models take longer and show nothing more.
 fn limits() -> Limits {
     Limits::default()
         .with_bytes(1 << 20)
@@ -63,13 +63,13 @@ pub fn check(bytes: &[u8]) {
 
 fn assert_same(found: &[f64], expected: &[f64], kernel: &str) {
     for (found, expected) in found.iter().zip(expected) {
-        // Sums that overflow both ways are NaN, of which there are many.
+        // Sums that overflow both ways are NaN, in one of many representations.
         let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
         assert!(same, "{found:e}, not {expected:e}, by {kernel}");
     }
 }
 
-/// Rows of the model's own thresholds, the values next to them, and what is special.
+/// Returns rows of the model's thresholds, neighbouring values, and special values.
 fn rows(model: &Ensemble) -> Vec<f64> {
     let zero = f64::from(1e-35_f32);
     let special = [

@@ -1,5 +1,4 @@
-//! Tree ensembles, in JSON and in UBJSON. The version may be left out of the input, so that damage goes to
-//! what follows.
+//! Tree ensembles in JSON and UBJSON. The input may omit the version, so that damage goes to the rest.
 #![no_main]
 
 mod mutation;

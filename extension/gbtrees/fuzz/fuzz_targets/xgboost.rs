@@ -1,4 +1,4 @@
-//! XGBoost's models: JSON, UBJSON and the binary format, which the reader tells apart.
+//! XGBoost models in JSON, UBJSON and the binary format, which the reader tells apart.
 #![no_main]
 
 mod mutation;

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_code_has_lines_of_its_own() {
+    fn invalid_codes_have_separate_lines() {
         let table = OutcomeTable { feature: 0, codes: 3, first: 0, width: 1, slot: 3 };
         let lines = [0.0, -0.0, 0.9, 2.0, 2.99].map(|value| line(&table, value));
         assert_eq!(lines, [0, 0, 0, 2, 2]);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_copied_behind_the_keys() {
+    fn outcomes_are_copied_after_the_keys() {
         let table = |feature, codes, first, width, slot| OutcomeTable {
             feature,
             codes,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_value_has_the_keys_of_none() {
+    fn missing_values_have_reserved_keys() {
         let mut keys = RowKeys::new(2);
         keys.set_slots(2, 5, &[1.0, f32::NAN]);
         assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, u32::MAX]);

@@ -235,13 +235,13 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     let leaf = |id| Node::Leaf { value: f64::from(id), cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree::of(nodes, 17);
-    let looks = Cell::new(0);
+    let polls = Cell::new(0);
     let compiled = CompiledModel::open(
-        compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap(),
+        compile(&model, &[], Cancel::unwinding(&|| polls.set(polls.get() + 1))).unwrap(),
     )
     .unwrap();
     // Of 262,143 nodes, every 16,384 in each of four passes.
-    assert!(looks.get() > 4 * 16, "{} looks for a cancel", looks.get());
+    assert!(polls.get() > 4 * 16, "{} polls", polls.get());
     let kinds: Vec<GroupKind> =
         compiled.sections().get(GROUPS).iter().map(|group| group.kind).collect();
     assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
@@ -250,7 +250,7 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
 
 /// XGBoost's margin of a base score of one half is -0.0, and stays that where no tree adds to it.
 #[test]
-fn a_sum_of_nothing_keeps_its_sign() {
+fn an_empty_sum_keeps_its_sign() {
     let file = br#"{"version": [3, 4, 1], "learner": {
         "objective": {"name": "binary:logistic"},
         "learner_model_param":
@@ -362,7 +362,7 @@ fn classes_follow_the_margins() {
 }
 
 #[test]
-fn of_equal_probabilities_the_first_decides() {
+fn the_first_of_equal_probabilities_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
     let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
     let compiled = opened(&model);
@@ -415,7 +415,7 @@ fn wrong_lengths_are_errors() {
 }
 
 #[test]
-fn scratch_of_another_image_is_taken() {
+fn scratch_of_another_image_is_reused() {
     let small = Shape::of(2, 1, 5, 3);
     let large = Shape { features: 90, ..small };
     let [small, large] = [small, large].map(|shape| model(71, shape));

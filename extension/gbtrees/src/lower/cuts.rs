@@ -224,18 +224,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_is_looked_for_while_cuts_are_sorted() {
+    fn sorting_cuts_polls_for_cancellation() {
         let mut random = Random(3);
         let cuts = (0..1 << 18).map(|_| random.next() as f64).collect();
-        let looks = Cell::new(0);
+        let polls = Cell::new(0);
         Feature { cuts, ..Feature::default() }
-            .sort(Cancel::unwinding(&|| looks.set(looks.get() + 1)))
+            .sort(Cancel::unwinding(&|| polls.set(polls.get() + 1)))
             .unwrap();
-        assert!(looks.get() >= 3, "{}", looks.get());
+        assert!(polls.get() >= 3, "{}", polls.get());
     }
 
     #[test]
-    fn codes_are_cut_off_and_not_rounded() {
+    fn codes_are_truncated_not_rounded() {
         let split = SplitCondition::InSet { set: 0, members_left: true };
         let cuts = cuts_of(&[split]);
         let narrow = |value| cuts.spans[0].narrow(&cuts.numbers, value);

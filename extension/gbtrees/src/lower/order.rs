@@ -151,7 +151,7 @@ mod tests {
     use crate::random::{Shape, model};
 
     #[test]
-    fn every_node_in_use_has_one_place_behind_its_parent() {
+    fn every_used_node_has_one_place_after_its_parent() {
         for seed in 0..200 {
             let shape = Shape { categorical: 2, ..Shape::of(3, 1, 1, seed as u32 % 11) };
             let model = model(seed, shape);

@@ -293,21 +293,21 @@ mod tests {
     }
 
     #[test]
-    fn up_to_twelve_features_points_are_exact() {
+    fn points_are_exact_up_to_twelve_features() {
         for features in 1..=12 {
             assert_eq!(points_of_chain(features, 0.3), features.div_ceil(2));
         }
     }
 
     #[test]
-    fn more_features_have_six_points_where_these_are_enough() {
+    fn six_points_suffice_for_balanced_shares() {
         assert_eq!(points_of_chain(16, 0.5), 6);
         assert_eq!(points_of_chain(20, 0.3), 6);
         assert_eq!(points_of_chain(20, 0.5), 8);
     }
 
     #[test]
-    fn shares_that_no_training_has_need_more() {
+    fn extreme_shares_need_more_points() {
         // A row that takes all splits, and one that takes none.
         assert_eq!(points_of_chain(18, 0.99), 8);
         assert_eq!(points_of_chain(18, 0.01), 8);

@@ -1,8 +1,7 @@
-//! The golden models and what their libraries predict with them, by name, as `lightgbm/4.7.0/deep.txt`.
+//! Golden models and their libraries' predictions, by names such as `lightgbm/4.7.0/deep.txt`.
 //!
-//! They lie next to this file in an archive per library, which is part of the test's binary. An archive is
-//! extracted into memory when a test first asks for a file of it, once per process. README.md says how files
-//! are added.
+//! Each library has an archive next to this file, which is part of the test's binary and extracted into
+//! memory on first use. README.md says how to add files.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
@@ -15,7 +14,7 @@ use tar::Archive;
 
 type Files = BTreeMap<String, &'static [u8]>;
 
-/// By the name of the library, sorted.
+/// Sorted by the name of the library.
 static LIBRARIES: [(&str, LazyLock<Files>); 4] = [
     ("catboost/", LazyLock::new(|| extracted(include_bytes!("catboost.tar.xz")))),
     ("lightgbm/", LazyLock::new(|| extracted(include_bytes!("lightgbm.tar.xz")))),
@@ -29,7 +28,7 @@ fn extracted(archive: &[u8]) -> Files {
     for entry in archive.entries().unwrap() {
         let mut entry = entry.unwrap();
         let name = entry.path().unwrap().to_str().unwrap().to_owned();
-        // A link is to an earlier file, which has the same content.
+        // Links refer to earlier files with the same content.
         let same = entry.link_name().unwrap().map(|link| files[link.to_str().unwrap()]);
         let content = same.unwrap_or_else(|| {
             let mut content = Vec::new();
@@ -41,22 +40,21 @@ fn extracted(archive: &[u8]) -> Files {
     files
 }
 
-/// The content of a file, if there is such a one.
+/// Returns the content of a file, if it exists.
 pub fn find(name: &str) -> Option<&'static [u8]> {
     let (_, files) = LIBRARIES.iter().find(|(library, _)| name.starts_with(library))?;
     files.get(name).copied()
 }
 
-/// The content of a file.
+/// Returns the content of a file.
 ///
 /// # Panics
-///
 /// If there is no such file.
 pub fn file(name: &str) -> &'static [u8] {
     find(name).unwrap_or_else(|| panic!("no golden file {name}"))
 }
 
-/// The sorted names that begin with `start`, as `lightgbm/4.7.0/`; all of them with nothing.
+/// Returns the sorted names that begin with `start`, such as `lightgbm/4.7.0/`.
 pub fn names(start: &str) -> Vec<&'static str> {
     let libraries = LIBRARIES
         .iter()

@@ -1,15 +1,15 @@
-//! XGBoost's binary format: what its structs say that no model has, and numbers that ask for memory.
+//! XGBoost's binary format: impossible values in structs, and counts that demand memory.
 
 use std::sync::LazyLock;
 
 use crate::malformed::{Error, ErrorKind, Place, parse};
 use gbtrees::{Cancel, Limits};
 
-/// One feature's model of three trees, written by XGBoost 1.6.2.
+/// A model of one feature and three trees, written by XGBoost 1.6.2.
 static VALID: LazyLock<&[u8]> =
     LazyLock::new(|| golden_models::file("xgboost/1.6.2/binary_logistic.bin"));
 
-/// Where the structs begin: the objective and the booster are `binary:logistic` and `gbtree`.
+/// Offsets of the structs, given the objective `binary:logistic` and the booster `gbtree`.
 const MARK: usize = 4;
 const TREES: usize = MARK + 136 + 8 + 15 + 8 + 6;
 const TREE: usize = TREES + 160;
@@ -22,7 +22,7 @@ fn with(at: usize, bytes: &[u8]) -> Result<(), Error> {
 }
 
 #[test]
-fn words_that_no_model_has() {
+fn malformed_words_are_refused() {
     parse(&VALID).unwrap();
     let word = |number: i32| number.to_le_bytes();
     let byte = Place::Byte(0);
@@ -62,7 +62,7 @@ fn linear_models_are_whole() {
     for end in 0..model.len() {
         assert!(parse(&model[..end]).is_err(), "{end} bytes");
     }
-    // The number of weights, behind the sizes that come before it.
+    // The number of weights follows the sizes.
     let at = 136 + 8 + "multi:softprob".len() + 8 + "gblinear".len() + 136;
     let with = |count: u64| parse(&[&model[..at], &count.to_le_bytes(), &model[at + 8..]].concat());
     assert_eq!(with(20).unwrap_err().kind(), ErrorKind::Length);
@@ -70,7 +70,7 @@ fn linear_models_are_whole() {
 }
 
 #[test]
-fn names_that_no_model_has() {
+fn malformed_names_are_refused() {
     let error = with(MARK + 136 + 8, b"binary:logistix").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.message().contains("binary:logistix"), "{error}");

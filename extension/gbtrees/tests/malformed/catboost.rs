@@ -1,7 +1,6 @@
-//! Damage to CatBoost's files: cut short, changed anywhere, or wrong in one way.
+//! Damage to CatBoost's files: truncated, changed anywhere, or with one fault each.
 //!
-//! The files that are damaged byte by byte are golden models; the JSON that is wrong in one way each is
-//! small enough to read here.
+//! Byte by byte damage uses golden models; single faults use JSON small enough to read here.
 
 use gbtrees::internals::CompiledModel;
 use gbtrees::internals::{Ensemble, ImportanceKind, importance};
@@ -17,7 +16,7 @@ const OTHER: &str = "catboost/1.2.10/lossguide_multiclass.cbm";
 const OLD: &str = "catboost/0.26.1/nan_max.cbm";
 const STATISTICS: &str = "catboost/1.2.10/ctr_simple.cbm";
 
-/// A symmetric tree of a border and a category, and one of a leaf.
+/// A symmetric tree with a border and a category, and a tree of one leaf.
 fn symmetric() -> Document {
     Document(json!({
         "features_info": {
@@ -43,7 +42,7 @@ fn symmetric() -> Document {
     }))
 }
 
-/// A tree of two splits and three leaves of two values each.
+/// A tree of two splits and three leaves with two values each.
 fn other() -> Document {
     let split = |border: f64| {
         json!({"split_type": "FloatFeature", "float_feature_index": 0, "border": border,
@@ -61,15 +60,15 @@ fn other() -> Document {
     Document(model)
 }
 
-/// The path of the table of [`statistics`].
+/// The path of the table in [`statistics`].
 pub(crate) const TABLE: &str = concat!(
     "ctr_data.{\"identifier\":[{\"cat_feature_index\":0,\"combination_element\":\"cat_feature_value\"},",
     "{\"border\":1,\"combination_element\":\"float_feature\",\"float_feature_index\":0}],",
     "\"type\":\"Borders\"}."
 );
 
-/// A stump on a statistic of a category and a condition. Of the category 7 training had no row above the
-/// border, and three others of the second class among four.
+/// A stump on a statistic of a category and a condition. Category 7 had no row above the border in
+/// training, and three of four others were of the second class.
 fn statistics() -> Document {
     let Document(mut model) = symmetric();
     let elements = json!([
@@ -115,11 +114,11 @@ fn margins(model: &Ensemble, rows: &[[f32; 3]]) -> Vec<f64> {
 #[test]
 fn the_models_to_damage_are_valid() {
     let model = parse(&symmetric().to_json()).unwrap();
-    // Codes follow the hashes: 4294967287 is the only one that a split tests.
+    // Codes follow the hashes: only 4294967287 is tested by a split.
     let rows = [[1.5, 1.0, 0.0], [1.6, 1.0, 0.0], [f32::NAN, 0.0, 0.0], [1.0, 0.0, 0.0]];
     let expected = [0.75, 1.25, 2.25, 1.75];
     assert_eq!(margins(&model, &rows), expected);
-    // 10 (3 + 0.5) / (4 + 1) is 7; of others nothing is known: 10 (0 + 0.5) / 1 is 5. Rows have hashes.
+    // 10 (3 + 0.5) / (4 + 1) is 7; unknown keys give 10 (0 + 0.5) / 1, which is 5. Rows have hashes.
     let model = parse(&statistics().to_json()).unwrap();
     let hash = f32::from_bits;
     let mut highest = statistics();
@@ -128,14 +127,14 @@ fn the_models_to_damage_are_valid() {
     let rows = [[1.0, hash(7), 0.0], [f32::NAN, hash(7), 0.0], [0.0, hash(8), 0.0]];
     assert_eq!(margins(&model, &rows), [2.0, 2.0, 2.0]);
     assert_eq!(margins(&highest, &rows), [1.0, 1.0, 1.0]);
-    // A split on a statistic is one on each feature that it combines.
+    // A split on a statistic counts for each feature that it combines.
     assert_eq!(importance(&model, ImportanceKind::Weight), [1.0, 1.0, 0.0]);
     let model = parse(&other().to_json()).unwrap();
     assert_eq!(margins(&model, &[[0.5, 0.0, 0.0], [2.0, 0.0, 0.0]]), [1.0, -1.0, 3.0, -3.0]);
 }
 
 #[test]
-fn what_is_wrong_with_symmetric_trees_is_refused_for_its_reason() {
+fn malformed_symmetric_trees_are_refused_by_reason() {
     run_as(
         &[JSON],
         symmetric,
@@ -177,7 +176,7 @@ fn what_is_wrong_with_symmetric_trees_is_refused_for_its_reason() {
 }
 
 #[test]
-fn what_is_wrong_with_statistics_is_refused_for_its_reason() {
+fn malformed_statistics_are_refused_by_reason() {
     run_as(
         &[JSON],
         statistics,
@@ -221,7 +220,7 @@ fn what_is_wrong_with_statistics_is_refused_for_its_reason() {
 }
 
 #[test]
-fn what_is_wrong_with_other_trees_is_refused_for_its_reason() {
+fn malformed_asymmetric_trees_are_refused_by_reason() {
     run_as(
         &[JSON],
         other,
@@ -258,9 +257,9 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// The length and what follows it are made to fit, so that the FlatBuffer itself is cut.
+/// The length and the rest are corrected, so that the FlatBuffer itself is truncated.
 #[test]
-fn a_flatbuffer_that_is_cut_is_refused() {
+fn a_truncated_flatbuffer_is_refused() {
     for bytes in [SYMMETRIC, OTHER].map(golden_models::file) {
         for length in 8..bytes.len() {
             let mut cut = bytes[..length].to_vec();
@@ -277,7 +276,7 @@ fn models() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn every_changed_byte_is_refused_or_gives_a_model() {
+fn every_changed_byte_gives_an_error_or_a_model() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut accepted, mut refused) = (0, 0);
     for bytes in models() {
@@ -288,7 +287,7 @@ fn every_changed_byte_is_refused_or_gives_a_model() {
 }
 
 #[test]
-fn numbers_anywhere_are_refused_or_give_a_model() {
+fn numbers_anywhere_give_an_error_or_a_model() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut refused = 0;
     for bytes in models() {

@@ -1,7 +1,7 @@
-//! Damage to valid models: cut short anywhere, or with bytes changed, lost or added.
+//! Damage to valid models: truncated anywhere, or with bytes changed, lost or added.
 //!
-//! JSON and UBJSON were written by XGBoost 3.4.1: two trees of depth 2 on a text category, an integer
-//! category and a number. The binary file was written by 1.6.2.
+//! JSON and UBJSON are from XGBoost 3.4.1: two trees of depth 2 on a text category, an integer category
+//! and a number. The binary file is from 1.6.2.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ fn every_truncation_is_refused() {
         parse(&bytes).unwrap();
         for length in 0..bytes.len() {
             let error = parse(&bytes[..length]).unwrap_err();
-            // The binary format is told by four letters.
+            // The binary format is recognized by four bytes.
             let untold = bytes == *XGBOOST_BINARY && (1..4).contains(&length);
             let kind = if untold { ErrorKind::Syntax } else { ErrorKind::Truncated };
             assert_eq!(error.kind(), kind, "{length} bytes: {error}");
@@ -40,7 +40,7 @@ fn every_truncation_is_refused() {
     }
 }
 
-/// What evaluation relies on; whoever holds a model may.
+/// Asserts the invariants that evaluation relies on.
 fn assert_invariants(model: &Ensemble) {
     let outputs = model.num_outputs();
     assert!(outputs > 0 && model.num_features() > 0);
@@ -80,7 +80,7 @@ fn assert_invariants(model: &Ensemble) {
     }
 }
 
-/// A generator of Marsaglia's xorshift kind, so that every run damages the same bytes.
+/// A xorshift generator with a fixed seed, so that runs are reproducible.
 pub(crate) struct Random(pub u64);
 
 impl Random {
@@ -95,7 +95,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// The bytes with up to three runs of them lost, added, copied or changed.
+    /// Returns the bytes with up to three runs lost, added, copied or changed.
     pub(crate) fn damaged(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut damaged = bytes.to_vec();
         for _ in 0..=self.below(3) {
@@ -119,7 +119,7 @@ impl Random {
     }
 }
 
-/// Parses damaged bytes and tells whether they still are a model.
+/// Parses damaged bytes; returns whether they are a valid model.
 pub(crate) fn survives(bytes: &[u8]) -> bool {
     match parse(bytes) {
         Ok(model) => {
@@ -133,8 +133,8 @@ pub(crate) fn survives(bytes: &[u8]) -> bool {
     }
 }
 
-/// Puts other values in place of each byte, one at a time: with one bit changed, at random, and those
-/// given. Returns how many are refused and how many still are a model.
+/// Replaces each byte in turn: with one bit flipped, with random values, and with `values`. Returns the
+/// number of refused and of accepted models.
 pub(crate) fn change_every_byte(bytes: &[u8], values: &[u8], random: &mut Random) -> [usize; 2] {
     let mut counts = [0, 0];
     let mut damaged = bytes.to_vec();
@@ -151,7 +151,7 @@ pub(crate) fn change_every_byte(bytes: &[u8], values: &[u8], random: &mut Random
 }
 
 #[test]
-fn every_changed_byte_is_refused_or_gives_a_model() {
+fn every_changed_byte_gives_an_error_or_a_model() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut accepted, mut refused) = (0, 0);
     for bytes in models() {
@@ -162,7 +162,7 @@ fn every_changed_byte_is_refused_or_gives_a_model() {
 }
 
 #[test]
-fn lost_added_and_moved_bytes_are_refused_or_give_a_model() {
+fn lost_added_and_moved_bytes_give_an_error_or_a_model() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut refused = 0;
     for bytes in models() {

@@ -1,4 +1,4 @@
-//! Models whose parts do not fit each other, and parameters that no model has.
+//! Models with mismatched parts, and impossible parameters.
 
 use crate::malformed::ErrorKind::{self, Length, NotFinite, WrongType};
 use crate::malformed::models::{binary, categorical, linear};
@@ -34,7 +34,7 @@ fn missing_and_repeated_keys() {
 }
 
 #[test]
-fn coefficients_that_no_linear_model_has() {
+fn impossible_coefficients_are_refused() {
     let cases = r#"
         none | M.weights - | MissingKey | model
         of no model | B.model - | MissingKey | model
@@ -48,7 +48,7 @@ fn coefficients_that_no_linear_model_has() {
     run(linear, cases);
 }
 
-/// DART in the three layouts that releases have written: before 3.3, 3.3, and since.
+/// DART's layouts: before 3.3, 3.3, and since.
 const LAYOUTS: [fn(&mut Document, Value); 3] = [
     |model, weights| {
         let gbtree = model.at(BOOSTER).clone();
@@ -204,7 +204,7 @@ fn features() {
 }
 
 #[test]
-fn text_that_xgboost_cut_in_the_wrong_places_is_dropped() {
+fn categories_miscut_by_xgboost_are_dropped() {
     let categories = |version: &[i64], values: &[i64]| {
         let mut model = categorical();
         model.set("version", version);

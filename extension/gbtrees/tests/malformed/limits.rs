@@ -1,4 +1,4 @@
-//! A model at a limit is accepted and one above it is refused.
+//! A model at a limit is accepted, one above it refused.
 
 use std::cell::Cell;
 
@@ -11,7 +11,7 @@ fn parse(bytes: &[u8], limits: &Limits) -> Result<gbtrees::internals::Ensemble, 
     gbtrees::internals::parse(bytes, limits, Cancel::never())
 }
 
-/// The model has `size` of what `set` limits.
+/// Asserts that the limit `set` accepts the model at `size` and refuses it below.
 fn is_bounded(model: &Document, size: usize, set: fn(&mut Limits, usize)) {
     for bytes in [model.to_json(), model.to_ubjson()] {
         let mut limits = Limits::default();
@@ -48,7 +48,7 @@ fn bytes_of_the_file() {
     }
 }
 
-/// A code of 16 million takes 2 MiB, so a few bytes of file could ask for any amount of memory.
+/// A code of 16 million takes 2 MiB, so a few bytes of a file could demand any amount of memory.
 #[test]
 fn memory_of_category_sets() {
     let mut model = categorical();
@@ -60,7 +60,7 @@ fn memory_of_category_sets() {
     assert_eq!(error.kind(), ErrorKind::Limit);
 }
 
-/// Each node of a chain is the right child of the one before it.
+/// Each node of a chain is the right child of the previous one.
 #[test]
 fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     let splits = 200_000i64;
@@ -86,21 +86,21 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     let bytes = model.to_ubjson();
     let error = parse(&bytes, &Limits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
-    let pauses = Cell::new(0);
+    let polls = Cell::new(0);
     let limits = Limits::default().with_depth(splits as usize);
     let model = gbtrees::internals::parse(
         &bytes,
         &limits,
-        Cancel::unwinding(&|| pauses.set(pauses.get() + 1)),
+        Cancel::unwinding(&|| polls.set(polls.get() + 1)),
     )
     .unwrap();
     assert_eq!(model.trees()[0].depth(), 200_000);
-    assert!(pauses.get() > 100, "a cancel was looked for {} times only", pauses.get());
+    assert!(polls.get() > 100, "only {} polls", polls.get());
 }
 
-/// The tree of a few hundred kilobytes becomes 131,071 nodes.
+/// A tree of a few hundred kilobytes becomes 131,071 nodes.
 #[test]
-fn a_cancel_is_looked_for_within_one_symmetric_tree() {
+fn a_symmetric_tree_polls_for_cancellation() {
     let depth = 16;
     let borders: Vec<f64> = (0..depth).map(f64::from).collect();
     let split = |border: &f64| json!({"split_type": "FloatFeature", "float_feature_index": 0, "border": border});
@@ -116,15 +116,15 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
         }],
         "scale_and_bias": [1, [0]]
     });
-    let looks = Cell::new(0);
+    let polls = Cell::new(0);
     gbtrees::internals::parse(
         model.to_string().as_bytes(),
         &Limits::default(),
-        Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+        Cancel::unwinding(&|| polls.set(polls.get() + 1)),
     )
     .unwrap();
-    // The leaves that are read take 16, the builder 3 * 8; the nodes that are made must take more.
-    assert!(looks.get() > 100, "a cancel was looked for {} times only", looks.get());
+    // Reading leaves polls 16 times and the builder 3 * 8; creating the nodes must exceed that.
+    assert!(polls.get() > 100, "only {} polls", polls.get());
 }
 
 #[test]

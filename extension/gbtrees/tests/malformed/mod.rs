@@ -1,5 +1,5 @@
-//! Models that are wrong in one way each: every one is refused, for the right reason and in the
-//! right place, in both encodings; and no damage to a valid model makes the parser panic.
+//! Models with one fault each are refused for the right reason and in the right place, in both
+//! encodings; and no damage to a valid model causes a panic.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
 
@@ -20,9 +20,9 @@ use gbtrees::internals::Ensemble;
 use gbtrees::{Cancel, Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
-/// Where edits lead. In XGBoost's files: the model of the booster, the learner's parameters, the booster
-/// itself, and the first tree. In CatBoost's: the first symmetric tree and its two splits, the root of
-/// the first other tree, the first numeric feature, and the first target statistic with its table.
+/// Abbreviations of paths. XGBoost: the booster's model, the learner's parameters, the booster, and the
+/// first tree. CatBoost: the first symmetric tree and its two splits, the root of the first asymmetric
+/// tree, the first numeric feature, and the first target statistic with its table.
 const PREFIXES: [(&str, &str); 11] = [
     ("M.", "learner.gradient_booster.model."),
     ("P.", "learner.learner_model_param."),
@@ -37,7 +37,7 @@ const PREFIXES: [(&str, &str); 11] = [
     ("D.", catboost::TABLE),
 ];
 
-/// What a case does to a model in one encoding.
+/// The name of an encoding, and its encoder.
 type Encoding = (&'static str, fn(&Document) -> Vec<u8>);
 const JSON: Encoding = ("json", Document::to_json);
 const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
@@ -46,12 +46,12 @@ fn parse(bytes: &[u8]) -> Result<Ensemble, Error> {
     gbtrees::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
-/// Does edits with semicolons between them.
+/// Applies edits separated by semicolons.
 fn edit(model: &mut Document, edits: &str) {
     edits.split(';').for_each(|edit| step(model, edit));
 }
 
-/// Does one edit: `path = value` replaces, `path + value` adds a member, `path -` removes one.
+/// Applies one edit: `path = value` replaces, `path + value` adds a member, `path -` removes one.
 fn step(model: &mut Document, edit: &str) {
     let (path, change) = edit.trim().split_once(' ').unwrap();
     let prefix = PREFIXES.iter().find(|(short, _)| path.starts_with(short));
@@ -64,8 +64,8 @@ fn step(model: &mut Document, edit: &str) {
     }
 }
 
-/// The cases of a text: parts with ` | ` between them; lines that are indented further belong to the
-/// line before.
+/// Splits a text into cases, one per line, of parts separated by ` | `; further indented lines continue
+/// the line before.
 fn cases<const PARTS: usize>(text: &str) -> Vec<[String; PARTS]> {
     let text = text.replace("\n            ", " ");
     let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -74,13 +74,12 @@ fn cases<const PARTS: usize>(text: &str) -> Vec<[String; PARTS]> {
     lines.map(|line| parts(line).try_into().unwrap()).collect()
 }
 
-/// Runs cases on both encodings of a model of XGBoost that is valid before.
+/// Runs cases on both encodings of a valid XGBoost model.
 fn run(valid: fn() -> Document, cases: &str) {
     run_as(&[JSON, UBJSON], valid, cases);
 }
 
-/// Runs cases on encodings of a model that is valid before. A case has a name, what is done to the
-/// model, the kind of the error and its place.
+/// Runs cases on encodings of a valid model. A case has a name, edits, and the error's kind and place.
 fn run_as(encodings: &[Encoding], valid: fn() -> Document, text: &str) {
     for (encoding, encode) in encodings {
         parse(&encode(&valid())).unwrap();

@@ -1,4 +1,4 @@
-//! Small models that are valid, for tests to damage.
+//! Small valid models to damage.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::malformed::value::Document;
 
 pub(crate) const TREE: &str = "learner.gradient_booster.model.trees.0";
 
-/// Two trees on three features: one of two splits, one of a single split.
+/// Two trees on three features, with two splits and with one.
 pub(crate) fn binary() -> Document {
     let first = tree(
         0,
@@ -42,7 +42,7 @@ pub(crate) fn linear() -> Document {
     model
 }
 
-/// A model whose root is a categorical split with the codes 1 and 40 on its right.
+/// A model whose root is a categorical split that sends codes 1 and 40 right.
 pub(crate) fn categorical() -> Document {
     let mut model = binary();
     let edits = r#"$.split_type = [1, 0, 0, 0, 0]; $.split_conditions.0 = NaN;

@@ -1,5 +1,4 @@
-//! ONNX files that are damaged, or wrong in one way each: refused for the right reason; and no damage makes
-//! the reader panic.
+//! ONNX files that are damaged, or have one fault each: refused for the right reason, without a panic.
 
 use crate::malformed::damage::{Random, change_every_byte, survives};
 use crate::malformed::parse;
@@ -13,7 +12,7 @@ const STEPS: &str = "onnx/hand/imputed_scaled.onnx";
 const ISOLATION: &str = "onnx/1.20.0/isolation_small.onnx";
 const ENCODED: &str = "onnx/hand/encoded.onnx";
 const TEXT: &str = "onnx/hand/encoded_text.onnx";
-/// Of each shape of a graph one: short ones, and those of 9 kB and more.
+/// One of each shape of graph: short ones, and longer ones of at least 9 kB.
 const SHORT: [&str; 4] = [REGRESSOR, FIVE, MEMBERS, ISOLATION];
 const LONG: [&str; 4] = [CLASSIFIER, STEPS, ENCODED, TEXT];
 
@@ -21,7 +20,7 @@ fn all() -> impl Iterator<Item = &'static [u8]> {
     SHORT.into_iter().chain(LONG).map(golden_models::file)
 }
 
-/// The golden file with one text in place of another of its length, wherever it stands.
+/// Returns a golden file with every occurrence of a text replaced by another of its length.
 fn replaced(file: &str, from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let bytes = golden_models::file(file);
@@ -52,7 +51,7 @@ fn every_truncation_is_refused() {
     for bytes in all() {
         parse(bytes).unwrap();
         for length in 0..bytes.len() {
-            // The last fields are versions of operators that the graph may not need.
+            // The last fields are operator versions, which the graph may not need.
             if let Ok(model) = parse(&bytes[..length]) {
                 assert!(bytes.len() - length < 64, "{length} of {} bytes", bytes.len());
                 assert_eq!(model.trees(), parse(bytes).unwrap().trees());
@@ -62,7 +61,7 @@ fn every_truncation_is_refused() {
 }
 
 #[test]
-fn every_changed_byte_is_refused_or_gives_a_model() {
+fn every_changed_byte_gives_an_error_or_a_model() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut refused = 0;
     for bytes in SHORT.map(golden_models::file) {
@@ -84,7 +83,7 @@ fn every_changed_byte_is_refused_or_gives_a_model() {
 }
 
 #[test]
-fn what_is_not_scored_is_refused_by_name() {
+fn unsupported_features_are_refused_by_name() {
     let unsupported = ErrorKind::Unsupported;
     refused(
         &replaced(REGRESSOR, "TreeEnsembleRegressor", "TreeEnsembleRegrossor"),
@@ -124,7 +123,7 @@ fn encoders_are_refused_by_name() {
 }
 
 #[test]
-fn what_no_model_can_have_is_refused() {
+fn impossible_models_are_refused() {
     refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_LOQ"), ErrorKind::Parameter, "no mode");
     refused(&replaced(REGRESSOR, "nodes_modes", "nodes_madus"), ErrorKind::Length, "nodes_modes");
     refused(&replaced(REGRESSOR, "n_targets", "n_torgets"), ErrorKind::Parameter, "n_targets");

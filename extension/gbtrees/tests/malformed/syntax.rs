@@ -1,4 +1,4 @@
-//! Bytes that are no document, with the byte at which that shows.
+//! Bytes that are not a document, with the place of the error.
 
 use crate::malformed::models::{binary, categorical};
 use crate::malformed::{ErrorKind, parse};
@@ -12,7 +12,7 @@ fn refused(bytes: &[u8], kind: ErrorKind, byte: usize) {
 }
 
 #[test]
-fn no_document_at_all() {
+fn files_that_are_no_document() {
     refused(b"", ErrorKind::Truncated, 0);
     refused(b" \n\t ", ErrorKind::Truncated, 4);
     refused(b"hello", ErrorKind::Syntax, 0);

@@ -1,4 +1,4 @@
-//! Trees that are none, and nodes that cannot be.
+//! Links that form no tree, and impossible nodes.
 
 use crate::malformed::models::{binary, categorical};
 use crate::malformed::{edit, parse, run};
@@ -108,7 +108,7 @@ fn category_sets() {
 }
 
 #[test]
-fn what_xgboost_writes_besides_is_accepted() {
+fn xgboosts_other_spellings_are_accepted() {
     for (name, edits) in [
         ("infinite threshold", "$.split_conditions.0 = Infinity"),
         ("minus infinite threshold", "$.split_conditions.2 = -Infinity"),

@@ -1,9 +1,9 @@
-//! What is known and not scored is refused by its name, with advice.
+//! Known but unsupported files are refused by name, with advice.
 
 use crate::malformed::models::binary;
 use crate::malformed::{ErrorKind, edit, parse};
 
-/// Every case must name itself in its message.
+/// Asserts a refusal that names the case.
 fn refused(name: &str, bytes: &[u8]) {
     let error = parse(bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
@@ -55,7 +55,7 @@ fn the_spark_wrappers_model_is_read_after_the_number_of_classes() {
         let model = golden_models::file(file);
         let written = [&[0, 0, 0, 2], model].concat();
         assert_eq!(parse(&written).unwrap(), parse(model).unwrap());
-        // Nothing else before it is passed over.
+        // No other prefix is skipped.
         assert_eq!(parse(&[&[1, 0, 0, 2], model].concat()).unwrap_err().kind(), ErrorKind::Syntax);
     }
 }

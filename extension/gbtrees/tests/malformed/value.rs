@@ -1,19 +1,19 @@
-//! A model as a value of serde_json, to be edited and then written as JSON or as UBJSON.
+//! A model as an editable serde_json value, written as JSON or UBJSON.
 //!
-//! What serde_json cannot hold is marked: numbers that JSON has no digits for are strings with `f32 `
-//! before them, and a key that repeats has a NUL behind it.
+//! What serde_json cannot represent is marked: special numbers are strings with the prefix `f32 `, and
+//! repeated keys end in NUL.
 
 use serde_json::Value;
 
-/// Numbers without digits as XGBoost writes them, and as this module keeps them.
+/// Special numbers as XGBoost writes them, and as represented here.
 const NAMED: [(&str, &str); 3] =
     [("-Infinity", "\"f32 -inf\""), ("Infinity", "\"f32 inf\""), ("NaN", "\"f32 NaN\"")];
 
-/// A model, or something like one.
+/// A model, valid or not.
 #[derive(Clone)]
 pub(crate) struct Document(pub Value);
 
-/// The value of a text in JSON as XGBoost writes it; a named number stands behind a blank.
+/// Parses XGBoost's JSON, in which special numbers follow a blank.
 pub(crate) fn value(text: &str) -> Value {
     let named = |text: String, (name, held): &(&str, &str)| {
         text.replace(&format!(" {name}"), &format!(" {held}"))
@@ -22,7 +22,7 @@ pub(crate) fn value(text: &str) -> Value {
 }
 
 impl Document {
-    /// What stands at a path: keys and indices with dots between them.
+    /// Returns the value at a path of keys and indices joined by dots.
     pub(crate) fn at(&mut self, path: &str) -> &mut Value {
         let pointer = if path.is_empty() { String::new() } else { format!("/{path}") };
         let found = self.0.pointer_mut(&pointer.replace('.', "/"));
@@ -33,7 +33,7 @@ impl Document {
         *self.at(path) = value.into();
     }
 
-    /// Adds a member, whether or not there is one of this key.
+    /// Adds a member, even if the key exists.
     pub(crate) fn add(&mut self, path: &str, key: &str, value: impl Into<Value>) {
         let members = self.at(path).as_object_mut().unwrap();
         let mark = if members.contains_key(key) { "\0" } else { "" };
@@ -55,7 +55,7 @@ impl Document {
     }
 }
 
-/// As XGBoost writes it: arrays of numbers typed, other arrays counted, objects neither.
+/// Encodes as XGBoost does: arrays of numbers typed, other arrays counted, objects neither.
 fn ubjson(value: &Value) -> Vec<u8> {
     let float = |number: f32| [&b"d"[..], &number.to_be_bytes()].concat();
     match value {
@@ -79,7 +79,7 @@ fn ubjson(value: &Value) -> Vec<u8> {
     }
 }
 
-/// A whole number, which a length is too.
+/// Encodes an integer, such as a length.
 fn length(number: i64) -> Vec<u8> {
     [&b"L"[..], &number.to_be_bytes()].concat()
 }

@@ -1,11 +1,12 @@
-//! Edits of a JSON text: another number, a value in another's place, an entry less or twice; a member of another text.
+//! Edits of JSON: change a number, replace a value with another, drop or repeat an entry, or copy a
+//! member from another text.
 
 use fastrand::Rng;
 use serde_json::Value;
 
 use super::NUMBERS;
 
-/// One edit of one of the text's values.
+/// Makes one edit to one of the values.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let mut text: Value = serde_json::from_slice(bytes).ok()?;
     let other = chosen(&mut text, |_| true, random)?.clone();
@@ -17,7 +18,7 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
             entries.shift_remove(&key);
         }
         Value::Number(_) if random.u8(..4) > 0 => *value = number(value.as_f64()?, random),
-        // Of the same kind it is more likely to be read.
+        // A value of the same kind is more likely to be accepted.
         _ if std::mem::discriminant(value) == std::mem::discriminant(&other)
             || random.u8(..8) == 0 =>
         {
@@ -29,7 +30,7 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     serde_json::to_vec(&text).ok()
 }
 
-/// The first text with a member of an object of the second, in an object that shares a key with that.
+/// Adds a member of an object of `second` to an object of `first` with a common key.
 pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let [mut text, mut other]: [Value; 2] =
         [serde_json::from_slice(first).ok()?, serde_json::from_slice(second).ok()?];
@@ -43,7 +44,7 @@ pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     serde_json::to_vec(&text).ok()
 }
 
-/// One of the values that fit, the whole and all within.
+/// Chooses one of the matching values, at any depth.
 fn chosen<'v>(
     value: &'v mut Value,
     fits: impl Fn(&Value) -> bool,
@@ -62,7 +63,7 @@ fn chosen<'v>(
     })
 }
 
-/// The first value that is wanted, each before those within it.
+/// Returns the first match, in pre-order.
 fn find<'v>(
     value: &'v mut Value,
     wanted: &mut impl FnMut(&Value) -> bool,
@@ -95,6 +96,6 @@ fn number(old: f64, random: &mut Rng) -> Value {
         2 => -old,
         _ => NUMBERS[random.usize(..NUMBERS.len())],
     };
-    // Whole numbers stay whole in the text.
+    // Integers stay integers in the text.
     if new.fract() == 0.0 && new.abs() < 1e15 { Value::from(new as i64) } else { Value::from(new) }
 }

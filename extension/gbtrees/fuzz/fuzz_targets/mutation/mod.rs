@@ -1,7 +1,7 @@
-//! Mutations of files that keep their structure, so that most inputs pass the parser and reach what checks values.
+//! Structure-preserving mutations, so that most inputs pass the parser and reach the checks of values.
 //!
-//! Of the inputs that change one file three of four are made here, one by libFuzzer's changes of bytes; as many cross
-//! two files. With `PLAIN_MUTATIONS` set libFuzzer makes all: by that the coverage of both is compared
+//! Of mutations of one file, three in four are made here and one by libFuzzer; as many again cross two
+//! files. With `PLAIN_MUTATIONS` libFuzzer makes all, to compare the coverage of both
 //! (docs/dev/testing.md).
 #![allow(dead_code, reason = "each target edits the formats that it reads")]
 
@@ -15,7 +15,7 @@ use fastrand::Rng;
 
 static PLAIN: LazyLock<bool> = LazyLock::new(|| std::env::var_os("PLAIN_MUTATIONS").is_some());
 
-/// Numbers at which readers and kernels change their minds.
+/// Boundary values of readers and kernels.
 const NUMBERS: [f64; 12] = [
     0.0,
     -0.0,
@@ -31,8 +31,8 @@ const NUMBERS: [f64; 12] = [
     f64::MAX,
 ];
 
-/// Changes the first `size` of these bytes, and returns how many they are then: at most `longest`. An edit returns
-/// nothing for bytes that it cannot read.
+/// Mutates the first `size` bytes; returns the new size, at most `longest`. An edit returns `None` for
+/// bytes that it cannot parse.
 pub fn mutate(
     data: &mut [u8],
     size: usize,
@@ -52,8 +52,8 @@ pub fn mutate(
     }
 }
 
-/// Puts a part of the second file into the first, and returns how many bytes are in `out`: none where `cross` cannot
-/// read one of them, so that libFuzzer mutates otherwise.
+/// Puts a part of `second` into `first`; returns the size of the result in `out`, or 0 if `cross`
+/// cannot parse one of them, so that libFuzzer mutates instead.
 pub fn join(
     [first, second]: [&[u8]; 2],
     out: &mut [u8],

@@ -1,8 +1,9 @@
-//! Edits of a protobuf message, whatever its schema: a field less, twice or in another's place, another number; a field
-//! of another message.
+//! Schema-independent edits of a protobuf message: drop, repeat or replace a field, change a number, or
+//! copy a field from another message.
 //!
-//! Only the messages on the way to the field that changes are looked into, and all other bytes are copied: a file of
-//! 10 kB has thousands of fields. What is length-delimited counts as a message where it can be read as one.
+//! Only messages on the path to the changed field are parsed, and all other bytes are copied, since a
+//! file of 10 kB has thousands of fields. Length-delimited data counts as a message if it parses as
+//! one.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ const FIXED64: u64 = 1;
 const DELIMITED: u64 = 2;
 const FIXED32: u64 = 5;
 
-/// A field of a message, by its places in the message's bytes.
+/// A field, by its ranges in the message.
 #[derive(Clone)]
 struct Field {
     number: u64,
@@ -24,7 +25,7 @@ struct Field {
     value: Range<usize>,
 }
 
-/// One edit of one of the message's fields.
+/// Makes one edit to one of the fields.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let at = path(bytes, random)?;
     let (field, message) = at_end(bytes, &at)?;
@@ -46,7 +47,8 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     Some(replaced(bytes, &at, &edited))
 }
 
-/// The first message with a field of the second, in place of one with that number, and that name if there is one.
+/// Puts a field of `second` into `first`, in place of one with the same number, and name if there is
+/// one.
 pub fn cross(first: &[u8], second: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let [own, others] = [fields(first)?, fields(second)?];
     let other = random.choice(&others)?;
@@ -71,7 +73,7 @@ impl Field {
         self.start..self.value.end
     }
 
-    /// The first bytes of a message, which are its name in those of ONNX that have one.
+    /// Returns the first bytes of a nested message, which include its name in ONNX.
     fn name<'m>(&self, message: &'m [u8]) -> Option<&'m [u8]> {
         let value = &message[self.value.clone()];
         let fields = (self.kind == DELIMITED).then(|| fields(value)).flatten()?;
@@ -80,7 +82,7 @@ impl Field {
     }
 }
 
-/// The fields from the message to one of those within it, each in the value of the one before; none in an empty message.
+/// Chooses a path of nested fields; `None` for an empty message.
 fn path(message: &[u8], random: &mut Rng) -> Option<Vec<Field>> {
     let field = random.choice(fields(message)?)?;
     let goes_in = field.kind == DELIMITED && random.u8(..6) > 0;
@@ -88,13 +90,13 @@ fn path(message: &[u8], random: &mut Rng) -> Option<Vec<Field>> {
     Some([vec![field], within.unwrap_or_default()].concat())
 }
 
-/// The last field of a path, and the message that has it.
+/// Returns the last field of a path, and its message.
 fn at_end<'p, 'm>(message: &'m [u8], path: &'p [Field]) -> Option<(&'p Field, &'m [u8])> {
     let (last, way) = path.split_last()?;
     Some((last, way.iter().fold(message, |message, field| &message[field.value.clone()])))
 }
 
-/// The message with these bytes in place of the last field of the path, and the lengths on the way to it.
+/// Replaces the last field of a path, and updates all enclosing lengths.
 fn replaced(message: &[u8], path: &[Field], edited: &[u8]) -> Vec<u8> {
     let Some((field, way)) = path.split_first() else { return edited.to_vec() };
     let mut out = message[..field.start].to_vec();
@@ -108,7 +110,7 @@ fn replaced(message: &[u8], path: &[Field], edited: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Another value of this field.
+/// Returns another value for a field.
 fn changed(field: &Field, message: &[u8], random: &mut Rng) -> Vec<u8> {
     let mut value = &message[field.value.clone()];
     if field.kind == VARINT {
@@ -128,7 +130,7 @@ fn changed(field: &Field, message: &[u8], random: &mut Rng) -> Vec<u8> {
     if !within.is_empty() {
         return within.iter().rev().flat_map(|field| &value[field.whole()]).copied().collect();
     }
-    // Arrays of numbers among them.
+    // Includes packed arrays of numbers.
     let mut changed = value.to_vec();
     words::edit_word(&mut changed, random);
     if field.kind == DELIMITED && changed.len() > 8 && random.u8(..4) == 0 {
@@ -137,7 +139,7 @@ fn changed(field: &Field, message: &[u8], random: &mut Rng) -> Vec<u8> {
     changed
 }
 
-/// The message's fields; nothing if it cannot be read as one.
+/// Returns the message's fields; `None` if it does not parse.
 fn fields(message: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     let mut rest = message;

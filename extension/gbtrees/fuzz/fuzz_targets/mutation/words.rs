@@ -1,14 +1,14 @@
-//! Edits of words of 32 bits, as FlatBuffers have them: numbers change, links mostly stay.
+//! Edits of the 32-bit words of FlatBuffers: numbers change, links mostly stay.
 
 use fastrand::Rng;
 
 use super::NUMBERS;
 
 const WORD: usize = size_of::<u32>();
-/// Of cbm: the signature, and the length of what follows.
+/// Size of cbm's signature and length.
 const HEAD: usize = 8;
 
-/// One to four edits of a file of CatBoost's binary format.
+/// Makes one to four edits to a cbm file.
 pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     let mut edited = bytes.to_vec();
     let core =
@@ -19,7 +19,7 @@ pub fn edit(bytes: &[u8], random: &mut Rng) -> Option<Vec<u8>> {
     Some(edited)
 }
 
-/// Changes one whole word; nothing if there is none.
+/// Changes one whole word, if there is one.
 pub fn edit_word(bytes: &mut [u8], random: &mut Rng) {
     let (words, _) = bytes.as_chunks_mut::<WORD>();
     let length = words.len() * WORD;
@@ -29,7 +29,7 @@ pub fn edit_word(bytes: &mut [u8], random: &mut Rng) {
     let other = words[random.usize(..words.len())];
     let at = random.usize(..words.len());
     let old = u32::from_le_bytes(words[at]);
-    // What could link one place to another.
+    // The word could be a link.
     if (WORD..length - at * WORD).contains(&(old as usize))
         && old as usize % WORD == 0
         && random.u8(..8) > 0
@@ -42,7 +42,7 @@ pub fn edit_word(bytes: &mut [u8], random: &mut Rng) {
         1 => old.wrapping_sub(1).to_le_bytes(),
         2 => (old ^ 1 << 31).to_le_bytes(),
         3 => (number as f32).to_le_bytes(),
-        // The upper half of a number of 64 bits.
+        // The upper half of a 64-bit number.
         4 => ((number.to_bits() >> 32) as u32).to_le_bytes(),
         5 => (number as u32).to_le_bytes(),
         6 => f32::NAN.to_le_bytes(),

@@ -90,7 +90,7 @@ fn copies(shape: Shape) -> impl Fn() -> AlignedBytes {
 }
 
 #[test]
-fn nodes_that_are_not_there_stop_evaluation() {
+fn missing_nodes_stop_evaluation() {
     let numerical = copies(Shape::of(4, 2, 5, 3));
     assert!(
         ALL.iter().all(|asked| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *asked))
@@ -113,7 +113,7 @@ fn nodes_that_are_not_there_stop_evaluation() {
 }
 
 #[test]
-fn sets_and_values_that_are_not_there_stop_evaluation() {
+fn missing_sets_and_values_stop_evaluation() {
     let categorical = copies(Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) });
     let sets = |nodes: &mut [crate::compiled::records::WideNode]| {
         nodes.iter_mut().filter(|node| node.kind == 1).for_each(|node| node.key = 1 << 20);
@@ -129,7 +129,7 @@ fn sets_and_values_that_are_not_there_stop_evaluation() {
 }
 
 #[test]
-fn splits_that_are_not_there_stop_explanations() {
+fn missing_splits_stop_explanations() {
     let compiled = copies(Shape::of(4, 2, 5, 5));
     let tampered = |change: fn(&mut SplitRecord)| {
         tampered(compiled(), SPLITS, |splits| splits.iter_mut().for_each(change))
@@ -165,7 +165,7 @@ fn splits_that_are_not_there_stop_explanations() {
 }
 
 #[test]
-fn tiles_that_are_not_there_stop_evaluation() {
+fn missing_tiles_stop_evaluation() {
     // Without vectors there are no blocks.
     if Kernel::default().name() == "portable" {
         return;
@@ -184,7 +184,7 @@ fn tiles_that_are_not_there_stop_evaluation() {
 }
 
 #[test]
-fn coefficients_that_are_not_there_are_refused() {
+fn missing_coefficients_are_refused() {
     let refused = |model| refused(&compile(&model, &[], Cancel::never()).unwrap());
     let whole = linear(1, 3, 2);
     assert!(!refused(whole.clone()));
@@ -197,7 +197,7 @@ fn coefficients_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn linear_leaves_that_are_not_there_stop_evaluation() {
+fn missing_linear_leaves_stop_evaluation() {
     let compiled = copies_of(&with_linear_leaves(4, model(4, Shape::of(3, 2, 20, 4))));
     let evaluated = &[Margins, Batch];
     let opened = CompiledModel::open(compiled()).unwrap();
@@ -219,7 +219,7 @@ fn linear_leaves_that_are_not_there_stop_evaluation() {
 }
 
 #[test]
-fn statistics_that_are_not_there_are_refused() {
+fn missing_statistics_are_refused() {
     let bytes = golden_models::file("catboost/1.2.10/ctr_simple.cbm");
     let model = crate::format::parse(bytes, &crate::Limits::default(), Cancel::never()).unwrap();
     let compiled = copies_of(&model);

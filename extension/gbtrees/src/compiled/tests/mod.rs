@@ -70,7 +70,7 @@ fn refused(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn an_image_says_what_the_model_says() {
+fn an_image_describes_its_model() {
     let model = small_model();
     let compiled =
         CompiledModel::open(compile(&model, &labels(2), Cancel::never()).unwrap()).unwrap();
@@ -93,10 +93,10 @@ fn the_same_model_gives_the_same_bytes() {
 }
 
 #[test]
-fn compilation_looks_for_interrupts_at_every_tree() {
-    let looks = Cell::new(0);
-    compile(&small_model(), &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap();
-    assert!(looks.get() >= 3 * SMALL.trees, "{}", looks.get());
+fn compilation_polls_for_cancellation_at_every_tree() {
+    let polls = Cell::new(0);
+    compile(&small_model(), &[], Cancel::unwinding(&|| polls.set(polls.get() + 1))).unwrap();
+    assert!(polls.get() >= 3 * SMALL.trees, "{}", polls.get());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_model_without_names_has_none() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let whole = small_image().to_vec();
     assert!(!refused(&whole));
     for at in 0..whole.len() {
@@ -136,7 +136,7 @@ fn every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn every_truncation_and_extension_is_noticed() {
+fn every_truncation_and_extension_is_detected() {
     let whole = small_image().to_vec();
     for end in (0..whole.len()).step_by(64) {
         assert!(refused(&whole[..end]), "{end} bytes");
@@ -168,7 +168,7 @@ fn misaligned_bytes_are_refused() {
 
 #[test]
 #[allow(unsafe_code, reason = "the test opens what was checked just before")]
-fn a_checked_image_opens_again_as_it_was() {
+fn a_checked_image_reopens_unchanged() {
     let checked = CompiledModel::open(small_image()).unwrap();
     // SAFETY: these are the bytes that have just been opened.
     let again = unsafe { CompiledModel::open_checked(small_image()) }.unwrap();
@@ -184,7 +184,7 @@ fn a_checked_image_opens_again_as_it_was() {
 
 #[test]
 #[allow(unsafe_code, reason = "the header alone shows that the bytes are no compiled model")]
-fn a_header_that_cannot_be_is_refused_even_if_checked_before() {
+fn an_impossible_header_is_refused_even_if_checked_before() {
     for place in [0, 8, 16] {
         let mut compiled = small_image();
         compiled.bytes_mut()[place] ^= 0xff;
@@ -289,7 +289,7 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
 }
 
 #[test]
-fn a_compound_of_a_mask_that_is_not_there_is_refused() {
+fn a_compound_of_a_missing_mask_is_refused() {
     let any_library = Shape { any_library: true, ..Shape::of(6, 2, 30, 5) };
     let coded = leaf_wise(20, model(20, any_library), 25);
     let bytes = compile(&coded, &[], Cancel::never()).unwrap();

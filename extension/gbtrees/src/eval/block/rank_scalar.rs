@@ -94,7 +94,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn a_search_of_all_columns_finds_the_rank_in_each() {
+    fn searching_all_columns_finds_the_rank_in_each() {
         let mut random = Random(5);
         for columns in [1, 2, 3, 8, 20, MAX_SHARING] {
             let count = MAX_RANKS * (columns - 1) + 1 + random.below(MAX_RANKS);

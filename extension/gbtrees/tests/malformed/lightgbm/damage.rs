@@ -1,4 +1,4 @@
-//! No damage to a valid text makes the reader panic, and none makes it run on unasked.
+//! Damage to valid text causes neither a panic nor a long run without polling for cancellation.
 
 use std::cell::Cell;
 
@@ -7,14 +7,14 @@ use crate::malformed::damage::{Random, change_every_byte, survives};
 use crate::malformed::parse;
 use gbtrees::{Cancel, ErrorKind, Limits};
 
-/// Up to the end of the trees every truncation is refused. Behind it, where lines that not every file has
-/// begin, the rest may be absent, and what is left gives the same trees.
+/// Truncation before the end of the trees is refused. Later lines are optional, so truncation between
+/// them gives the same trees.
 #[test]
 fn every_truncation_is_refused_or_leaves_all_trees() {
     for text in [VALID, *FRAME, &edited(LINEAR.trim_end_matches("; "))] {
         let whole = parse(text.as_bytes()).unwrap();
         let trees_end = text.find("end of trees").unwrap() + "end of trees".len();
-        // A long file is cut at every byte of its end, and at some before.
+        // Long files are cut at every byte near the end, and at some before.
         let step = if text.len() < 2000 { 1 } else { 7 };
         let early = (0..trees_end).step_by(step);
         for length in early.chain(trees_end..text.len()) {
@@ -37,7 +37,7 @@ fn every_truncation_is_refused_or_leaves_all_trees() {
 }
 
 #[test]
-fn damaged_bytes_are_refused_or_give_a_model() {
+fn damaged_bytes_give_an_error_or_a_model() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let valid = VALID.as_bytes();
     let linear = edited(LINEAR.trim_end_matches("; "));
@@ -50,9 +50,9 @@ fn damaged_bytes_are_refused_or_give_a_model() {
     assert!(counts.iter().all(|count| *count > 1000), "{counts:?}");
 }
 
-/// However a megabyte is spent, a caller is asked whether to go on.
+/// Polls for cancellation in each mebibyte, whatever it holds.
 #[test]
-fn a_cancel_is_looked_for_within_one_line() {
+fn a_long_line_polls_for_cancellation() {
     let mebibytes = 4;
     let spaces = " ".repeat(mebibytes << 20);
     for text in [

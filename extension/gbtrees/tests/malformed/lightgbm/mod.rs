@@ -1,4 +1,4 @@
-//! LightGBM's text models: a small one that other tests damage, what else is accepted, and limits.
+//! LightGBM text models: a small one to damage, accepted variants, and limits.
 
 mod damage;
 mod wrong;
@@ -9,8 +9,8 @@ use crate::malformed::parse;
 use gbtrees::internals::{CategorySet, Node};
 use gbtrees::{Cancel, ErrorKind, Limits};
 
-/// A tree with a numerical and a categorical split, whose set has the codes 1 and 33, and a tree of
-/// one leaf. Lines are numbered from 1: the first tree has lines 11 to 28.
+/// A tree with a numerical and a categorical split, whose set has codes 1 and 33, and a tree of one
+/// leaf. Line numbers start at 1; the first tree has lines 11 to 28.
 const VALID: &str = "\
 tree
 version=v4
@@ -77,11 +77,11 @@ end of parameters
 pandas_categorical:null
 ";
 
-/// A file that LightGBM 4.7.0 wrote: categories of text, numbers and booleans.
+/// A file of LightGBM 4.7.0 with categories of text, numbers and booleans.
 static FRAME: LazyLock<&str> =
     LazyLock::new(|| std::str::from_utf8(golden_models::file("lightgbm/4.7.0/frame.txt")).unwrap());
 
-/// Does edits with semicolons between: `old -> new`, once, with `\n` for a new line.
+/// Applies edits separated by semicolons: `old -> new`, once, with `\n` for a newline.
 fn edited(edits: &str) -> String {
     edits.split("; ").fold(VALID.to_owned(), |text, edit| {
         let (old, new) = edit.trim().split_once(" ->").unwrap();
@@ -92,7 +92,7 @@ fn edited(edits: &str) -> String {
     })
 }
 
-/// The edit that gives the first tree linear leaves, of which one has no features, in lines 29 to 32.
+/// An edit that gives the first tree linear leaves, one without features, in lines 29 to 32.
 const LINEAR: &str = "is_linear=0 -> is_linear=1\\nleaf_const=1 2 3\\nnum_features=1 0 2\\n\
     leaf_features=2   0 1\\nleaf_coeff=0.5   1 -1e-3; ";
 
@@ -102,17 +102,17 @@ fn linear_leaves_are_read() {
     let output = |row: &[f64]| {
         let mut margin = [0.0f64];
         gbtrees::internals::oracle::margins(&model, row, &mut margin);
-        // The other tree has a leaf alone.
+        // The other tree is a single leaf.
         margin[0] - 0.125
     };
-    // By the first split to the second leaf, which is its constant.
+    // The first split leads to the second leaf, which returns its constant.
     assert_eq!(output(&[0.75, f64::NAN, f64::NAN]), 2.0);
-    // By the set to the first leaf, by NaN to the third; a missing feature takes the leaf's value.
+    // The set leads to the first leaf, NaN to the third; a missing feature gives the leaf's value.
     assert_eq!(output(&[0.25, 1.0, 4.0]), 3.0);
     assert_eq!(output(&[0.25, 1.0, f64::NAN]), 0.25);
     assert_eq!(output(&[0.25, 2.0, f64::NAN]), 3.0 + 0.25 - 2e-3);
     assert_eq!(output(&[0.25, f64::NAN, 1.0]), 0.75);
-    // What LightGBM takes for 0.
+    // LightGBM takes this as 0.
     assert_eq!(output(&[1e-36, 2.0, 0.0]), 3.0 - 2e-3);
 }
 
@@ -129,7 +129,7 @@ fn the_model_to_damage_is_valid() {
 }
 
 #[test]
-fn what_lightgbm_writes_or_reads_besides_is_accepted() {
+fn lightgbms_other_spellings_are_accepted() {
     for (name, edits) in [
         ("no number of trees per iteration", "num_tree_per_iteration=1\n ->"),
         ("no objective", "objective=binary sigmoid:1\n ->"),
@@ -167,7 +167,7 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
         )
         .unwrap();
     }
-    // A copy that went through another system's line ends; sizes are those of the original.
+    // A copy with CRLF line endings; sizes are the original's.
     for text in [VALID, *FRAME] {
         let model = parse(text.replace('\n', "\r\n").as_bytes()).unwrap();
         assert_eq!(model, parse(text.as_bytes()).unwrap());

@@ -1,16 +1,15 @@
-//! Text that is wrong in one way: refused for the right reason, at the right line.
+//! Text with one fault each: refused for the right reason, at the right line.
 
 use super::{FRAME, LINEAR, edited};
 use crate::malformed::{cases, parse};
 use gbtrees::ErrorKind;
 
-/// Runs cases: a name, edits of the valid model, the kind of the error, its place, and a word of its
-/// message.
+/// Runs cases: a name, edits of the valid model, the error's kind and place, and a word of its message.
 fn run(text: &str) {
     run_after("", text);
 }
 
-/// The same after edits that leave the model valid.
+/// Runs cases after edits that keep the model valid.
 fn run_after(first: &str, text: &str) {
     for [name, edits, kind, place, word] in cases(text) {
         let edits = format!("{first}{edits}");
@@ -199,7 +198,7 @@ fn sizes_are_compared_with_the_trees() {
     );
 }
 
-/// As LightGBM reads it: the last size is not used.
+/// LightGBM does not use the last size.
 #[test]
 fn the_last_size_may_be_wrong() {
     let header = FRAME.lines().find(|line| line.starts_with("tree_sizes=")).unwrap();
@@ -207,7 +206,7 @@ fn the_last_size_may_be_wrong() {
     assert_eq!(parse(other.as_bytes()).unwrap(), parse(FRAME.as_bytes()).unwrap());
 }
 
-/// As releases before 2.1 wrote it.
+/// Releases before 2.1 write no version.
 #[test]
 fn a_file_without_a_version_is_of_v2() {
     let trees = |text: &str| parse(text.as_bytes()).unwrap().trees().to_vec();
