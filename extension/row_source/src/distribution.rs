@@ -1,58 +1,57 @@
-//! The distributions of features in rows: how many values are missing, how the numbers are distributed, and
-//! what shares the categories have.
+//! Distributions of features: missing values, points of the numbers, shares of categories.
 //!
-//! A [`Collector`] takes in values and sorts the numbers of all features together in bounded memory; a
-//! [`Summary`] keeps of a feature's numbers every distinct one, or where there are more than [`MAX_POINTS`]
-//! as many quantiles. Numbers are f32, as models take them, and infinite ones are missing.
+//! A [`Collector`] gathers values and sorts the numbers of all features together in bounded memory; a
+//! [`Summary`] keeps a feature's distinct numbers, or [`MAX_POINTS`] quantiles if there are more.
+//! Numbers are f32, as in models; infinite ones count as missing.
 
 use std::collections::BTreeMap;
 
 use crate::SourceError;
 use crate::sorter::{Sorter, number, ordered, work_mem};
 
-/// Most points that a distribution is kept by, besides its last.
+/// Maximum points of a distribution, not counting its last.
 pub const MAX_POINTS: u64 = 1000;
 
-/// A number, and the shares of the numbers below it and up to it.
+/// A number with its cumulative shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The number.
     pub number: f64,
-    /// The share of smaller ones.
+    /// The share of smaller numbers.
     pub below: f64,
-    /// The share of those that are not greater.
+    /// The share of numbers up to this one.
     pub upto: f64,
 }
 
-/// What is kept of a feature.
+/// The distribution of a feature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeatureProfile {
-    /// Its name.
+    /// Name of the feature.
     pub feature: String,
-    /// Rows that were looked at.
+    /// Number of rows.
     pub rows: u64,
-    /// Those of them without a value.
+    /// Rows without a value.
     pub missing: u64,
-    /// The values of the others.
+    /// Distribution of the other values.
     pub values: Values,
 }
 
-/// How values are distributed.
+/// The distribution of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Points in ascending order.
     Numbers(Vec<Point>),
-    /// Each category with its share, in the order of their bytes.
+    /// Categories with their shares, in byte order.
     Categories(Vec<(String, f64)>),
 }
 
-/// Bytes that a distinct text takes besides itself.
+/// Estimated overhead in bytes of a distinct text.
 const TEXT_BYTES: usize = 64;
 
-/// The values met so far.
+/// Gathers the values of features.
 pub struct Collector {
     features: Vec<Feature>,
-    /// The feature and the number in one word.
+    /// Entries are the feature and the number in one word.
     sorter: Sorter<1>,
     text_bytes: usize,
 }
@@ -62,23 +61,23 @@ struct Feature {
     rows: u64,
     missing: u64,
     numbers: Numbers,
-    /// How often each text was met, of a categorical feature.
+    /// Counts by text, for a categorical feature.
     texts: Option<BTreeMap<String, u64>>,
 }
 
-/// What is known of a feature's numbers before they are in order.
+/// A summary of a feature's unsorted numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers {
-    /// How many there are.
+    /// Number of numbers.
     pub count: u64,
-    /// The least one.
+    /// The smallest number.
     pub least: f32,
-    /// The greatest one.
+    /// The largest number.
     pub greatest: f32,
 }
 
 impl Collector {
-    /// Of features of these names, each of them categorical or not.
+    /// Creates a collector of features, given names and whether they are categorical.
     pub fn of(features: impl Iterator<Item = (String, bool)>) -> Collector {
         let feature = |(name, categorical): (String, bool)| Feature {
             name,
@@ -91,12 +90,12 @@ impl Collector {
         Collector { features, sorter: Sorter::new(work_mem()), text_bytes: 0 }
     }
 
-    /// Whether a feature is categorical.
+    /// Returns whether a feature is categorical.
     pub fn is_categorical(&self, feature: usize) -> bool {
         self.features.get(feature).is_some_and(|feature| feature.texts.is_some())
     }
 
-    /// Takes in a feature's number; NaN is a missing one.
+    /// Adds a feature's number; NaN is missing.
     ///
     /// # Errors
     /// Those of the temporary file.
@@ -115,7 +114,7 @@ impl Collector {
         self.sorter.push([(index as u64) << 32 | u64::from(ordered(value))])
     }
 
-    /// Takes in a categorical feature's text, or nothing.
+    /// Adds a categorical feature's text, `None` if missing.
     ///
     /// # Errors
     /// [`SourceError::TooManyTexts`].
@@ -138,7 +137,7 @@ impl Collector {
         Ok(())
     }
 
-    /// What a categorical feature's texts are, and in how many rows, counted elsewhere.
+    /// Sets a categorical feature's texts and number of rows, counted elsewhere.
     pub fn set_texts(&mut self, index: usize, rows: u64, texts: BTreeMap<String, u64>) {
         if let Some(feature) = self.features.get_mut(index) {
             feature.rows = rows;
@@ -147,13 +146,13 @@ impl Collector {
         }
     }
 
-    /// What is known of the numbers of each feature.
+    /// Returns the summary of each feature's numbers.
     pub fn numbers(&self) -> Vec<Numbers> {
         self.features.iter().map(|feature| feature.numbers).collect()
     }
 
-    /// Hands over the numbers of all features in order, each with how many values are that number, and
-    /// then gives what else is known: with no points for numbers.
+    /// Passes the sorted distinct numbers of all features, with their counts, to a closure; returns the
+    /// profiles without points.
     ///
     /// # Errors
     /// Those of the temporary file.
@@ -178,7 +177,7 @@ impl Collector {
         Ok(self.features.into_iter().map(Feature::described).collect())
     }
 
-    /// The profiles of the features.
+    /// Returns the features' profiles.
     ///
     /// # Errors
     /// Those of the temporary file.
@@ -212,24 +211,24 @@ impl Feature {
     }
 }
 
-/// Takes in the numbers of a feature in ascending order.
+/// Summarizes a feature's numbers, added in ascending order.
 pub struct Summary {
     count: u64,
     seen: u64,
-    /// A point for each number, as long as there are few.
+    /// A point per distinct number, unless they are too many.
     all: Option<Vec<Point>>,
-    /// Points at ranks of equal distance.
+    /// Points at equally spaced ranks.
     quantiles: Vec<Point>,
     next: u64,
 }
 
 impl Summary {
-    /// Of so many numbers.
+    /// Creates a summary of `count` numbers.
     pub fn of(count: u64) -> Summary {
         Summary { count, seen: 0, all: Some(Vec::new()), quantiles: Vec::new(), next: 0 }
     }
 
-    /// Takes in a number that so many values are.
+    /// Adds a number that occurs `values` times.
     pub fn add(&mut self, number: f32, values: u64) {
         let share = |rank: u64| rank as f64 / self.count as f64;
         let (below, upto) = (share(self.seen), share(self.seen + values));
@@ -249,13 +248,13 @@ impl Summary {
         }
     }
 
-    /// The rank of a quantile: the first is the least number's, the last the greatest's.
+    /// Returns the rank of a quantile; the first is the smallest number's, the last the largest's.
     fn rank(&self, quantile: u64) -> u64 {
         let last = u128::from(self.count.saturating_sub(1));
         (u128::from(quantile) * last / u128::from(MAX_POINTS)) as u64
     }
 
-    /// The points.
+    /// Returns the points.
     pub fn points(self) -> Vec<Point> {
         self.all.unwrap_or(self.quantiles)
     }
@@ -268,8 +267,8 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Of features whose least and greatest number are these; nothing of one without a profile of numbers,
-    /// which is never outside. Nothing if that goes for all.
+    /// Collects the smallest and largest numbers of features; `None` has no bounds. Returns `None` if
+    /// no feature has bounds.
     pub fn of(ranges: impl IntoIterator<Item = Option<(f64, f64)>>) -> Option<Ranges> {
         let mut known = false;
         let (least, greatest): (Vec<f32>, Vec<f32>) = ranges
@@ -282,10 +281,10 @@ impl Ranges {
         known.then_some(ranges)
     }
 
-    /// Whether any feature of a row is outside. A missing one is not.
+    /// Returns whether any feature of a row is out of range; missing ones are not.
     #[inline]
     pub fn exclude(&self, features: &[f32]) -> bool {
-        // Without a jump per feature: several are compared at once.
+        // Branchless, so that several features are compared at once.
         features.iter().zip(&self.least).zip(&self.greatest).fold(
             false,
             |outside, ((feature, least), greatest)| {

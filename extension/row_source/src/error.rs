@@ -1,4 +1,4 @@
-//! What can be wrong with a source, with the same errors in both extensions.
+//! Errors about a source, common to both extensions.
 
 use pg_interface::query::NotOneSelect;
 use pg_interface::temporary_file::FileError;
@@ -8,38 +8,38 @@ use crate::names::hint as meant;
 
 error_table! {
     "pgboost":
-    /// The argument is neither the name of a relation nor one query.
+    /// The argument is neither a relation's name nor a single query.
     NotOneSelect { argument: &'static str, detail: &'static str } =>
         SYNTAX_ERROR, "{argument} must be the name of a table or view, or one SELECT statement",
         detail "{detail}";
-    /// A column that is not there, and the one that was probably meant.
+    /// A missing column, and the most similar name.
     NoSuchColumn { column: String, argument: &'static str, nearest: Option<String> } =>
         UNDEFINED_COLUMN, "column \"{column}\" is not in the {argument}",
         hint (meant(nearest.as_deref()));
-    /// A name that several columns have.
+    /// A name shared by several columns.
     AmbiguousColumn { column: String } =>
         AMBIGUOUS_COLUMN, "column \"{column}\" is in the source more than once",
         hint "Give the columns of the query different names.";
-    /// A column whose type does not fit what it is to be.
+    /// A column whose type does not fit its role.
     ColumnType { column: String, type_name: String, role: &'static str, hint: &'static str } =>
         DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be the {role}",
         hint "{hint}";
-    /// No rows, or none but some that were left out.
+    /// No rows, or only skipped ones.
     NoRows { argument: &'static str, skipped: u64 } =>
         DATA_EXCEPTION, "{argument} returns no rows",
         detail ((*skipped > 0).then(|| "The target is null in all of them.".to_owned()));
-    /// A target, a weight or a group that cannot be one.
+    /// An invalid target, weight or group.
     ValueRefused { column: String, what: &'static str } =>
         DATA_EXCEPTION, "a value of column \"{column}\" {what}";
-    /// A group that has rows in two places.
+    /// A group with rows in separate places.
     GroupApart { group: String } =>
         INVALID_PARAMETER_VALUE, "rows of group \"{group}\" are not next to each other",
         hint "Order the query by the column of the group.";
-    /// More distinct texts than fit into memory.
+    /// The distinct texts exceed memory.
     TooManyTexts { column: String } =>
         PROGRAM_LIMIT_EXCEEDED, "the distinct texts of column \"{column}\" do not fit into work_mem",
         hint "Raise work_mem.";
-    /// A temporary file that cannot be written or read.
+    /// A temporary file cannot be written or read.
     TemporaryFile { reason: String, disk_full: bool } =>
         if *disk_full { DISK_FULL } else { IO_ERROR },
         "could not use a temporary file: {reason}";

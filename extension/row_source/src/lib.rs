@@ -1,9 +1,9 @@
-//! The rows that a caller names by `source`: a table, a view or a query; for training and for evaluation.
+//! The rows of a `source` argument, a table, view or query, for training and evaluation.
 //!
-//! [`source`] tells a name from a query, finds columns and groups, and runs the query with the caller's
-//! rights; [`distribution`] describes features; [`sorter`] sorts in bounded memory; [`names`] has the rules
-//! for the names that callers write. It knows nothing of models, and reads PostgreSQL's values by
-//! `pg_interface`.
+//! [`source`] distinguishes names from queries, resolves columns and groups, and runs the query with
+//! the caller's privileges; [`distribution`] describes features; [`sorter`] sorts in bounded memory;
+//! [`names`] has the rules for names in arguments. The crate is independent of models, and reads values
+//! through `pg_interface`.
 
 pub mod distribution;
 mod error;

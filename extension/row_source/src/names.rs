@@ -1,16 +1,17 @@
-//! Names that callers write: the rule for a model's name, the names of an array's elements as features, and
-//! the name that was probably meant.
+//! Names in arguments: the rule for model names, names of array elements as features, and suggestions
+//! for misspelled names.
 //!
-//! A model's name is free text that keeps `name@version` unambiguous, and no longer than PostgreSQL's own
-//! identifiers. The elements of an array are `image[1]`, `image[2]` and so on, as a subscript names them.
+//! A model's name is free text that keeps `name@version` unambiguous and is at most as long as a
+//! PostgreSQL identifier. Array elements are named by their subscripts: `image[1]`, `image[2]` and so
+//! on.
 
-/// Longest name in bytes.
+/// Maximum length of a name in bytes.
 pub const MAX_BYTES: usize = 63;
 
-/// The name itself, if a model may have it.
+/// Returns the name if it is valid for a model.
 ///
 /// # Errors
-/// Why it may not, as a whole sentence.
+/// The reason, as a sentence.
 pub fn check(name: &str) -> Result<&str, &'static str> {
     if name.is_empty() {
         Err("A model name must not be empty.")
@@ -23,17 +24,17 @@ pub fn check(name: &str) -> Result<&str, &'static str> {
     }
 }
 
-/// The part of a refused name that a message shows.
+/// Returns the part of a refused name that messages show.
 pub fn shown(name: &str) -> String {
     name.chars().take(MAX_BYTES).collect()
 }
 
-/// The names of an array's elements.
+/// Returns the names of an array's elements.
 pub fn element_names(column: &str, count: usize) -> impl Iterator<Item = String> {
     (1..=count).map(move |number| format!("{column}[{number}]"))
 }
 
-/// The column whose elements the names begin with, and how many of them follow one another.
+/// Returns the column whose leading elements the names begin with, and their number.
 pub fn leading_elements<N: AsRef<str>>(names: &[N]) -> Option<(&str, usize)> {
     let column = names.first()?.as_ref().strip_suffix("[1]")?;
     let numbered = (1_usize..).zip(names);
@@ -44,7 +45,7 @@ pub fn leading_elements<N: AsRef<str>>(names: &[N]) -> Option<(&str, usize)> {
     Some((column, numbered.take_while(follows).count()))
 }
 
-/// The candidate nearest to a name that is none of them, if one is near enough to be a slip.
+/// Returns the most similar candidate, if a slip could explain the difference.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(2);
@@ -55,7 +56,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// The hint that asks whether this was meant.
+/// Returns a hint that suggests the name.
 pub fn hint(nearest: Option<&str>) -> Option<String> {
     nearest.map(|nearest| format!("Perhaps you mean \"{nearest}\"."))
 }

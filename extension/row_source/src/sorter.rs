@@ -1,8 +1,8 @@
-//! Sorts entries in bounded memory: what `work_mem` has no room for goes to a temporary file, in runs
-//! that are merged at the end.
+//! Sorts entries in bounded memory: runs beyond `work_mem` go to a temporary file and are merged at the
+//! end.
 //!
-//! An entry is `N` words, the first of which are its key. PostgreSQL's own tuplesort would take three
-//! times the memory and a guarded call for each entry.
+//! An entry is `N` words, the first of them its key. PostgreSQL's tuplesort would take three times the
+//! memory and a guarded call per entry.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,31 +15,31 @@ use crate::SourceError;
 
 type Result<T> = std::result::Result<T, SourceError>;
 
-/// Most bytes that are sorted at once, which takes some tens of milliseconds: nothing interrupts it.
+/// Maximum bytes of an uninterruptible sort, which takes some tens of milliseconds.
 const MAX_RUN_BYTES: usize = 16 << 20;
-/// Entries between two looks at whether the statement was cancelled.
+/// Entries between two checks for interrupts.
 const ENTRIES_PER_CHECK: u64 = 1 << 16;
-/// Least words that a run is read by.
+/// Minimum words per read of a run.
 const MIN_READ_WORDS: usize = 1 << 10;
 
-/// Entries that will be in order.
+/// Collects entries and returns them sorted.
 pub struct Sorter<const N: usize> {
     entries: Vec<[u64; N]>,
-    /// Entries that memory may hold.
+    /// Maximum entries in memory.
     room: usize,
     file: Option<TemporaryFile>,
-    /// Where each run ends in the file, in entries.
+    /// End of each run in the file, in entries.
     ends: Vec<u64>,
 }
 
 impl<const N: usize> Sorter<N> {
-    /// Nothing, with so many bytes to hold entries in.
+    /// Creates a sorter that keeps up to `bytes` in memory.
     pub fn new(bytes: usize) -> Self {
         let room = (bytes.min(MAX_RUN_BYTES) / size_of::<[u64; N]>()).max(1024);
         Sorter { entries: Vec::new(), room, file: None, ends: Vec::new() }
     }
 
-    /// Takes in an entry.
+    /// Adds an entry.
     ///
     /// # Errors
     /// Those of the temporary file.
@@ -64,15 +64,15 @@ impl<const N: usize> Sorter<N> {
         Ok(())
     }
 
-    /// Drops the entries, and leaves the temporary file to the transaction, which has closed it.
-    /// A function apart: otherwise compilers look at a sorter before they look whether there is one, which is
-    /// harmless, and which valgrind reports.
+    /// Drops the entries without closing the file, which the transaction has closed.
+    /// Not inlined: compilers would otherwise read the sorter before testing whether there is one,
+    /// which is harmless but alarms valgrind.
     #[inline(never)]
     pub fn abandon_file(self) {
         std::mem::forget(self.file);
     }
 
-    /// Hands over all entries in order.
+    /// Calls `visit` with all entries in order.
     ///
     /// # Errors
     /// Those of the temporary file.
@@ -93,7 +93,7 @@ impl<const N: usize> Sorter<N> {
     }
 }
 
-/// Numbers are compared faster than arrays of one.
+/// Sorts entries; numbers compare faster than arrays of one.
 fn sort<const N: usize>(entries: &mut [[u64; N]]) {
     match N {
         1 => entries.sort_unstable_by_key(|entry| entry.first().copied()),
@@ -101,13 +101,13 @@ fn sort<const N: usize>(entries: &mut [[u64; N]]) {
     }
 }
 
-/// A run, as far as it has been read.
+/// A partly read run.
 struct Run<const N: usize> {
-    /// The next entry of the file, and the one behind the run's last.
+    /// Index of the next entry in the file, and the end of the run.
     next: u64,
     end: u64,
     words: Vec<u64>,
-    /// The next word of those in memory.
+    /// Index of the next word in memory.
     at: usize,
 }
 
@@ -164,15 +164,15 @@ fn merge<const N: usize>(
     Ok(())
 }
 
-/// A word whose order is that of the numbers; NaN comes last.
+/// Maps a number to a word of the same order; NaN comes last.
 #[inline]
 pub fn ordered(number: f32) -> u32 {
-    // Both zeros are one number.
+    // Merges -0.0 and 0.0.
     let bits = (number + 0.0).to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
-/// The number that a word of [`ordered`] stands for.
+/// Inverts [`ordered`].
 #[inline]
 pub fn number(word: u32) -> f32 {
     f32::from_bits(if word >> 31 == 1 { word & !(1 << 31) } else { !word })

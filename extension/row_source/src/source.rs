@@ -1,8 +1,8 @@
-//! What a `source` argument says: the name of a table or view, or a query; its columns, and its groups.
+//! The `source` argument: the name of a table or view, or a query, with its columns and groups.
 //!
-//! A text that begins like a query is one, and runs as it is. Everything else is a name, which
-//! PostgreSQL itself resolves and quotes; only such names, and those of columns, are put into SQL.
-//! Columns are found by their names, which may be those of an array's elements.
+//! Text that begins like a query runs unchanged. Anything else is a name, which PostgreSQL itself
+//! resolves and quotes; only such names, and columns', become part of SQL. Column names may also be
+//! those of array elements.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,21 +14,21 @@ use pg_interface::{Oid, catalog};
 use crate::error::{Error, Result};
 use crate::names;
 
-/// What rows come from.
+/// The origin of rows.
 pub enum Source {
     /// A table or view.
     Relation {
-        /// As SQL would write it: qualified, and quoted where needed.
+        /// Qualified, and quoted where needed.
         name: String,
-        /// Whether its rows may be had as they are stored.
+        /// Whether rows can be read as stored.
         stored: bool,
     },
-    /// A query, as it was given.
+    /// A query, unchanged.
     Query(String),
 }
 
 impl Source {
-    /// What the argument says. Raises PostgreSQL's own error if it is the name of nothing.
+    /// Parses the argument. Raises PostgreSQL's error for an unknown name.
     pub fn of(text: &str) -> Result<Source> {
         if begins_like_a_query(text) {
             return Ok(Source::Query(text.to_owned()));
@@ -41,12 +41,12 @@ impl Source {
         Ok(Source::Relation { name, stored: catalog::may_read_rows(relation) })
     }
 
-    /// Whether a query of the columns in use is made for it.
+    /// Returns whether the source is a relation, for which a query selects the used columns.
     pub fn is_relation(&self) -> bool {
         matches!(self, Source::Relation { .. })
     }
 
-    /// The columns that there are.
+    /// Returns all columns.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
             Source::Relation { name, .. } => Ok(query::columns(&all(name), argument)?),
@@ -54,8 +54,7 @@ impl Source {
         }
     }
 
-    /// The names of the columns that make up a primary key, for each table whose whole key is among the
-    /// columns.
+    /// Returns the column names of primary keys, for each table whose whole key is among the columns.
     pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
         let columns = self.columns(argument)?;
         let keys = match self {
@@ -66,8 +65,8 @@ impl Source {
         Ok(keys.into_iter().map(|key| key.into_iter().filter_map(name).collect()).collect())
     }
 
-    /// The query that returns the rows of a table as they are stored, which spares a copy of each, if that is
-    /// what it is and the caller may read all columns.
+    /// Returns a query of whole stored rows, which saves a copy of each, if the source is a table with
+    /// all columns readable by the caller.
     pub fn whole_rows(&self) -> Option<String> {
         match self {
             Source::Relation { name, stored: true } => Some(all(name)),
@@ -75,8 +74,8 @@ impl Source {
         }
     }
 
-    /// The query that returns the rows. Of a relation it takes the named columns only, so that no
-    /// right to the others is needed, and it brings groups together.
+    /// Returns the query of the rows. For a relation it selects only the named columns, so that no
+    /// other privileges are needed, and it keeps groups together.
     pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
         match self {
             Source::Query(query) => query.clone(),
@@ -95,10 +94,10 @@ fn all(relation: &str) -> String {
     format!("SELECT * FROM {relation}")
 }
 
-/// The words that a query may begin with.
+/// First words of a query.
 const FIRST_WORDS: [&str; 4] = ["select", "with", "values", "table"];
 
-/// Whether the first word, behind blanks, comments and parentheses, is one that a query begins with.
+/// Returns whether the first word, after blanks, comments and parentheses, begins a query.
 pub fn begins_like_a_query(text: &str) -> bool {
     let mut rest = text;
     loop {
@@ -113,42 +112,42 @@ pub fn begins_like_a_query(text: &str) -> bool {
     }
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
-    // A table may be called "values", but nothing follows its name.
+    // A table may be called "values", but then nothing follows.
     !after.trim().is_empty() && FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
 }
 
-/// A column, and where a row of the query has it.
+/// A column, and its place in rows of the query.
 #[derive(Clone, Debug)]
 pub struct PlacedColumn {
-    /// Counted from 0.
+    /// Zero-based position.
     pub position: usize,
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type, that of the array where it is an element.
+    /// The column's type; for an element, the array's.
     pub type_oid: Oid,
-    /// If it is an element of an array, its place among those that were requested, counted from 0, and how
-    /// many these are: all elements of the array.
+    /// For an array element, its zero-based index among the requested ones, and their number, which is
+    /// that of all elements.
     pub element: Option<(usize, usize)>,
 }
 
 impl PlacedColumn {
-    /// The type of the elements, if it is an array of numbers.
+    /// Returns the element type if the column is an array of numbers.
     pub fn element_type(&self) -> Option<ElementType> {
         number_elements(self.type_oid)
     }
 
-    /// The name of the array that it is the first element of.
+    /// Returns the name of the array of which this is the first element.
     pub fn array_name(&self) -> &str {
         self.name.strip_suffix("[1]").unwrap_or(&self.name)
     }
 }
 
-/// How many of a row's first columns these are among.
+/// Returns the number of leading columns of a row that include these.
 pub fn width(columns: &[PlacedColumn]) -> usize {
     columns.iter().map(|column| column.position + 1).max().unwrap_or(0)
 }
 
-/// The column of this name, and its place.
+/// Returns the column of a name, and its position.
 ///
 /// # Errors
 /// [`Error::NoSuchColumn`], [`Error::AmbiguousColumn`].
@@ -170,10 +169,10 @@ pub fn find<'a>(
 }
 
 impl Source {
-    /// The query that returns the rows, and where each of the columns named is in them. Rows of a
-    /// relation have these columns alone, unless they may be had as they are stored, and are ordered by
-    /// the column of the group. Names `image[1]`, `image[2]` and so on are the
-    /// elements of a column `image`, if there are no columns of these names.
+    /// Returns the query of the rows, and the places of the named columns. Rows of a relation have only
+    /// these columns, unless they are read as stored, and are ordered by the group column. Names
+    /// `image[1]`, `image[2]` and so on are elements of a column `image`, unless there are columns of
+    /// these names.
     ///
     /// # Errors
     /// Those of [`find`], and [`Error::NotOneSelect`].
@@ -206,7 +205,7 @@ impl Source {
     }
 }
 
-/// The column of an array of numbers whose elements the names begin with, and how many of them they are.
+/// Returns the array of numbers whose leading elements the names begin with, and their number.
 fn elements_of<'a>(columns: &[Column], names: &[&'a str]) -> Option<(&'a str, usize)> {
     let first = *names.first()?;
     let name = first.strip_suffix("[1]")?;
@@ -216,17 +215,17 @@ fn elements_of<'a>(columns: &[Column], names: &[&'a str]) -> Option<(&'a str, us
     (named(first).is_none() && is_array).then_some((name, count))
 }
 
-/// The groups that were met so far.
+/// The groups seen so far.
 #[derive(Default)]
 pub struct Groups {
     current: Option<String>,
-    /// Of the groups that have ended only a hash is kept: two of a billion groups share one with a
-    /// chance of 3 %, of a million with one of 3 in a hundred million.
+    /// Hashes of completed groups. A collision has a probability of 3 % among a billion groups, and of
+    /// 3 in a hundred million among a million.
     ended: HashSet<u64>,
 }
 
 impl Groups {
-    /// Whether a row begins a group, by what it has in the column of the group.
+    /// Returns whether a row starts a new group, given its field in the group column.
     ///
     /// # Errors
     /// [`Error::ValueRefused`] for a NULL, [`Error::GroupApart`].
@@ -253,10 +252,10 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// Runs a query and hands over each row. The closure's first error ends it.
+/// Runs a query and passes each row to the closure, whose first error ends it.
 ///
 /// # Errors
-/// [`Error::NotOneSelect`], and those of the closure. PostgreSQL's own are raised.
+/// [`Error::NotOneSelect`], and those of the closure. PostgreSQL's are raised.
 pub fn run<E: From<Error>>(
     query: &str,
     argument: &'static str,
@@ -265,7 +264,7 @@ pub fn run<E: From<Error>>(
     run_first(query, argument, usize::MAX, each)
 }
 
-/// The same with rows that have their first columns alone, at most `width` in number.
+/// Like [`run`], with rows cut to their first `width` columns.
 ///
 /// # Errors
 /// As for [`run`].
