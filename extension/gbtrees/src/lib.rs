@@ -1,5 +1,5 @@
-//! Scores gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX with the exact bits of their
-//! own libraries: no C++, no threads, no I/O, and no panic on any input.
+//! Scores gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX with the same bits as these
+//! libraries: no C++, no threads, no I/O, and no panic on any input.
 //!
 //! ```
 //! use gbtrees::Model;
@@ -78,7 +78,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::ImportanceKind;
 pub use limits::{Cancel, Limits};
 
-/// The stages behind a model, for programs that keep compiled models in files of their own.
+/// The stages behind a model, for programs that keep compiled models in files.
 ///
 /// [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to relocatable, checksummed bytes,
 /// [`CompiledModel::open`] verifies them, and its methods evaluate rows. `oracle` walks the checked

@@ -147,7 +147,7 @@ impl<'a> Cancel<'a> {
 }
 
 impl Cancel<'_> {
-    /// Whether something holds for all parts; asks before each.
+    /// Returns whether `holds` is true of all parts, polling before each.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`].

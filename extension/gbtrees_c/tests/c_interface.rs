@@ -136,7 +136,7 @@ fn files_of_other_kinds_are_refused_with_a_reason() {
 
 #[test]
 fn null_pointers_are_refused() {
-    // SAFETY: null pointers are what is tried.
+    // SAFETY: the functions accept null pointers.
     unsafe {
         assert_eq!(gbtrees_load(ptr::null(), 1, ptr::null_mut()), 1);
         assert_eq!(gbtrees_predictor_new(ptr::null(), ptr::null_mut()), 1);

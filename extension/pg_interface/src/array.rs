@@ -1,7 +1,7 @@
-//! Arrays: their elements as values or as texts, and arrays of numbers that are read and written in place.
+//! Arrays: elements as values or text, and in-place access to arrays of numbers.
 //!
-//! An array of numbers without NULLs has its elements one after another behind the lengths and the lower
-//! bounds of its dimensions, the last dimension's next to each other (array.h).
+//! Without NULLs, an array's header is followed by the lengths and lower bounds of dimensions, then the
+//! elements in row-major order (array.h).
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::report::check_for_interrupts;
 use crate::value::{Number, ScalarType, Value, output_text};
 use crate::varlena::{MAX_ALLOC, PIECE};
 
-/// An array that is not NULL.
+/// A non-NULL array.
 #[derive(Clone, Copy)]
 pub struct ArrayValue<'a> {
     datum: Datum,
@@ -23,7 +23,7 @@ pub struct ArrayValue<'a> {
     lives: PhantomData<&'a ()>,
 }
 
-/// The type of an array's elements, and how to read them.
+/// An array's element type, and how to read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementType {
     oid: Oid,
@@ -31,28 +31,28 @@ pub struct ElementType {
 }
 
 impl ElementType {
-    /// How to read elements of a type, if they are scalar values.
+    /// Returns the type, if it is scalar and readable.
     pub fn of(oid: Oid) -> Option<ElementType> {
         ScalarType::of(oid).map(|scalar_type| ElementType { oid, scalar_type })
     }
 
-    /// The elements' type.
+    /// Returns the OID.
     pub fn oid(self) -> Oid {
         self.oid
     }
 
-    /// How each element is read.
+    /// Returns how to read an element.
     pub fn scalar_type(self) -> ScalarType {
         self.scalar_type
     }
 
-    /// Whether elements are numbers.
+    /// Returns whether elements are numbers.
     pub fn is_number(self) -> bool {
         !self.scalar_type.is_text()
     }
 }
 
-/// The type of the elements, if values of a type are arrays of numbers.
+/// Returns the element type, if a type is an array of numbers.
 pub fn number_elements(type_oid: Oid) -> Option<ElementType> {
     let element = catalog::element_type(catalog::base_type(type_oid)).and_then(ElementType::of);
     element.filter(|element| element.is_number())
@@ -60,7 +60,7 @@ pub fn number_elements(type_oid: Oid) -> Option<ElementType> {
 
 impl<'a> ArrayValue<'a> {
     /// # Safety
-    /// The datum is an array of such elements and, like what it is detoasted to, valid for `'a`.
+    /// `datum` is an array of the element type; it and its detoasted form are valid for `'a`.
     #[inline]
     pub unsafe fn new(datum: Datum, element: ElementType) -> Self {
         ArrayValue { datum, element, lives: PhantomData }
@@ -68,19 +68,19 @@ impl<'a> ArrayValue<'a> {
 
     #[inline]
     fn array(self) -> *mut pg_sys::ArrayType {
-        // SAFETY: `new` was given an array.
+        // SAFETY: `new` requires an array.
         unsafe { pg_sys::pg_detoast_datum(self.datum.cast_mut_ptr()).cast() }
     }
 
-    /// The elements, without a copy, if they are of type real, in one dimension, and none is NULL.
+    /// Returns the elements in place, if they are real, one-dimensional and not NULL.
     #[inline]
     pub fn plain_reals(self) -> Option<&'a [f32]> {
         if self.element.oid != pg_sys::FLOAT4OID {
             return None;
         }
         let array = self.array();
-        // SAFETY: a header of one dimension without a null bitmap is followed by the elements, and a
-        // detoasted array is aligned for them.
+        // SAFETY: a header of one dimension without a null bitmap is followed by the elements, aligned
+        // in a detoasted array.
         unsafe {
             if (*array).ndim != 1 || (*array).dataoffset != 0 {
                 return None;
@@ -93,16 +93,16 @@ impl<'a> ArrayValue<'a> {
         }
     }
 
-    /// The number of dimensions, 0 for an empty array, and the elements in order, nothing for a NULL.
+    /// Returns the number of dimensions, 0 for an empty array, and the elements, `None` for NULL.
     pub fn elements(self) -> (usize, impl ExactSizeIterator<Item = Option<Value<'a>>>) {
         let ElementType { scalar_type, .. } = self.element;
         let (dimensions, elements) = self.datums();
-        // SAFETY: `new` was given the elements' type.
+        // SAFETY: `new` requires the element type.
         let value = move |datum| unsafe { Value::new(datum, scalar_type) };
         (dimensions, elements.map(move |element| element.map(value)))
     }
 
-    /// The elements if they are numbers, in order, nothing for a NULL.
+    /// Returns the elements of an array of numbers; `None` for NULL.
     pub fn numbers(self) -> impl ExactSizeIterator<Item = Option<Number<'a>>> {
         self.elements().1.map(|value| match value {
             Some(Value::Number(number)) => Some(number),
@@ -110,9 +110,9 @@ impl<'a> ArrayValue<'a> {
         })
     }
 
-    /// The elements as their type writes them, nothing for a NULL.
+    /// Returns the elements' text; `None` for NULL.
     pub fn texts(self) -> Vec<Option<Vec<u8>>> {
-        // SAFETY: `new` was given the elements' type.
+        // SAFETY: `new` requires the element type.
         let text = |datum| unsafe { output_text(datum, self.element.oid) };
         self.datums().1.map(|element| element.map(text)).collect()
     }
@@ -122,7 +122,7 @@ impl<'a> ArrayValue<'a> {
         let array = self.array();
         let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
         let (mut width, mut by_value, mut align) = (0, false, 0);
-        // SAFETY: `new` was given the elements' type; the results are palloc'd.
+        // SAFETY: `new` requires the element type; results are palloc'd.
         let dimensions = unsafe {
             pg_sys::get_typlenbyvalalign(oid, &mut width, &mut by_value, &mut align);
             let width = width.into();
@@ -138,57 +138,57 @@ impl<'a> ArrayValue<'a> {
             );
             (*array).ndim
         };
-        // SAFETY: deconstruct_array returned that many of both.
+        // SAFETY: deconstruct_array returned `len` values and nulls.
         let element = move |index| unsafe { (!*nulls.add(index)).then(|| *values.add(index)) };
         let len = usize::try_from(len).unwrap_or(0);
         (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
     }
 }
 
-/// Number of dimensions of an array argument; 0 for an empty array.
+/// Returns an array argument's number of dimensions; 0 for an empty array.
 pub fn dimensions<T>(array: Array<'_, T>) -> usize {
-    // SAFETY: pgrx made it of an argument that PostgreSQL passed.
+    // SAFETY: pgrx created it from an argument of PostgreSQL's.
     unsafe { RawArray::from_array(array) }.map_or(0, |array| array.dims().len())
 }
 
-/// The elements of a text[], nothing for a NULL.
+/// Returns the elements of a text[]; `None` for NULL.
 ///
 /// # Safety
-/// The datum is a text[].
+/// `datum` is a text[].
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the datum is a text[].
     unsafe { Vec::<Option<String>>::from_datum(datum, false) }.unwrap_or_default()
 }
 
-/// A real[] of one dimension.
+/// Creates a one-dimensional real[].
 pub fn real_array(values: &[f32]) -> Datum {
     filled(pg_sys::FLOAT4OID, values)
 }
 
-/// An int[] with these elements, none of which reaches 2^31.
+/// Creates an int[] of elements below 2^31.
 pub fn integer_array(values: &[u32]) -> Datum {
     filled(pg_sys::INT4OID, values)
 }
 
-/// An array of one dimension without NULLs.
+/// Creates a one-dimensional array without NULLs.
 fn filled<T: Element>(element: Oid, values: &[T]) -> Datum {
     match NewArray::of(element, &[values.len()]) {
         Some(mut array) => {
             array.elements().copy_from_slice(values);
             array.into_datum()
         }
-        // SAFETY: takes any type of elements.
+        // SAFETY: accepts any element type.
         None => unsafe { Datum::from(pg_sys::construct_empty_array(element)) },
     }
 }
 
-/// The type of an array's elements: any bits are a value of it.
+/// An element type for which any bits are valid.
 pub trait Element: Copy {}
 impl Element for f32 {}
 impl Element for f64 {}
 impl Element for u32 {}
 
-/// An array without NULLs that is being filled; its elements are zeros at first.
+/// A new array without NULLs, initially zeros.
 pub struct NewArray<T> {
     array: *mut pg_sys::ArrayType,
     len: usize,
@@ -196,8 +196,8 @@ pub struct NewArray<T> {
 }
 
 impl<T: Element> NewArray<T> {
-    /// Room for the elements of these dimensions in the current memory context; nothing if there is no
-    /// element, or if they are more than a value of PostgreSQL can hold. A cancel acts while it is made.
+    /// Allocates an array in the current memory context; `None` if it has no element, or more than
+    /// PostgreSQL allows. Checks for interrupts.
     fn of(element: Oid, dimensions: &[usize]) -> Option<NewArray<T>> {
         const { assert!(size_of::<pg_sys::ArrayType>() == 16) };
         let len = elements_of(dimensions)?;
@@ -206,7 +206,7 @@ impl<T: Element> NewArray<T> {
         if len == 0 || size > MAX_ALLOC {
             return None;
         }
-        // SAFETY: the memory is as large as is written to it; the fields are those of ArrayType.
+        // SAFETY: the memory has the size of everything written; the fields are ArrayType's.
         unsafe {
             let array: *mut pg_sys::ArrayType = pg_sys::palloc(size).cast();
             zero(std::slice::from_raw_parts_mut(array.cast(), size));
@@ -223,36 +223,36 @@ impl<T: Element> NewArray<T> {
         }
     }
 
-    /// All elements, to be written.
+    /// Returns all elements.
     pub fn elements(&mut self) -> &mut [T] {
-        // SAFETY: `of` made room for so many, aligned as PostgreSQL aligns them.
+        // SAFETY: `of` allocated the elements with PostgreSQL's alignment.
         unsafe {
             let header = header_bytes((*self.array).ndim as usize);
             std::slice::from_raw_parts_mut(self.array.byte_add(header).cast(), self.len)
         }
     }
 
-    /// The array as a value.
+    /// Returns the array as a value.
     pub fn into_datum(self) -> Datum {
         Datum::from(self.array)
     }
 }
 
 impl NewArray<f32> {
-    /// A real[] of these dimensions, as for `of`.
+    /// Allocates a real[]; see `of`.
     pub fn reals(dimensions: &[usize]) -> Option<Self> {
         NewArray::of(pg_sys::FLOAT4OID, dimensions)
     }
 }
 
 impl NewArray<f64> {
-    /// A double precision[] of one dimension, as for `of`.
+    /// Allocates a one-dimensional double precision[]; see `of`.
     pub fn doubles(len: usize) -> Option<Self> {
         NewArray::of(pg_sys::FLOAT8OID, &[len])
     }
 }
 
-/// Writes zeros; a result of half a gigabyte takes tenths of a second, mostly for its pages.
+/// Zeroes memory in pieces; half a gigabyte takes tenths of a second, mostly for page faults.
 fn zero(bytes: &mut [MaybeUninit<u8>]) {
     for (number, piece) in bytes.chunks_mut(PIECE).enumerate() {
         if number > 0 {
@@ -262,7 +262,7 @@ fn zero(bytes: &mut [MaybeUninit<u8>]) {
     }
 }
 
-/// Most elements of an array (MaxArraySize of array.h).
+/// Maximum elements of an array (MaxArraySize in array.h).
 const MAX_ELEMENTS: usize = MAX_ALLOC / size_of::<Datum>();
 
 fn elements_of(dimensions: &[usize]) -> Option<usize> {
@@ -270,17 +270,17 @@ fn elements_of(dimensions: &[usize]) -> Option<usize> {
     (count <= MAX_ELEMENTS).then_some(count)
 }
 
-/// Bytes before the elements of an array without NULLs: a multiple of the widest alignment.
+/// Returns the offset of the elements in an array without NULLs, a multiple of the widest alignment.
 fn header_bytes(dimensions: usize) -> usize {
     size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>() * dimensions
 }
 
-/// A double precision[] that may be written to, detoasted, and its elements; nothing if it has NULLs.
+/// Returns a writable, detoasted double precision[] and its elements; `None` if it has NULLs.
 ///
 /// # Safety
-/// As for [`numbers`], and nobody else uses the array for `'a`.
+/// As for [`numbers`]; nothing else uses the array during `'a`.
 pub unsafe fn doubles_mut<'a>(datum: Datum) -> Option<(Datum, &'a mut [f64])> {
-    // SAFETY: guaranteed by the caller; what is detoasted once stays where it is.
+    // SAFETY: the caller passes such an array; a detoasted value does not move.
     unsafe {
         let array = Datum::from(detoasted(datum));
         let (_, elements) = numbers::<f64>(array)?;
@@ -288,26 +288,26 @@ pub unsafe fn doubles_mut<'a>(datum: Datum) -> Option<(Datum, &'a mut [f64])> {
     }
 }
 
-/// A value with a header of four bytes: itself, as the states of aggregates are, or a copy.
+/// Returns a value with a four-byte header: itself, as for states of aggregates, or a copy.
 ///
 /// # Safety
-/// The datum is a varlena.
+/// `datum` is a varlena.
 #[inline]
 unsafe fn detoasted(datum: Datum) -> *mut pg_sys::varlena {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the datum is a varlena.
     unsafe {
         let value: *mut pg_sys::varlena = datum.cast_mut_ptr();
         if pgrx::varatt_is_4b_u(value) { value } else { pg_sys::pg_detoast_datum(value) }
     }
 }
 
-/// The lengths of an array's dimensions, and its elements.
+/// Returns an array's dimensions and elements; `None` if it has NULLs.
 ///
 /// # Safety
-/// The datum is an array of such elements and, like what it is detoasted to, valid for `'a`.
+/// `datum` is an array of the element type; it and its detoasted form are valid for `'a`.
 pub unsafe fn numbers<'a, T: Element>(datum: Datum) -> Option<(&'a [i32], &'a [T])> {
-    // SAFETY: guaranteed by the caller; an array without a null bitmap has its elements behind its
-    // lengths and lower bounds, aligned for them once it is detoasted.
+    // SAFETY: the datum is an array of the type. Without a null bitmap its elements follow lengths and
+    // lower bounds, aligned once detoasted.
     unsafe {
         let array: *mut pg_sys::ArrayType = detoasted(datum).cast();
         if (*array).dataoffset != 0 {

@@ -1,9 +1,9 @@
-//! A call of a function: its arguments, and the state that it keeps: between the calls of one statement
-//! (`FmgrInfo.fn_extra`), or as the state of an aggregate, of type internal.
+//! Function calls: their arguments, and state kept between the calls of a statement
+//! (`FmgrInfo.fn_extra`) or as an aggregate's state of type internal.
 //!
-//! PostgreSQL drops an aggregate's state before it frees its memory, but after an error only frees the
-//! memory, maybe later than the transaction has closed its files. So such a state says what is to be done
-//! with it then.
+//! PostgreSQL drops an aggregate's state before freeing its memory, but after an error only frees the
+//! memory, possibly after the transaction has closed its files. Such a state defines its own cleanup
+//! for that case ([`Abandon`]).
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -18,55 +18,54 @@ use pgrx::{FromDatum, pg_guard};
 use crate::unguarded::{self, allocated};
 use crate::{array, catalog, fault, varlena};
 
-/// The function that says whether two values of a type are equal, once it is known.
+/// A type's equality function, cached once known.
 #[derive(Default)]
 pub struct Equality {
     function: Option<*mut pg_sys::FmgrInfo>,
 }
 
-/// The arguments of a call, which is valid for `'c`.
+/// The arguments of a call that is valid for `'c`.
 #[derive(Clone, Copy)]
 pub struct Arguments<'c> {
     call: pg_sys::FunctionCallInfo,
-    /// Arguments between the model's name and the features, which do not count.
+    /// Number of hidden arguments after the first.
     between: usize,
-    /// Arguments behind the features, which do not count either.
+    /// Number of hidden arguments at the end.
     behind: usize,
     lives: PhantomData<&'c ()>,
 }
 
 impl<'c> Arguments<'c> {
     /// # Safety
-    /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
-    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is called, and its
-    /// second a float8, if [`Arguments::base_margin`] is.
+    /// `call` comes from PostgreSQL for the running function, or is a frame like it, and is valid for
+    /// `'c`. Its first argument is a text if [`Arguments::first_text`] is called, its second a float8
+    /// if [`Arguments::take_second`] is.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
         Arguments { call, between: 0, behind: 0, lives: PhantomData }
     }
 
-    /// The same call, whose features begin one argument later, and the argument between, a float8. Nothing
-    /// if it is NULL.
-    pub fn base_margin(self) -> (Self, Option<f64>) {
-        // SAFETY: the function that asks for it here declares such an argument there.
-        let margin = self.get(1).and_then(|margin| unsafe { f64::from_datum(margin, false) });
-        (Arguments { between: 1, ..self }, margin)
+    /// Hides the second argument, a float8, and returns its value; `None` for NULL.
+    pub fn take_second(self) -> (Self, Option<f64>) {
+        // SAFETY: functions that call this declare such an argument.
+        let second = self.get(1).and_then(|second| unsafe { f64::from_datum(second, false) });
+        (Arguments { between: 1, ..self }, second)
     }
 
-    /// The same call without its last arguments, as many as that.
+    /// Hides the last `behind` arguments.
     pub fn without_last(self, behind: usize) -> Self {
         Arguments { behind, ..self }
     }
 
-    /// The number of arguments that count.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    /// Returns the number of visible arguments.
+    #[allow(clippy::len_without_is_empty, reason = "unused")]
     #[inline]
     pub fn len(self) -> usize {
-        // SAFETY: `new` was given a valid call.
+        // SAFETY: `new` requires a valid call.
         unsafe { ((*self.call).nargs as usize).saturating_sub(self.between + self.behind) }
     }
 
-    /// An argument, or nothing if it is NULL or there are fewer.
+    /// Returns an argument; `None` if it is NULL or does not exist.
     #[inline]
     pub fn get(self, index: usize) -> Option<Datum> {
         if index >= self.len() {
@@ -78,84 +77,81 @@ impl<'c> Arguments<'c> {
         (!argument.isnull).then_some(argument.value)
     }
 
-    /// The model's name, which is the first argument of each function that asks for it here; nothing
-    /// if it is NULL.
+    /// Returns the first argument, a text; `None` for NULL.
     #[inline]
-    pub fn model(self) -> Option<Cow<'c, str>> {
-        // SAFETY: the caller of `new` promises that it is a text.
-        self.get(0).map(|model| unsafe { varlena::text(model) })
+    pub fn first_text(self) -> Option<Cow<'c, str>> {
+        // SAFETY: the caller of `new` ensures that it is a text.
+        self.get(0).map(|text| unsafe { varlena::text(text) })
     }
 
-    /// The call that pgrx passes on.
+    /// Returns the arguments of a call from pgrx.
     #[allow(
         clippy::not_unsafe_ptr_arg_deref,
         reason = "only pgrx has such a pointer outside of unsafe code"
     )]
     pub fn of_pgrx(call: pg_sys::FunctionCallInfo) -> Self {
         fault::at("function: called");
-        // SAFETY: pgrx passes on what PostgreSQL passed to it.
+        // SAFETY: pgrx passes PostgreSQL's pointer.
         unsafe { Arguments::new(call) }
     }
 
-    /// Two arguments, nothing for a NULL: an integer, and behind it a text. The functions that ask for
-    /// them declare them so.
+    /// Returns an integer and the text after it; `None` for NULL. Callers declare these types.
     pub fn integer_and_text(self, index: usize) -> (Option<i32>, Option<Cow<'c, str>>) {
         let integer = self.integer(index);
-        // SAFETY: its type is the one that is declared.
+        // SAFETY: the type is declared.
         let text = self.get(index + 1).map(|text| unsafe { varlena::text(text) });
         (integer, text)
     }
 
-    /// A real[]: the lengths of its dimensions and its elements, nothing if it is NULL or has NULLs. The
-    /// functions that ask for it declare such an argument.
+    /// Returns a real[]'s dimensions and elements; `None` if it is NULL or has NULLs. Callers declare
+    /// this type.
     pub fn reals(self, index: usize) -> Option<(&'c [i32], &'c [f32])> {
-        // SAFETY: its type is the one that is declared.
+        // SAFETY: the type is declared.
         self.get(index).and_then(|array| unsafe { array::numbers(array) })
     }
 
-    /// A double precision[] that is the state of an aggregate, and its elements, which may be written to;
-    /// nothing if it is NULL or has NULLs. The functions that ask for it declare such an argument, and
-    /// run in an aggregate.
+    /// Returns a double precision[] that is an aggregate's state, and its elements for writing; `None`
+    /// if it is NULL or has NULLs, or outside of an aggregate. Callers declare this type.
     pub fn state_doubles(self, index: usize) -> Option<(Datum, &'c mut [f64])> {
         let state = self.get(index).filter(|_| self.in_aggregate())?;
-        // SAFETY: its type is the one that is declared; a state is the aggregate's own.
+        // SAFETY: the type is declared; the aggregate owns its state.
         unsafe { array::doubles_mut(state) }
     }
 
-    /// A double precision, nothing if it is NULL. The functions that ask for it declare such an argument.
+    /// Returns a double precision; `None` for NULL. Callers declare this type.
     #[inline]
     pub fn double(self, index: usize) -> Option<f64> {
         self.get(index).map(|number| f64::from_bits(number.value() as u64))
     }
 
-    /// An integer, as [`Arguments::double`].
+    /// Returns an integer; see [`Arguments::double`].
     pub fn integer(self, index: usize) -> Option<i32> {
         self.get(index).map(|integer| integer.value() as i32)
     }
 
-    /// A boolean, as [`Arguments::double`].
+    /// Returns a boolean; see [`Arguments::double`].
     #[inline]
     pub fn boolean(self, index: usize) -> Option<bool> {
         self.get(index).map(|boolean| boolean.value() as u8 != 0)
     }
 
-    /// The state of an aggregate whose first argument is of type internal: at the first row a new one.
-    /// Nothing outside of an aggregate.
+    /// Returns the aggregate's state, of type internal, in the first argument; a new one at the first
+    /// row, `None` outside of an aggregate.
     #[inline]
     pub fn state<T: Default + Abandon + 'static>(self) -> Option<(Datum, &'c mut T)> {
-        // SAFETY: `new` was given a valid call; only this function makes such states.
+        // SAFETY: `new` requires a valid call; only this function creates such states.
         unsafe { aggregate_state(self.call) }
     }
 
-    /// Whether the function runs as a part of an aggregate, whose state it may then write to.
+    /// Returns whether the function runs in an aggregate, and may modify its state.
     #[inline]
     pub fn in_aggregate(self) -> bool {
-        // SAFETY: `new` was given a valid call; a null pointer asks for no memory context.
+        // SAFETY: `new` requires a valid call; a null pointer requests no memory context.
         unsafe { unguarded::AggCheckCallContext(self.call, std::ptr::null_mut()) != 0 }
     }
 
-    /// Whether two arguments are equal, by their type's operator and the call's collation; nothing if the
-    /// type has none. Both are of one type and not NULL.
+    /// Compares two non-NULL arguments of one type by its equality and the call's collation; `None` if
+    /// the type has no equality.
     pub fn are_equal(self, first: usize, second: usize, equality: &mut Equality) -> Option<bool> {
         let function = match equality.function {
             Some(function) => function,
@@ -171,42 +167,40 @@ impl<'c> Arguments<'c> {
         Some(equal.value() as u8 != 0)
     }
 
-    /// The types of all arguments from one on, as the statement was written, or invalid OIDs where
-    /// PostgreSQL does not know.
+    /// Returns the declared types of the arguments from `first` on; invalid OIDs if unknown.
     #[inline]
     pub fn types_from(self, first: usize) -> impl Iterator<Item = Oid> + use<'c> {
         let nodes = self.nodes();
         (first + self.between..self.len() + self.between).map(move |index| {
             let known = nodes.get(index).and_then(|node| {
-                // SAFETY: the arguments of a call are nodes, which are what their tags say.
+                // SAFETY: a call's arguments are nodes, read according to their tags.
                 unsafe { type_of_node(node.ptr_value.cast()) }
             });
             known.unwrap_or_else(|| self.looked_up_type(index))
         })
     }
 
-    /// Whether the first argument is the same in each call of the statement: a constant, or a parameter that
-    /// the statement was given.
+    /// Returns whether the first argument is constant in the statement: a constant or a parameter.
     pub fn first_is_fixed(self) -> bool {
-        // SAFETY: the arguments of a call are nodes, which are what their tags say.
+        // SAFETY: a call's arguments are nodes, read according to their tags.
         self.nodes().first().is_some_and(|node| unsafe { is_fixed(node.ptr_value.cast()) })
     }
 
-    /// Whether an argument is a column, as the statement was written.
+    /// Returns whether an argument is a column of the query.
     pub fn is_column(self, index: usize) -> bool {
         self.nodes().get(index + self.between).is_some_and(|node| {
-            // SAFETY: the arguments of a call are nodes, which have a tag.
+            // SAFETY: a call's arguments are nodes, which have tags.
             unsafe { (*node.ptr_value.cast::<pg_sys::Node>()).type_ == pg_sys::NodeTag::T_Var }
         })
     }
 
-    /// The expressions of the arguments, if the call is written as one of a function.
+    /// Returns the argument expressions of a function call.
     #[inline]
     fn nodes(self) -> &'c [pg_sys::ListCell] {
         let Some(info) = self.info() else { return &[] };
         let expression = info.fn_expr;
-        // SAFETY: the expression outlives the call; a node is what its tag says; a list has that many
-        // cells.
+        // SAFETY: the expression outlives the call and is read according to its tag; a list has as many
+        // cells as its length.
         unsafe {
             if expression.is_null() || (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
                 return &[];
@@ -222,35 +216,35 @@ impl<'c> Arguments<'c> {
     #[cold]
     #[inline(never)]
     fn looked_up_type(self, index: usize) -> Oid {
-        // SAFETY: the function takes a null pointer and any index.
+        // SAFETY: accepts a null pointer and any index.
         self.info().map_or(Oid::INVALID, |info| unsafe {
             pg_sys::get_call_expr_argtype(info.fn_expr, index as i32)
         })
     }
 
-    /// The function that is called, or an invalid OID if it is not called from SQL.
+    /// Returns the called function; an invalid OID if it is not called from SQL.
     pub fn function(self) -> Oid {
         self.info().map_or(Oid::INVALID, |info| info.fn_oid)
     }
 
-    /// What PostgreSQL knows of the function; nothing if it is not called from SQL.
+    /// Returns PostgreSQL's data on the function; `None` if it is not called from SQL.
     #[inline]
     fn info(self) -> Option<&'c pg_sys::FmgrInfo> {
-        // SAFETY: `new` was given a valid call; its function's state outlives it.
+        // SAFETY: `new` requires a valid call; the function's data outlives it.
         unsafe { (*self.call).flinfo.as_ref() }
     }
 
-    /// NULL as the result of the call.
+    /// Sets the result to NULL.
     #[inline]
     pub fn null(self) -> Datum {
-        // SAFETY: `new` was given a valid call.
+        // SAFETY: `new` requires a valid call.
         unsafe { (*self.call).isnull = true };
         Datum::from(0)
     }
 
-    /// The change that the function runs for as a trigger, if it runs for one.
+    /// Returns the change that a trigger's function runs for.
     pub fn change(self) -> Option<Change<'c>> {
-        // SAFETY: `new` was given a valid call; a context is a node, which is what its tag says.
+        // SAFETY: `new` requires a valid call; a context is a node, read according to its tag.
         unsafe {
             let context = (*self.call).context;
             if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
@@ -261,20 +255,20 @@ impl<'c> Arguments<'c> {
     }
 }
 
-/// The change of a table, or of a row of it, for which a trigger's function runs.
+/// A change of a table, or of one of its rows, that fires a trigger.
 #[derive(Clone, Copy)]
 pub struct Change<'c> {
     trigger: &'c pg_sys::TriggerData,
 }
 
 impl Change<'_> {
-    /// The table.
+    /// Returns the table.
     pub fn table(self) -> Oid {
         // SAFETY: PostgreSQL passes the table, open.
         unsafe { (*self.trigger.tg_relation).rd_id }
     }
 
-    /// Whether the row is not yet changed.
+    /// Returns whether the trigger is a BEFORE trigger.
     pub fn is_before(self) -> bool {
         self.trigger.tg_event & pg_sys::TRIGGER_EVENT_BEFORE != 0
     }
@@ -283,14 +277,14 @@ impl Change<'_> {
         self.trigger.tg_event & pg_sys::TRIGGER_EVENT_OPMASK == operation
     }
 
-    /// The role that a column of the row had.
+    /// Returns the old row's value of a regrole column.
     pub fn old_role(self, column: &CStr) -> Option<Oid> {
         let changed =
             self.is(pg_sys::TRIGGER_EVENT_UPDATE) || self.is(pg_sys::TRIGGER_EVENT_DELETE);
         changed.then_some(self.trigger.tg_trigtuple).and_then(|row| self.role(row, column))
     }
 
-    /// The role that a column of the row gets.
+    /// Returns the new row's value of a regrole column.
     pub fn new_role(self, column: &CStr) -> Option<Oid> {
         self.new_row().and_then(|row| self.role(row, column))
     }
@@ -304,7 +298,7 @@ impl Change<'_> {
 
     fn role(self, row: pg_sys::HeapTuple, column: &CStr) -> Option<Oid> {
         let mut null = true;
-        // SAFETY: PostgreSQL passes a row of the table, which is open; a number above 0 is that of a column.
+        // SAFETY: PostgreSQL passes a row of the table, which is open; a positive number is a column's.
         unsafe {
             let description = (*self.trigger.tg_relation).rd_att;
             let number = pg_sys::SPI_fnumber(description, column.as_ptr());
@@ -316,16 +310,16 @@ impl Change<'_> {
         }
     }
 
-    /// What the function returns to leave the change as it is.
+    /// Returns the function's result that leaves the change unmodified.
     pub fn unchanged(self) -> Datum {
         Datum::from(self.new_row().unwrap_or(self.trigger.tg_trigtuple))
     }
 }
 
 /// # Safety
-/// The pointer is to a node.
+/// `node` is valid.
 unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
-    // SAFETY: guaranteed by the caller; a node is what its tag says.
+    // SAFETY: the node is read according to its tag.
     unsafe {
         match (*node).type_ {
             pg_sys::NodeTag::T_Const => true,
@@ -340,13 +334,13 @@ unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
     }
 }
 
-/// The type of a Var or a Const.
+/// Returns the type of a Var or a Const.
 ///
 /// # Safety
-/// The pointer is to a node.
+/// `node` is valid.
 #[inline]
 unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
-    // SAFETY: guaranteed by the caller; a node is what its tag says.
+    // SAFETY: the node is read according to its tag.
     unsafe {
         match (*node).type_ {
             pg_sys::NodeTag::T_Var => Some((*node.cast::<pg_sys::Var>()).vartype),
@@ -356,12 +350,12 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
     }
 }
 
-/// The function that a call of pgrx's is of.
+/// Returns the function of a call from pgrx.
 pub fn called_function(call: pg_sys::FunctionCallInfo) -> Oid {
     Arguments::of_pgrx(call).function()
 }
 
-/// A value that a function keeps, behind its type, with what PostgreSQL remembers to drop it by.
+/// A value kept by a function, after its type, with the callback that drops it.
 #[repr(C)]
 struct Kept<T> {
     type_id: TypeId,
@@ -369,8 +363,8 @@ struct Kept<T> {
     value: T,
 }
 
-/// Where a function keeps a value between calls. There is one of these per call, so that what it
-/// hands out is borrowed once.
+/// The place where a function keeps a value between calls. Each call has only one, so that its value is
+/// borrowed once.
 pub struct CallState<'c> {
     call: pg_sys::FunctionCallInfo,
     lives: PhantomData<&'c ()>,
@@ -378,15 +372,15 @@ pub struct CallState<'c> {
 
 impl<'c> CallState<'c> {
     /// # Safety
-    /// The pointer is what PostgreSQL passed to the function that is running, is valid for `'c`, and
-    /// makes no other state.
+    /// `call` comes from PostgreSQL for the running function, is valid for `'c`, and has no other
+    /// `CallState`.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
         CallState { call, lives: PhantomData }
     }
 
-    /// What an earlier call of the same expression has kept, or else a new value, which is kept until
-    /// the statement ends and then dropped.
+    /// Returns the value kept by an earlier call of the same expression, or a new one, kept until the
+    /// statement ends.
     #[inline]
     pub fn kept<T: Default + 'static>(self) -> &'c mut T {
         match self.earlier() {
@@ -397,8 +391,8 @@ impl<'c> CallState<'c> {
 
     #[inline]
     fn earlier<T: 'static>(&self) -> Option<&'c mut T> {
-        // SAFETY: `flinfo` outlives the call, and so does what was kept in it. Only `keep` writes
-        // there, and what it writes begins with the type of the rest.
+        // SAFETY: `flinfo` and its contents outlive the call. Only `keep` writes there, and the
+        // contents begin with their type.
         unsafe {
             let info = (*self.call).flinfo;
             if info.is_null() {
@@ -414,11 +408,11 @@ impl<'c> CallState<'c> {
 
     fn keep<T: 'static>(self, value: T) -> &'c mut T {
         const { assert!(align_of::<Kept<T>>() <= pg_sys::MAXIMUM_ALIGNOF as usize) };
-        // SAFETY: the memory context of the function's state outlives all its calls, and calls back
-        // before it frees what was taken from it; there is room for the value, and it is aligned.
+        // SAFETY: the memory context of the function's data outlives all calls, and calls back before
+        // freeing; the allocation is large enough and aligned.
         unsafe {
             let info = (*self.call).flinfo;
-            // Without the function's state the current context is the only one known.
+            // Without the function's data, only the current context is known.
             let context =
                 if info.is_null() { pg_sys::CurrentMemoryContext } else { (*info).fn_mcxt };
             let kept: *mut Kept<T> = unguarded::allocated(context, size_of::<Kept<T>>()).cast();
@@ -441,15 +435,15 @@ impl<'c> CallState<'c> {
 }
 
 /// # Safety
-/// PostgreSQL calls it once, with the value that was registered.
+/// Called once by PostgreSQL with the registered value.
 #[pg_guard]
 unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
-    // SAFETY: PostgreSQL passes what was registered, once.
+    // SAFETY: PostgreSQL passes the registered value, once.
     unsafe { std::ptr::drop_in_place(&raw mut (*kept.cast::<Kept<T>>()).value) }
 }
 
-/// The state that an earlier call of this expression has kept, or else what the closure makes. It is dropped
-/// with the statement. The call is one of pgrx's, whose function keeps nothing else.
+/// Returns the state kept by an earlier call of this expression, or the closure's, dropped with the
+/// statement. The call is from pgrx, and its function keeps nothing else.
 ///
 /// # Errors
 /// Those of the closure.
@@ -461,7 +455,7 @@ pub fn kept<'a, T: 'static, E>(
     call: pg_sys::FunctionCallInfo,
     make: impl FnOnce() -> Result<T, E>,
 ) -> Result<&'a mut T, E> {
-    // SAFETY: pgrx passes on what PostgreSQL passed to it; the state is made here alone.
+    // SAFETY: pgrx passes PostgreSQL's pointer; this is the only state.
     let state = unsafe { CallState::new(call) }.kept::<Option<T>>();
     match state {
         Some(kept) => Ok(kept),
@@ -469,32 +463,31 @@ pub fn kept<'a, T: 'static, E>(
     }
 }
 
-/// A value that can be dropped after its transaction was rolled back.
+/// A value that can be dropped after its transaction has rolled back.
 pub trait Abandon {
-    /// Drops it without a call of PostgreSQL.
+    /// Drops the value without calling PostgreSQL.
     fn abandon(self);
 }
 
-/// The state of an aggregate, and what PostgreSQL remembers to free it by.
+/// An aggregate's state, with the callback that frees it.
 #[repr(C)]
 struct AggregateState<T> {
     callback: pg_sys::MemoryContextCallback,
     value: Option<T>,
 }
 
-/// The state that is a call's first argument, as that argument and as its value; a new one for a NULL.
-/// Nothing outside of an aggregate.
+/// Returns the state in a call's first argument, as datum and value; a new one for NULL, `None` outside
+/// of an aggregate.
 ///
 /// # Safety
-/// The call is what PostgreSQL passed to the function that is running, and valid for `'c`; if its first
-/// argument is not NULL, this function has made it for the same type.
+/// `call` comes from PostgreSQL for the running function and is valid for `'c`; a non-NULL first
+/// argument was created by this function for the same type.
 #[inline]
 unsafe fn aggregate_state<'c, T: Default + Abandon>(
     call: pg_sys::FunctionCallInfo,
 ) -> Option<(Datum, &'c mut T)> {
     let mut context = std::ptr::null_mut();
-    // SAFETY: guaranteed by the caller; the context outlives the state, and calls back before it
-    // frees it.
+    // SAFETY: the call is valid; the context outlives the state, and calls back before freeing it.
     unsafe {
         if unguarded::AggCheckCallContext(call, &raw mut context) == 0 {
             return None;
@@ -510,14 +503,14 @@ unsafe fn aggregate_state<'c, T: Default + Abandon>(
 }
 
 /// # Safety
-/// As for [`aggregate_state`]; the context is the aggregate's.
+/// As for [`aggregate_state`]; `context` is the aggregate's.
 #[cold]
 unsafe fn new_aggregate_state<T: Default + Abandon>(
     call: pg_sys::FunctionCallInfo,
     context: pg_sys::MemoryContext,
 ) -> *mut AggregateState<T> {
     const { assert!(align_of::<AggregateState<T>>() <= pg_sys::MAXIMUM_ALIGNOF as usize) };
-    // SAFETY: guaranteed by the caller; there is room for the value, and it is aligned.
+    // SAFETY: the context is the aggregate's; the allocation is large enough and aligned.
     unsafe {
         let kept: *mut AggregateState<T> =
             allocated(context, size_of::<AggregateState<T>>()).cast();
@@ -535,23 +528,23 @@ unsafe fn new_aggregate_state<T: Default + Abandon>(
     }
 }
 
-/// The aggregate ends without an error.
+/// Drops the state at the aggregate's end without an error.
 ///
 /// # Safety
-/// `kept` is what was registered, and not freed.
+/// `kept` is the registered value, not freed.
 #[pg_guard]
 unsafe extern "C-unwind" fn end_aggregate<T>(kept: Datum) {
-    // SAFETY: PostgreSQL passes what was registered, before it frees it.
+    // SAFETY: PostgreSQL passes the registered value before freeing it.
     unsafe { (*kept.cast_mut_ptr::<AggregateState<T>>()).value = None };
 }
 
-/// The memory is freed; if the aggregate has not ended, after an error.
+/// Abandons the state when its memory is freed, if an error prevented the aggregate's end.
 ///
 /// # Safety
-/// `kept` is what was registered, and this is called once.
+/// `kept` is the registered value, and this is called once.
 #[pg_guard]
 unsafe extern "C-unwind" fn free_aggregate<T: Abandon>(kept: *mut std::ffi::c_void) {
-    // SAFETY: PostgreSQL passes what was registered, once.
+    // SAFETY: PostgreSQL passes the registered value, once.
     let value = unsafe { (*kept.cast::<AggregateState<T>>()).value.take() };
     value.into_iter().for_each(T::abandon);
 }

@@ -1,8 +1,8 @@
-//! Relations, functions, schemas and types by PostgreSQL's caches of its catalogs, and names as PostgreSQL
-//! quotes them.
+//! Look-ups of relations, functions, schemas and types in PostgreSQL's catalog caches, and quoting of
+//! names.
 //!
-//! An extension finds its functions for users next to the one that was called: in the schema that CREATE
-//! EXTENSION was given, not by name on the search path, which belongs to the user.
+//! An extension finds its functions in the schema of the called one, which CREATE EXTENSION chose, and
+//! not on the search path, which the user controls.
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -13,16 +13,16 @@ use crate::varlena::owned_string;
 
 pub use pg_sys::{ANYOID, FLOAT4OID, JSONBOID, JSONOID, TEXTOID, UNKNOWNOID};
 
-/// The schema of that name.
+/// Returns the schema of a name.
 pub fn schema(name: &CStr) -> Option<Oid> {
-    // SAFETY: the name ends in a NUL; with missing_ok returns an invalid OID if there is none.
+    // SAFETY: the name is zero-terminated; with missing_ok, returns an invalid OID if there is none.
     let schema = unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) };
     (schema != Oid::INVALID).then_some(schema)
 }
 
-/// A type of a schema.
+/// Returns a type of a schema.
 pub fn type_in(schema: Oid, name: &CStr) -> Option<Oid> {
-    // SAFETY: the keys are a name and an OID, as the cache's are; returns an invalid OID if there is none.
+    // SAFETY: the keys have the cache's types; returns an invalid OID if there is none.
     let type_oid = unsafe {
         pg_sys::GetSysCacheOid(
             pg_sys::SysCacheIdentifier::TYPENAMENSP as i32,
@@ -36,17 +36,17 @@ pub fn type_in(schema: Oid, name: &CStr) -> Option<Oid> {
     (type_oid != Oid::INVALID).then_some(type_oid)
 }
 
-/// A table or an index of a schema.
+/// Returns a table or an index of a schema.
 pub fn relation(schema: Oid, name: &CStr) -> Option<Oid> {
-    // SAFETY: the name ends in a NUL; returns an invalid OID if there is none.
+    // SAFETY: the name is zero-terminated; returns an invalid OID if there is none.
     let relation = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
     (relation != Oid::INVALID).then_some(relation)
 }
 
-/// The name of a schema, quoted where SQL needs it.
+/// Returns a schema's name, quoted where SQL needs it.
 pub fn quoted_schema(schema: Oid) -> String {
-    // SAFETY: the name is allocated in the current context, or null if the schema has just gone;
-    // quote_identifier returns either its argument or a fresh string.
+    // SAFETY: the name is allocated in the current context, or null if the schema has just been
+    // dropped; quote_identifier returns its argument or a new string.
     unsafe {
         let name = pg_sys::get_namespace_name(schema);
         if name.is_null() {
@@ -56,18 +56,17 @@ pub fn quoted_schema(schema: Oid) -> String {
     }
 }
 
-/// The table or view that a text names; nothing for a text with a NUL. Raises PostgreSQL's own error where
-/// there is none.
+/// Returns the table or view of a name; `None` for a name with NUL. Raises PostgreSQL's error if there
+/// is none.
 pub fn relation_named(name: &str) -> Option<Oid> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the function takes a C string and returns an OID, and raises where there is no such
-    // relation.
+    // SAFETY: takes a C string and returns an OID, or raises.
     unsafe { pgrx::direct_function_call(pg_sys::regclassin, &[name.as_c_str().into_datum()]) }
 }
 
-/// A table or view as SQL would write it: qualified, and quoted where needed; nothing if it has just gone.
+/// Returns a relation's name, qualified and quoted; `None` if it has just been dropped.
 pub fn quoted_relation(relation: Oid) -> Option<String> {
-    // SAFETY: the names are allocated in the current context, or null if it has just gone.
+    // SAFETY: the names are allocated in the current context, or null if the relation is gone.
     unsafe {
         let table = pg_sys::get_rel_name(relation);
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
@@ -76,15 +75,15 @@ pub fn quoted_relation(relation: Oid) -> Option<String> {
     }
 }
 
-/// Whether a relation is a table, all columns of which are stored and may be read by the current user.
+/// Returns whether a relation is a table with only stored columns, all readable by the current user.
 pub fn may_read_rows(relation: Oid) -> bool {
-    // SAFETY: the entry is null if the relation has just gone, and is closed again.
+    // SAFETY: the entry is null if the relation is gone, and is closed again.
     unsafe {
         let entry = pg_sys::RelationIdGetRelation(relation);
         if entry.is_null() {
             return false;
         }
-        // C's char has a sign on x86, and none on ARM.
+        // C's char is signed on x86, unsigned on ARM.
         let [kind] = (*(*entry).rd_rel).relkind.to_ne_bytes();
         let stored = all_are_stored((*entry).rd_att);
         pg_sys::RelationClose(entry);
@@ -96,10 +95,10 @@ pub fn may_read_rows(relation: Oid) -> bool {
 }
 
 /// # Safety
-/// The description is valid.
+/// `description` is valid.
 #[cfg(any(feature = "pg18", feature = "pg19"))]
 unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the description is valid.
     unsafe {
         let constraints = (*description).constr;
         constraints.is_null() || !(*constraints).has_generated_virtual
@@ -107,33 +106,33 @@ unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
 }
 
 /// # Safety
-/// The description is valid.
+/// `description` is valid.
 #[cfg(not(any(feature = "pg18", feature = "pg19")))]
 unsafe fn all_are_stored(_description: pg_sys::TupleDesc) -> bool {
     true
 }
 
-/// A name, quoted where SQL needs it.
+/// Returns a name, quoted where SQL needs it.
 pub fn quoted(name: &str) -> String {
     let name = CString::new(name).unwrap_or_default();
-    // SAFETY: the name ends in a NUL; the result is the name itself or a fresh string.
+    // SAFETY: the name is zero-terminated; the result is the name or a new string.
     unsafe { owned(pg_sys::quote_identifier(name.as_ptr())) }
 }
 
 /// # Safety
-/// The pointer is a C string.
+/// `text` is a C string.
 unsafe fn owned(text: *const c_char) -> String {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the text is a C string.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// The schema of a function.
+/// Returns a function's schema.
 pub fn schema_of(function: Oid) -> Oid {
-    // SAFETY: returns an invalid OID for what is no function.
+    // SAFETY: returns an invalid OID for an unknown function.
     unsafe { pg_sys::get_func_namespace(function) }
 }
 
-/// The function of a type's equality, which the type cache keeps as long as the backend lives.
+/// Returns a type's equality function, which the type cache keeps for the backend's life.
 pub fn equality(type_oid: Oid) -> Option<*mut pg_sys::FmgrInfo> {
     // SAFETY: the type exists; the entry is never freed.
     unsafe {
@@ -144,16 +143,16 @@ pub fn equality(type_oid: Oid) -> Option<*mut pg_sys::FmgrInfo> {
     }
 }
 
-/// A text as a literal of SQL.
+/// Returns a text as an SQL literal.
 pub fn quoted_literal(text: &str) -> String {
     pgrx::spi::quote_literal(text)
 }
 
-/// The function of a schema with that name and arguments of those types.
+/// Returns the function of a schema, name and argument types.
 pub fn function(schema: Oid, name: &str, arguments: &[Oid]) -> Option<Oid> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the keys are a name, a vector of OIDs and an OID, as the cache's are; the tuple is null or one
-    // of pg_proc, which is read before it is given back.
+    // SAFETY: the keys have the cache's types; the tuple is null or one of pg_proc, and read before its
+    // release.
     unsafe {
         let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
         let tuple = pg_sys::SearchSysCache3(
@@ -171,7 +170,7 @@ pub fn function(schema: Oid, name: &str, arguments: &[Oid]) -> Option<Oid> {
     }
 }
 
-/// Drops a function, without asking for rights. Raises if something depends on it.
+/// Drops a function without checking privileges. Raises if anything depends on it.
 pub fn drop_function(function: Oid) {
     let address = pg_sys::ObjectAddress {
         classId: pg_sys::ProcedureRelationId,
@@ -182,30 +181,30 @@ pub fn drop_function(function: Oid) {
     unsafe { pg_sys::performDeletion(&address, pg_sys::DropBehavior::DROP_RESTRICT, 0) }
 }
 
-/// The owner of a table, unless it has just gone.
+/// Returns a table's owner, unless it has just been dropped.
 pub fn table_owner(table: Oid) -> Option<Oid> {
     let owner = |class: &pg_sys::FormData_pg_class| class.relowner;
     // SAFETY: the cache has rows of pg_class.
     unsafe { cached(pg_sys::SysCacheIdentifier::RELOID, table, owner) }
 }
 
-/// The owner of a type, unless it has just gone.
+/// Returns a type's owner, unless it has just been dropped.
 pub fn type_owner(type_oid: Oid) -> Option<Oid> {
     let owner = |found: &pg_sys::FormData_pg_type| found.typowner;
     // SAFETY: the cache has rows of pg_type.
     unsafe { cached(pg_sys::SysCacheIdentifier::TYPEOID, type_oid, owner) }
 }
 
-/// What the closure takes from a row of a catalog.
+/// Returns what `read` extracts from a row of a catalog.
 ///
 /// # Safety
-/// The cache has rows that begin with that structure, by their OIDs.
+/// The cache has rows that begin with `T`, by OID.
 unsafe fn cached<T, R>(
     cache: pg_sys::SysCacheIdentifier::Type,
     oid: Oid,
     take: impl FnOnce(&T) -> R,
 ) -> Option<R> {
-    // SAFETY: the tuple is null or one of the cache's, which is read before it is given back.
+    // SAFETY: the tuple is null or one of the cache's, and read before its release.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(cache as i32, oid.into());
         if tuple.is_null() {
@@ -217,66 +216,66 @@ unsafe fn cached<T, R>(
     }
 }
 
-/// The index of that name, if it is one of that table: whoever may create objects in the schema may have
-/// given the name to another index.
+/// Returns the index of a name, if it is one of the table: anyone who may create objects in the schema
+/// could have given the name to another index.
 pub fn index_of(table: Oid, schema: Oid, name: &CStr) -> Option<Oid> {
-    // SAFETY: with missing_ok returns an invalid OID for what is no index.
+    // SAFETY: with missing_ok, returns an invalid OID if it is not an index.
     relation(schema, name)
         .filter(|index| unsafe { pg_sys::IndexGetRelation(*index, true) } == table)
 }
 
-/// The path of a table's file, from the data directory on.
+/// Returns the path of a table's file below the data directory.
 pub fn file_of(table: Oid) -> Option<String> {
-    // SAFETY: the function takes an OID, and returns a text, or NULL for what has no file.
+    // SAFETY: takes an OID, and returns a text or NULL.
     unsafe {
         pgrx::direct_function_call::<String>(pg_sys::pg_relation_filepath, &[table.into_datum()])
     }
 }
 
-/// Whether a database has that OID.
+/// Returns whether a database exists.
 pub fn database_exists(database: u32) -> bool {
-    // SAFETY: returns a palloc'd name, or null if there is no such database.
+    // SAFETY: returns a palloc'd name, or null for an unknown database.
     unsafe { !pg_sys::get_database_name(Oid::from(database)).is_null() }
 }
 
-/// The type below a domain, or the type itself; where PostgreSQL does not know the type, neither.
+/// Returns a domain's base type, or the type itself; an invalid OID stays invalid.
 pub fn base_type(type_oid: Oid) -> Oid {
     if type_oid == Oid::INVALID {
         return type_oid;
     }
-    // SAFETY: raises for an OID that is no type, which a statement cannot have.
+    // SAFETY: raises for an unknown type, which a statement cannot have.
     unsafe { pg_sys::getBaseType(type_oid) }
 }
 
-/// The type of an array's elements, if it is an array type.
+/// Returns the element type of an array type.
 pub fn element_type(type_oid: Oid) -> Option<Oid> {
-    // SAFETY: returns an invalid OID for what is no array.
+    // SAFETY: returns an invalid OID for other types.
     let element = unsafe { pg_sys::get_element_type(type_oid) };
     (element != Oid::INVALID).then_some(element)
 }
 
-/// Whether values of the type are rows.
+/// Returns whether a type is composite.
 pub fn is_row_type(type_oid: Oid) -> bool {
-    // SAFETY: takes any OID.
+    // SAFETY: accepts any OID.
     unsafe { pg_sys::type_is_rowtype(type_oid) }
 }
 
-/// Whether the type is an enum.
+/// Returns whether a type is an enum.
 pub fn is_enum(type_oid: Oid) -> bool {
-    // SAFETY: takes any OID.
+    // SAFETY: accepts any OID.
     unsafe { pg_sys::type_is_enum(type_oid) }
 }
 
-/// The type's name as a user would write it.
+/// Returns a type's name for messages.
 pub fn type_name(type_oid: Oid) -> String {
-    // SAFETY: returns a palloc'd name for any OID, "???" if there is no such type.
+    // SAFETY: returns a palloc'd name for any OID, "???" if it is unknown.
     unsafe { owned_string(pg_sys::format_type_be(type_oid)) }
 }
 
-/// The function that writes a value of the type as text.
+/// Returns a type's output function.
 pub fn output_function(type_oid: Oid) -> Oid {
     let (mut function, mut varlena) = (Oid::INVALID, false);
-    // SAFETY: both places are valid; raises for an OID that is no type.
+    // SAFETY: both pointers are valid; raises for an unknown type.
     unsafe { pg_sys::getTypeOutputInfo(type_oid, &mut function, &mut varlena) };
     function
 }

@@ -1,10 +1,9 @@
-//! Objects that depend on a function, and the expressions that PostgreSQL's catalogs store of them: of
-//! indexes, columns, constraints, rules, functions and more.
+//! Objects that depend on a function, and their stored expressions: of indexes, columns, constraints,
+//! rules, functions and more.
 //!
-//! Expressions are read as trees, as PostgreSQL reads them, and never as SQL text: a text depends on
-//! settings, and one tree has many texts. Nothing in them is evaluated. Catalogs are read as of now, not as
-//! the statement's snapshot saw them. `pg_depend` says which objects call a function (dependency.c,
-//! `find_expr_references_walker`).
+//! Expressions are read as trees, never as SQL text, which depends on settings and is not unique. None
+//! is evaluated. Catalogs are read as of now, not under the statement's snapshot. `pg_depend` lists the
+//! objects that call a function (`find_expr_references_walker` in dependency.c).
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -15,15 +14,15 @@ use crate::nodes::Expr;
 use crate::scan::{Catalog, Row, catalog_rows};
 use crate::{catalog, session, varlena};
 
-/// An object of the database, as `pg_depend` names it.
+/// A database object, as in `pg_depend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// The catalog that it is a row of.
+    /// The catalog with the object's row.
     class: Oid,
     id: Oid,
 }
 
-/// Where a kind of object has its expressions.
+/// A catalog column with expressions of a kind of object.
 struct Place {
     class: Oid,
     catalog: Catalog,
@@ -36,11 +35,11 @@ struct Place {
 enum Owner {
     Role(&'static CStr),
     Table(&'static CStr),
-    /// Of a constraint: of a table, or else of a domain.
+    /// Of a constraint: of its table, or else of its domain.
     TableOrType(&'static CStr, &'static CStr),
 }
 
-/// A place in a catalog, by the column of that number, of objects of a class.
+/// Creates the place of a class's expressions, by catalog and column number.
 const fn place(
     class: Oid,
     relation: Oid,
@@ -79,7 +78,7 @@ const PLACES: &[Place] = {
     ]
 };
 
-/// The objects that depend on a function, each as often as `pg_depend` names it.
+/// Returns the objects that depend on a function, as often as `pg_depend` lists them.
 pub fn dependents(function: Oid) -> Vec<Object> {
     let depend = Catalog {
         relation: pg_sys::DependRelationId,
@@ -96,35 +95,35 @@ pub fn dependents(function: Oid) -> Vec<Object> {
     objects
 }
 
-/// The expressions that are stored of an object, and its owner.
+/// An object's stored expressions, and its owner.
 pub struct Stored {
-    /// In the current memory context.
+    /// Allocated in the current memory context.
     pub expressions: Vec<Expr<'static>>,
-    /// Nothing if it has just gone.
+    /// `None` if it has just been dropped.
     pub owner: Option<Oid>,
 }
 
 impl Object {
-    /// A function.
+    /// Returns a function as an object.
     pub fn function(id: Oid) -> Self {
         Object { class: pg_sys::ProcedureRelationId, id }
     }
 
-    /// Its description as in PostgreSQL's messages; nothing if it has just gone.
+    /// Returns PostgreSQL's description for messages; `None` if the object has just been dropped.
     pub fn described(self) -> Option<String> {
         let address =
             pg_sys::ObjectAddress { classId: self.class, objectId: self.id, objectSubId: 0 };
-        // SAFETY: with missing_ok the function returns a null pointer for what is not there.
+        // SAFETY: with missing_ok, returns a null pointer for an unknown object.
         let describe = || unsafe {
             let text = pg_sys::getObjectDescription(&address, true);
             (!text.is_null()).then(|| varlena::owned_string(text))
         };
-        // Names that are on the search path are written without their schema.
+        // Names on the search path are written without their schema.
         session::with_setting(c"search_path", c"pg_catalog, pg_temp", describe)
     }
 
-    /// Its expressions, which live in the current memory context, and its owner. Nothing if there is no such
-    /// object, or none of a kind that has expressions.
+    /// Returns the object's expressions, allocated in the current memory context, and owner; `None` if
+    /// there is no such object, or its kind has no expressions.
     pub fn stored(self) -> Option<Stored> {
         let mut stored = None;
         for place in PLACES.iter().filter(|place| place.class == self.class) {
@@ -154,7 +153,7 @@ impl Owner {
 }
 
 impl Stored {
-    /// The functions that are called by name, each with the arguments.
+    /// Returns the function calls with their arguments.
     pub fn calls(&self) -> Vec<(Oid, Vec<Expr<'static>>)> {
         let mut calls = Vec::new();
         self.expressions.iter().for_each(|expression| expression.calls(&mut calls));

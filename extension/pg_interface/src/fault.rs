@@ -1,18 +1,17 @@
-//! Places at which a test has a statement fail, or wait for another session, chosen by it in its session:
+//! Fault points, at which a test makes its session fail or wait for another session:
 //!
-//!     SET fault.place = 'load: stored'; SET fault.kind = 'panic';
+//! `SET fault.place = 'load: stored'; SET fault.kind = 'panic';`
 //!
-//! Only a library built with the feature `faults` looks at these settings (`tools/toolchain/build.sh` with
-//! PGBOOST_FAULTS=1, which leaves the library in another directory). In every other one a place is
-//! nothing.
+//! Only libraries built with the feature `faults` read these settings (`tools/toolchain/build.sh` with
+//! PGBOOST_FAULTS=1, which builds in a separate directory). In others, fault points compile to nothing.
 
-/// Fails here, if the session has chosen this place.
+/// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline(always)]
 pub fn at(_place: &'static str) {}
 
-/// Fails here, if the session has chosen this place: by an error of an extension's, by one that
-/// PostgreSQL raises in C, or by a panic. Or waits here for the advisory lock 1.
+/// Fails here, if the session has chosen this place: with an error of the extension's, an error raised
+/// in C, or a panic. Or waits here for advisory lock 1.
 #[cfg(feature = "faults")]
 #[allow(clippy::panic, reason = "it is what a test asks for")]
 pub fn at(place: &'static str) {
@@ -26,7 +25,7 @@ pub fn at(place: &'static str) {
     match setting(c"fault.kind") {
         Some("panic") => panic!("{message}"),
         Some("postgres") => {
-            // SAFETY: the name is a C string. There is no such schema, so that this raises an error.
+            // SAFETY: the name is a C string. There is no such schema, so this raises an error.
             unsafe { get_namespace_oid(c"fault".as_ptr(), false) };
         }
         Some("wait") => wait(),
@@ -53,8 +52,7 @@ fn wait() {
 
 #[cfg(feature = "faults")]
 fn setting(name: &std::ffi::CStr) -> Option<&'static str> {
-    // SAFETY: the name is a C string; the value, if there is one, is one that nothing changes before
-    // it is compared.
+    // SAFETY: the name is a C string; the value, if any, does not change before it is compared.
     unsafe {
         let value = pgrx::pg_sys::GetConfigOption(name.as_ptr(), true, false);
         (!value.is_null()).then(|| std::ffi::CStr::from_ptr(value).to_str().ok()).flatten()

@@ -1,9 +1,9 @@
-//! A jsonb object as an argument: its values by key.
+//! jsonb objects as arguments: values by key.
 //!
-//! An object is stored as one word per key, one per value, the texts of the keys and then the values; the
-//! format is that of the files on disk (src/include/utils/jsonb.h). Rows of one source mostly have the same
-//! keys, so [`KeyPositions`] keeps the first object's: where the next one's are equal to the byte, which two
-//! comparisons tell, its values are at the same positions, and no key is searched.
+//! An object is a word per key, a word per value, the keys' texts, and the values, as on disk
+//! (src/include/utils/jsonb.h). Rows of one source mostly have the same keys, so [`KeyPositions`]
+//! caches the first object's: if the next one's keys are equal, which two comparisons of bytes tell,
+//! values are found without a search.
 
 use std::ffi::CString;
 use std::marker::PhantomData;
@@ -16,20 +16,20 @@ use crate::nodes::Expr;
 use crate::unguarded;
 use crate::value::{Number, NumberType, ScalarType, TextType};
 
-/// A jsonb value from its text, which is valid JSON in the database's encoding.
+/// Converts valid JSON text in the database's encoding into jsonb.
 pub fn of_text(text: &str) -> Datum {
     let text = CString::new(text).unwrap_or_default();
     let argument = text.as_c_str().into_datum();
-    // SAFETY: jsonb_in takes a text that ends in a NUL; it raises for what is no JSON.
+    // SAFETY: jsonb_in takes a zero-terminated text, and raises for invalid JSON.
     unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[argument]) }
         .unwrap_or(Datum::null())
 }
 
-/// A value of an object.
+/// A value in an object.
 pub enum Item<'a> {
     /// null
     Null,
-    /// A number, as a numeric.
+    /// A number, as numeric.
     Number(Number<'a>),
     /// true or false
     Boolean(bool),
@@ -40,7 +40,7 @@ pub enum Item<'a> {
 }
 
 impl Item<'_> {
-    /// What JSON calls the type.
+    /// Returns JSON's name of the type.
     pub fn type_name(&self) -> &'static str {
         match self {
             Item::Null => "null",
@@ -51,7 +51,7 @@ impl Item<'_> {
         }
     }
 
-    /// What `->>` gives of it, but nothing for an array or an object.
+    /// Returns the text that `->>` gives; `None` for an array or object.
     pub fn text(self) -> Option<String> {
         match self {
             Item::Number(number) => Some(number.numeric_text()),
@@ -62,7 +62,7 @@ impl Item<'_> {
     }
 }
 
-/// The keys of an object, different from each other, and the types of its values.
+/// An object's distinct keys, and the types of its values.
 #[derive(Debug)]
 pub struct ObjectType {
     keys: Vec<String>,
@@ -70,28 +70,28 @@ pub struct ObjectType {
 }
 
 impl ObjectType {
-    /// Of an expression that builds an object with constant keys, with its values; nothing if one is of a type
-    /// that cannot be read.
+    /// Returns the type and values of an expression that builds an object with constant keys; `None` if
+    /// a value's type is unreadable.
     pub fn with_values(expression: Expr<'_>) -> Option<(ObjectType, Vec<Expr<'_>>)> {
         let (keys, values): (Vec<_>, Vec<_>) = expression.as_object()?.into_iter().unzip();
         let types = values.iter().map(|value| item_type(value.type_oid()));
         Some((ObjectType { keys, types: types.collect::<Option<_>>()? }, values))
     }
 
-    /// How to read the value at a position.
+    /// Returns the type of the value at a position.
     #[inline]
     pub(crate) fn value_type(&self, position: usize) -> Option<ScalarType> {
         self.types.get(position).copied()
     }
 
-    /// For each of these keys the position of its value.
+    /// Returns the position of each key's value.
     pub fn positions(&self, keys: &[Box<str>]) -> Vec<Option<usize>> {
         let position = |key: &str| self.keys.iter().position(|known| known == key);
         keys.iter().map(|key| position(key)).collect()
     }
 }
 
-/// How to read values of a type, if jsonb keeps them as numbers, booleans or strings of the same text.
+/// Returns how to read a type that jsonb stores as numbers, booleans or strings with the same text.
 fn item_type(type_oid: pg_sys::Oid) -> Option<ScalarType> {
     ScalarType::of(type_oid).filter(|scalar_type| match scalar_type {
         ScalarType::Number(number) => !matches!(number, NumberType::Date | NumberType::Timestamp),
@@ -106,12 +106,12 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The object, or nothing if the jsonb value is something else.
+    /// Returns the object; `None` for other jsonb values.
     ///
     /// # Safety
-    /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
+    /// `datum` is a jsonb; it and its detoasted form are valid for `'a`.
     pub unsafe fn new(datum: Datum) -> Option<Object<'a>> {
-        // SAFETY: guaranteed by the caller; the header's flag tells an object.
+        // SAFETY: the datum is a jsonb; the header's flag marks an object.
         unsafe {
             let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
             let root = &raw mut (*jsonb).root;
@@ -120,13 +120,13 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The words of the keys.
+    /// Returns the words of the keys.
     #[inline]
     fn key_entries(&self) -> &'a [u32] {
         self.entries().0
     }
 
-    /// The words of the values, as many as keys and in their order.
+    /// Returns the words of the values, in the order of keys.
     #[inline]
     fn value_entries(&self) -> &'a [u32] {
         self.entries().1
@@ -134,8 +134,7 @@ impl<'a> Object<'a> {
 
     #[inline]
     fn entries(&self) -> (&'a [u32], &'a [u32]) {
-        // SAFETY: the container is an object's: behind its header it has a word for each key and for each
-        // value.
+        // SAFETY: an object's header is followed by a word for each key and each value.
         unsafe {
             let count = ((*self.root).header & pg_sys::JB_CMASK) as usize;
             let entries = (&raw const (*self.root).children).cast::<u32>();
@@ -143,34 +142,34 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Bytes of the keys' texts and of the values.
+    /// Returns a range of the bytes of keys and values.
     ///
     /// # Safety
-    /// There are that many.
+    /// The range is within the object.
     #[inline]
     unsafe fn data(&self, start: usize, len: usize) -> &'a [u8] {
-        // SAFETY: they follow the words; the caller says how many there are.
+        // SAFETY: the bytes follow the words; the caller passes a valid range.
         unsafe {
             let data = self.entries().1.as_ptr_range().end.cast::<u8>();
             std::slice::from_raw_parts(data.add(start), len)
         }
     }
 
-    /// A value.
+    /// Returns a value.
     ///
     /// # Safety
-    /// This is its word, and its bytes are these of the data.
+    /// `entry` is the value's word, and `start..end` its bytes.
     #[inline]
     unsafe fn item(&self, entry: u32, start: u32, end: u32) -> Option<Item<'a>> {
         let (start, len) = (start as usize, end.checked_sub(start)? as usize);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller passes the value's range.
         let data = |start, len| unsafe { self.data(start, len) };
         Some(match entry & pg_sys::JENTRY_TYPEMASK {
             pg_sys::JENTRY_ISNUMERIC => {
-                // A numeric is aligned, and what it takes for that is part of it.
+                // A numeric is preceded by padding, which is part of the range.
                 let aligned = start.next_multiple_of(size_of::<i32>());
                 let numeric = Datum::from(data(aligned, 0).as_ptr());
-                // SAFETY: the word says that it is a numeric, which lives as long as the object.
+                // SAFETY: the word marks a numeric, which lives as long as the object.
                 Item::Number(unsafe { Number::new(numeric, NumberType::Numeric) })
             }
             pg_sys::JENTRY_ISSTRING => {
@@ -183,11 +182,11 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The value of a key, or nothing if the object has no such key.
+    /// Returns the value of a key; `None` if there is no such key.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let mut found = pg_sys::JsonbValue::default();
-        // SAFETY: the container is an object's, the key has that many bytes, and the fields read
-        // are those of the type that was found.
+        // SAFETY: the container is an object, the key has the given length, and fields are read
+        // according to the found type.
         unsafe {
             let value = unguarded::getKeyJsonValueFromContainer(
                 self.root,
@@ -217,26 +216,26 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A jsonb argument as a statement's parameter, as it came: serde_json, which pgrx would read it with,
-/// cannot hold every number and depth that jsonb can. NULL for a value of another type.
+/// Returns a jsonb argument as a statement's parameter, unchanged: pgrx would read it with serde_json,
+/// which cannot represent all its numbers and depths. NULL for a value of another type.
 pub fn parameter(value: Option<AnyElement>) -> DatumWithOid<'static> {
     let jsonb = value.filter(|value| value.oid() == pg_sys::JSONBOID);
-    // SAFETY: the value is of the type that it says.
+    // SAFETY: the value is of its stated type.
     unsafe { DatumWithOid::new(jsonb.map(|value| value.datum()), pg_sys::JSONBOID) }
 }
 
-/// A jsonb argument as text, in the database's encoding; nothing if it is of another type.
+/// Returns a jsonb argument's text in the database's encoding; `None` for another type.
 pub fn text(value: &AnyElement) -> Option<Vec<u8>> {
-    // SAFETY: the value is of the type that it says.
+    // SAFETY: the value is of its stated type.
     (value.oid() == pg_sys::JSONBOID).then(|| unsafe { text_of(value.datum()) })
 }
 
-/// A jsonb value as text, in the database's encoding.
+/// Returns a jsonb's text in the database's encoding.
 ///
 /// # Safety
-/// The datum is a jsonb.
+/// `datum` is a jsonb.
 pub unsafe fn text_of(datum: Datum) -> Vec<u8> {
-    // SAFETY: guaranteed by the caller; the text that PostgreSQL makes of it ends in a NUL.
+    // SAFETY: the datum is a jsonb; PostgreSQL returns a zero-terminated text.
     unsafe {
         let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
         let size = pgrx::varsize_any(jsonb.cast()) as i32;
@@ -247,35 +246,35 @@ pub unsafe fn text_of(datum: Datum) -> Vec<u8> {
     }
 }
 
-/// The jsonb that an SPI query has returned, copied to memory that outlives the query.
+/// Copies a jsonb result of SPI into memory that outlives the query.
 pub fn outlive_spi(datum: Datum) -> Option<AnyElement> {
-    // SAFETY: within an SPI connection; the registry's statement returns jsonb, which is a varlena.
+    // SAFETY: SPI is connected; the registry's statement returns a jsonb, which is a varlena.
     unsafe {
         let copy = pg_sys::SPI_datumTransfer(datum, false, -1);
         AnyElement::from_polymorphic_datum(copy, false, pg_sys::JSONBOID)
     }
 }
 
-/// Where the values of some keys are in objects that mostly have the same keys.
+/// Positions of values by key, in objects that mostly have the same keys.
 #[derive(Default)]
 pub struct KeyPositions {
-    /// The words of the object's keys, and their texts.
+    /// Words and texts of the last object's keys.
     entries: Vec<u32>,
     texts: Vec<u8>,
-    /// For each key wanted its position among them, if it is there.
+    /// The position of each wanted key, if present.
     positions: Vec<Option<usize>>,
-    /// Where each value of the last object begins, and where the last one ends.
+    /// The start of each value in the last object, then the end of the last one.
     offsets: Vec<u32>,
 }
 
-/// The values of an object's keys.
+/// The values of an object by wanted key.
 pub struct Values<'p, 'a> {
     keys: &'p KeyPositions,
     object: &'p Object<'a>,
 }
 
 impl KeyPositions {
-    /// Finds the values of these keys, always the same ones.
+    /// Finds the values of `keys`, which must be the same in every call.
     #[inline]
     pub fn find<'p, 'a>(&'p mut self, object: &'p Object<'a>, keys: &[Box<str>]) -> Values<'p, 'a> {
         if self.positions.is_empty() || !self.has_keys_of(object) {
@@ -292,7 +291,7 @@ impl KeyPositions {
     }
 
     fn has_keys_of(&self, object: &Object<'_>) -> bool {
-        // SAFETY: keys with the same words take as many bytes.
+        // SAFETY: keys with equal words have equal lengths.
         object.key_entries() == self.entries
             && unsafe { object.data(0, self.texts.len()) } == self.texts
     }
@@ -322,7 +321,7 @@ impl KeyPositions {
 }
 
 impl<'a> Values<'_, 'a> {
-    /// The value of a key by its number among those wanted, nothing if the object has no such key.
+    /// Returns the value of a wanted key; `None` if the object has no such key.
     #[inline]
     pub fn get(&self, key: usize) -> Option<Item<'a>> {
         let KeyPositions { positions, offsets, .. } = self.keys;
@@ -334,7 +333,7 @@ impl<'a> Values<'_, 'a> {
     }
 }
 
-/// Where an entry's bytes end, of which those before end there.
+/// Returns the end of an entry that starts at `before`.
 #[inline]
 fn end_of(entry: u32, before: u32) -> u32 {
     let number = entry & JENTRY_OFFLENMASK;

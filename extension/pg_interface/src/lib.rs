@@ -1,19 +1,19 @@
-//! PostgreSQL's interface, made safe to use for the extensions.
+//! A safe interface to PostgreSQL for the extensions.
 //!
-//! A module is a subject of PostgreSQL's:
+//! Modules follow PostgreSQL's subjects:
 //!
 //! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`],
 //!   [`virtual_object`]
 //! - calls: [`call`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
-//! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
+//! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`invalidation`]
 //! - the session: [`session`], [`transaction`], [`temporary_file`]
-//! - errors: [`report`], [`fault`], and memory that ends: `reserve`
+//! - errors: [`report`], [`fault`], and running out of memory: `reserve`
 //!
-//! It declares no SQL, defines no setting, and knows nothing of models. A [`Value`] is made only by `unsafe`
-//! code, which vouches for its type; everything that reads one is safe. pgrx's bindings turn an error of
-//! PostgreSQL's into a Rust panic, which unwinds to the entry point, drops what is on the way, and is turned
-//! back there. [`unguarded`] is for the functions that run for every row.
+//! The crate declares no SQL, defines no setting, and is independent of models. Only `unsafe` code
+//! creates a [`Value`](value::Value) and guarantees its type; reading it is safe. pgrx's bindings turn
+//! an error of PostgreSQL's into a panic, which unwinds to the entry point, drops values on the way,
+//! and is turned back there. [`unguarded`] has the functions that run for every row.
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 

@@ -1,7 +1,7 @@
 //! The planner's expressions, and PostgreSQL's lists.
 //!
-//! An [`Expr`] is a node that the planner is working on: `'p` is the life of the planning that passed it.
-//! Whether a node may be evaluated early is judged elsewhere, by its tag.
+//! An [`Expr`] is a node that lives for the planning `'p`. Whether it may be evaluated early is decided
+//! elsewhere, by tag.
 
 use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use crate::varlena;
 
-/// An expression of a query that is being planned.
+/// An expression of a query being planned.
 #[derive(Clone, Copy)]
 pub struct Expr<'p> {
     node: *mut pg_sys::Node,
@@ -19,34 +19,34 @@ pub struct Expr<'p> {
 
 impl<'p> Expr<'p> {
     /// # Safety
-    /// The node is an expression and is valid for `'p`.
+    /// `node` is an expression, valid for `'p`.
     pub unsafe fn new(node: *mut pg_sys::Node) -> Self {
         Expr { node, planning: PhantomData }
     }
 
-    /// The expressions of a list.
+    /// Returns the expressions of a list.
     ///
     /// # Safety
-    /// The list is of expressions, and valid for `'p`.
+    /// The list's elements are expressions, valid for `'p`.
     pub unsafe fn all(list: *mut pg_sys::List) -> Vec<Self> {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller passes a list of valid expressions.
         unsafe { list_pointers(list).map(|node| Expr::new(node)).collect() }
     }
 
-    /// The node.
+    /// Returns the node.
     pub fn node(self) -> *mut pg_sys::Node {
         self.node
     }
 
-    /// The node's tag.
+    /// Returns the tag.
     pub fn tag(self) -> NodeTag {
         // SAFETY: the node is valid.
         unsafe { (*self.node).type_ }
     }
 
-    /// Whether it is a column or an aggregate of a query level further out.
+    /// Returns whether it is a column or an aggregate of an outer query level.
     pub fn is_of_outer_level(self) -> bool {
-        // SAFETY: the node is valid and is read by its tag.
+        // SAFETY: the node is valid and read according to its tag.
         unsafe {
             match self.tag() {
                 NodeTag::T_Var => (*self.node.cast::<pg_sys::Var>()).varlevelsup > 0,
@@ -56,9 +56,9 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// Whether it is a call of a function or an operator that returns a set.
+    /// Returns whether it is a call of a set-returning function or operator.
     pub fn returns_set(self) -> bool {
-        // SAFETY: the node is valid and is read by its tag.
+        // SAFETY: the node is valid and read according to its tag.
         unsafe {
             match self.tag() {
                 NodeTag::T_FuncExpr => (*self.node.cast::<pg_sys::FuncExpr>()).funcretset,
@@ -68,10 +68,9 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The arguments of an aggregate or a window function, and the condition of its FILTER; none of another
-    /// node.
+    /// Returns the arguments and the FILTER of an aggregate or window function; empty for other nodes.
     pub fn as_aggregate(self) -> (Vec<Expr<'p>>, Option<Expr<'p>>) {
-        // SAFETY: the node is read by its tag; its parts are expressions that belong to it.
+        // SAFETY: the node is read according to its tag, and owns its expressions.
         unsafe {
             let (arguments, filter) = match self.tag() {
                 NodeTag::T_Aggref => {
@@ -89,18 +88,18 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The conditions and the results of CASE WHEN, one after another, and then what ELSE gives; none of
-    /// another node, nor of CASE with a value that is compared.
+    /// Returns the conditions and results of a CASE WHEN in turn, then its ELSE; empty for other nodes,
+    /// and for CASE with a compared value.
     pub fn as_searched_case(self) -> Vec<Expr<'p>> {
-        // SAFETY: the node is read by its tag.
+        // SAFETY: the node is read according to its tag.
         let is_searched = self.tag() == NodeTag::T_CaseExpr
             && unsafe { (*self.node.cast::<pg_sys::CaseExpr>()).arg.is_null() };
         if is_searched { self.children() } else { Vec::new() }
     }
 
-    /// The operands of AND, OR and COALESCE; none of another node.
+    /// Returns the operands of AND, OR and COALESCE; empty for other nodes.
     pub fn operands(self) -> Vec<Expr<'p>> {
-        // SAFETY: the node is read by its tag; operands are expressions.
+        // SAFETY: the node is read according to its tag; operands are expressions.
         unsafe {
             match self.tag() {
                 NodeTag::T_BoolExpr => Expr::all((*self.node.cast::<pg_sys::BoolExpr>()).args),
@@ -112,17 +111,17 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// Whether it is an OR.
+    /// Returns whether it is an OR.
     pub fn is_or(self) -> bool {
-        // SAFETY: the node is read by its tag.
+        // SAFETY: the node is read according to its tag.
         self.tag() == NodeTag::T_BoolExpr
             && unsafe { (*self.node.cast::<pg_sys::BoolExpr>()).boolop }
                 == pg_sys::BoolExprType::OR_EXPR
     }
 
-    /// `self IS NOT TRUE`, `self IS NOT FALSE`, and so on.
+    /// Builds `self IS NOT TRUE`, `self IS NOT FALSE`, and so on.
     pub fn is(self, test: pg_sys::BoolTestType::Type) -> Expr<'p> {
-        // SAFETY: the tag is the type's; the node is filled in.
+        // SAFETY: the tag is the type's, and the node is filled in.
         unsafe {
             let node: *mut pg_sys::BooleanTest = make(NodeTag::T_BooleanTest);
             (*node).arg = self.node.cast();
@@ -132,7 +131,7 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// `self IS NULL`, of a row as a whole.
+    /// Builds `self IS NULL`, of a row as a whole.
     pub fn is_null(self) -> Expr<'p> {
         // SAFETY: as above.
         unsafe {
@@ -144,27 +143,27 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// `self OR other`
+    /// Builds `self OR other`.
     pub fn or(self, other: Expr<'p>) -> Expr<'p> {
-        // SAFETY: makes a list and a node of expressions.
+        // SAFETY: builds a list and a node of expressions.
         unsafe {
             let operands = list_of([self.node, other.node]);
             Expr::new(pg_sys::makeBoolExpr(pg_sys::BoolExprType::OR_EXPR, operands, -1).cast())
         }
     }
 
-    /// Whether it takes elements or parts out of a value.
+    /// Returns whether it extracts elements or parts of a value.
     pub fn is_fetch(self) -> bool {
-        // SAFETY: the node is valid and is read by its tag.
+        // SAFETY: the node is valid and read according to its tag.
         unsafe {
             self.tag() == NodeTag::T_SubscriptingRef
                 && (*self.node.cast::<pg_sys::SubscriptingRef>()).refassgnexpr.is_null()
         }
     }
 
-    /// Whether it takes elements out of a value and never fails.
+    /// Returns whether it extracts elements and never raises an error.
     pub fn is_leakproof_fetch(self) -> bool {
-        // SAFETY: the node is a subscript, whose container's type has routines.
+        // SAFETY: the node is a subscript, whose container type has subscripting routines.
         unsafe {
             self.is_fetch() && {
                 let container = (*self.node.cast::<pg_sys::SubscriptingRef>()).refcontainertype;
@@ -174,10 +173,10 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The expressions directly below the node.
+    /// Returns the direct subexpressions.
     pub fn children(self) -> Vec<Expr<'p>> {
         let mut children: Vec<Expr<'p>> = Vec::new();
-        // SAFETY: PostgreSQL calls the function with each child of a valid node.
+        // SAFETY: PostgreSQL calls `add_child` with each child of a valid node.
         unsafe {
             let context = std::ptr::from_mut(&mut children).cast();
             pg_sys::expression_tree_walker(self.node, Some(add_child), context);
@@ -185,10 +184,10 @@ impl<'p> Expr<'p> {
         children
     }
 
-    /// The functions that the node itself calls, without those of its children.
+    /// Returns the functions that the node itself calls, without its children's.
     pub fn functions(self) -> Vec<Oid> {
         let mut functions: Vec<Oid> = Vec::new();
-        // SAFETY: PostgreSQL calls the function with each function of a valid node.
+        // SAFETY: PostgreSQL calls `add_function` with each function of a valid node.
         unsafe {
             let context = std::ptr::from_mut(&mut functions).cast();
             pg_sys::check_functions_in_node(self.node, Some(add_function), context);
@@ -196,17 +195,17 @@ impl<'p> Expr<'p> {
         functions
     }
 
-    /// Whether it calls a volatile function.
+    /// Returns whether it calls a volatile function.
     pub fn is_volatile(self) -> bool {
         // SAFETY: the node is valid.
         unsafe { pg_sys::contain_volatile_functions(self.node) }
     }
 
-    /// Whether both are equal (`equal`).
+    /// Returns whether both are equal (`equal`).
     pub fn is_same_as(self, other: Expr<'_>) -> bool {
-        // SAFETY: both nodes are valid and are read by their tags.
+        // SAFETY: both nodes are valid and read according to their tags.
         unsafe {
-            // Most that are compared are different columns, and a call costs more than a look.
+            // Compares columns inline first, since most comparisons are of different columns.
             if self.tag() != other.tag() {
                 return false;
             }
@@ -220,7 +219,7 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The function and the arguments, if this is a call by name.
+    /// Returns the function and arguments of a function call.
     pub fn as_call(self) -> Option<(Oid, Vec<Expr<'p>>)> {
         if self.tag() != NodeTag::T_FuncExpr {
             return None;
@@ -232,20 +231,19 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The elements, if this is an array of one dimension that is written as its elements.
+    /// Returns the elements of a one-dimensional ARRAY constructor.
     pub fn as_array(self) -> Option<Vec<Expr<'p>>> {
         if self.tag() != NodeTag::T_ArrayExpr {
             return None;
         }
-        // SAFETY: the node is an array's; its elements are expressions.
+        // SAFETY: the node is an ARRAY constructor; elements are expressions.
         unsafe {
             let array = self.node.cast::<pg_sys::ArrayExpr>();
             (!(*array).multidims).then(|| Expr::all((*array).elements))
         }
     }
 
-    /// The keys and the values, if this is an object that `jsonb_build_object` builds of constant keys, no
-    /// two of which are equal.
+    /// Returns the keys and values of a `jsonb_build_object` call with constant, distinct keys.
     pub fn as_object(self) -> Option<Vec<(String, Expr<'p>)>> {
         let (function, arguments) = self.as_call()?;
         // SAFETY: the node is a call.
@@ -265,16 +263,16 @@ impl<'p> Expr<'p> {
         Some(object)
     }
 
-    /// The type of its value.
+    /// Returns the type of the value.
     pub fn type_oid(self) -> Oid {
         // SAFETY: the node is an expression.
         unsafe { pg_sys::exprType(self.node) }
     }
 
-    /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list
-    /// of them, as a catalog stores it, queries in it included.
+    /// Collects function calls, with functions and arguments, of an expression, a query or a list of
+    /// them from a catalog, including subqueries.
     pub fn calls(self, found: &mut Vec<(Oid, Vec<Expr<'p>>)>) {
-        // SAFETY: takes nothing; raises where the tree is too deep.
+        // SAFETY: has no arguments; raises if the tree is too deep.
         unsafe { pg_sys::check_stack_depth() };
         found.extend(self.as_call());
         let children =
@@ -284,7 +282,7 @@ impl<'p> Expr<'p> {
 
     fn query_children(self) -> Vec<Expr<'p>> {
         let mut children: Vec<Expr<'p>> = Vec::new();
-        // SAFETY: PostgreSQL calls the function with each child of a valid query.
+        // SAFETY: PostgreSQL calls `add_child` with each child of a valid query.
         unsafe {
             let context = std::ptr::from_mut(&mut children).cast();
             pg_sys::query_tree_walker(self.node.cast(), Some(add_child), context, 0);
@@ -292,9 +290,9 @@ impl<'p> Expr<'p> {
         children
     }
 
-    /// The value of an argument of type text, as far as a stored expression determines it.
+    /// Returns a text argument's value, if a stored expression determines it.
     pub fn stored_text(self) -> StoredText {
-        // SAFETY: the node is read by its tag; the types are stored alike.
+        // SAFETY: the node is read according to its tag; the types have the same representation.
         unsafe {
             match self.tag() {
                 NodeTag::T_RelabelType => {
@@ -320,12 +318,12 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The value of a text constant that is not NULL, or of a literal whose type is not known.
+    /// Returns the value of a non-NULL text constant, or of a literal of unknown type.
     pub fn constant_text(self) -> Option<String> {
         if self.tag() != NodeTag::T_Const {
             return None;
         }
-        // SAFETY: the node is a constant; one of type text is a text, one of unknown type a C string.
+        // SAFETY: the node is a constant; text values are varlenas, unknown ones C strings.
         unsafe {
             let constant = self.node.cast::<pg_sys::Const>();
             let value = (*constant).constvalue;
@@ -341,77 +339,77 @@ impl<'p> Expr<'p> {
     }
 }
 
-/// A text in a stored expression.
+/// A text argument in a stored expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredText {
     /// A constant.
     Constant(String),
     /// NULL
     Null,
-    /// It is known when the expression is evaluated.
+    /// Determined at run time.
     Other,
 }
 
-/// A function's name, with its arguments' types, as a message has it.
+/// Returns a function's name with its argument types, for messages.
 pub fn function_name(function: Oid) -> String {
-    // SAFETY: takes any OID; returns a string that ends in a NUL, in this statement's memory.
+    // SAFETY: accepts any OID; returns a zero-terminated string in the current context.
     unsafe { CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned() }
 }
 
-/// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.
+/// Returns whether a function is LEAKPROOF: it reveals nothing about its arguments, even by errors.
 pub fn is_leakproof(function: Oid) -> bool {
-    // SAFETY: raises for an OID that is no function, which a query cannot have.
+    // SAFETY: raises for an invalid function, which a query cannot have.
     unsafe { pg_sys::get_func_leakproof(function) }
 }
 
-/// Whether a function may have effects, or return another value for the same arguments.
+/// Returns whether a function may have side effects or vary for the same arguments.
 pub fn is_volatile_function(function: Oid) -> bool {
     // SAFETY: as for `is_leakproof`.
     unsafe { pg_sys::func_volatile(function) == pg_sys::PROVOLATILE_VOLATILE as std::ffi::c_char }
 }
 
 /// # Safety
-/// The node is null or valid, and the list is the one that `children` passed.
+/// `node` is null or valid, and `children` is the list passed by `children`.
 unsafe extern "C-unwind" fn add_child(node: *mut pg_sys::Node, children: *mut c_void) -> bool {
     if !node.is_null() {
-        // SAFETY: `children` passed the list; the node belongs to the expression that is walked.
+        // SAFETY: `children` passed the list; the node belongs to the walked expression.
         unsafe { (*children.cast::<Vec<Expr<'_>>>()).push(Expr::new(node)) };
     }
     false
 }
 
 /// # Safety
-/// The list is the one that `functions` passed.
+/// `functions` is the list passed by `functions`.
 unsafe extern "C-unwind" fn add_function(function: Oid, functions: *mut c_void) -> bool {
     // SAFETY: `functions` passed the list.
     unsafe { (*functions.cast::<Vec<Oid>>()).push(function) };
     false
 }
 
-/// The pointers of a list; none for an empty one, which is a null pointer.
+/// Returns a list's pointers; null is the empty list.
 ///
 /// # Safety
-/// The list is valid and of pointers to that type, and outlives the iterator unchanged.
+/// The list is valid, has pointers to `T`, and outlives the iterator unchanged.
 pub unsafe fn list_pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut T> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller passes a valid list of pointers.
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).ptr_value.cast() })
 }
 
-/// The integers of a list.
+/// Returns a list's integers.
 ///
 /// # Safety
-/// The list is valid and of integers, and outlives the iterator unchanged.
+/// The list is valid, has integers, and outlives the iterator unchanged.
 pub unsafe fn list_integers(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller passes a valid list of integers.
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).int_value })
 }
 
-/// A node of zeros except for its tag (`makeNode`), to be filled in.
+/// Creates a zeroed node with its tag (`makeNode`).
 ///
 /// # Safety
-/// The type is the one that the tag stands for; PostgreSQL's memory may be taken.
+/// `T` is the type of the tag; a memory context is current.
 pub unsafe fn make<T>(tag: NodeTag) -> *mut T {
-    // SAFETY: guaranteed by the caller: a node begins with its tag.
+    // SAFETY: the allocation has the type's size, and nodes begin with their tag.
     unsafe {
         let node = pg_sys::palloc0(size_of::<T>());
         (*node.cast::<pg_sys::Node>()).type_ = tag;
@@ -419,21 +417,21 @@ pub unsafe fn make<T>(tag: NodeTag) -> *mut T {
     }
 }
 
-/// A list of these pointers; none is a null pointer.
+/// Creates a list of pointers.
 ///
 /// # Safety
-/// Called where PostgreSQL's memory may be taken, as everywhere in a running statement.
+/// A memory context is current, as in any running statement.
 pub unsafe fn list_of<T>(pointers: impl IntoIterator<Item = *mut T>) -> *mut pg_sys::List {
     pointers.into_iter().fold(std::ptr::null_mut(), |list, pointer| {
-        // SAFETY: what was made so far is a list of pointers.
+        // SAFETY: `list` is null or a list of pointers.
         unsafe { pg_sys::lappend(list, pointer.cast()) }
     })
 }
 
-/// The cells of a list.
+/// Returns a list's cells.
 ///
 /// # Safety
-/// The list is valid and outlives the iterator, and keeps its length.
+/// The list is valid, outlives the iterator, and keeps its length.
 pub unsafe fn list_cells(list: *mut pg_sys::List) -> impl Iterator<Item = *mut pg_sys::ListCell> {
     // SAFETY: a list has as many cells as its length.
     let (elements, length) = unsafe {

@@ -1,15 +1,14 @@
-//! A numeric as f32 or f64, straight from the digits that PostgreSQL stores, without writing them as text.
+//! Converts a numeric to f32 or f64 from its stored digits, without text.
 //!
-//! A stored numeric is a header of two or four bytes and then its digits to the base 10,000, highest
-//! first, without zeros at either end; the format is that of the files on disk and has been the same
-//! since PostgreSQL 9.1. A number of few digits is a whole number times or divided by a power of ten,
-//! both of which an f64 holds: one operation then yields the f64 nearest to it. Rounding that to f32 is
-//! rounding the number itself, unless it fell in the middle between two f32, where the f64 no longer
-//! tells on which side the number lies. Such a number, a longer one, NaN and infinity are left to
-//! the way by text.
+//! A stored numeric is a header of two or four bytes and digits to the base 10,000, highest first,
+//! without zeros at either end; the on-disk format is unchanged since PostgreSQL 9.1. A number of few
+//! digits is an integer times or divided by a power of ten, both exact in f64, so one operation gives
+//! the nearest f64. Rounding that to f32 is exact too, unless it lies halfway between two f32, where
+//! the f64 no longer tells the number's side. Such numbers, longer ones, NaN and infinity are left to
+//! the conversion by text.
 
 const BASE: u64 = 10_000;
-/// Decimal digits of a digit.
+/// Decimal digits per digit.
 const DIGIT_PLACES: i32 = 4;
 
 // The header's first two bytes.
@@ -22,27 +21,27 @@ const SHORT_NEGATIVE: u16 = 0x2000;
 const SHORT_WEIGHT_SIGN: u16 = 0x0040;
 const SHORT_WEIGHT: u16 = 0x003F;
 
-/// Whole numbers below this are f64 all.
+/// Integers below this are exact in f64.
 const EXACT: u64 = 1 << 53;
-/// The powers of ten that are f64.
+/// The powers of ten that are exact in f64.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The bits of an f64 that an f32 does not have, and their value in the middle between two f32.
+/// The bits of an f64 below f32's precision, and their value halfway between two f32.
 const BELOW_SINGLE: u64 = (1 << 29) - 1;
 const MIDDLE: u64 = 1 << 28;
 
-/// The f32 nearest to a numeric, given what follows its length word; nothing if it takes more
-/// than one operation to tell.
+/// Returns the nearest f32 of a numeric without its length word; `None` if one operation does not
+/// suffice.
 #[inline]
 pub(crate) fn single(stored: &[u8]) -> Option<f32> {
     let nearest = double(stored)?;
     (nearest == 0.0 || nearest.to_bits() & BELOW_SINGLE != MIDDLE).then_some(nearest as f32)
 }
 
-/// The f64 nearest to a numeric, in the same way.
+/// Returns the nearest f64, under the same condition.
 #[inline]
 pub(crate) fn double(stored: &[u8]) -> Option<f64> {
     let (header, rest) = word(stored)?;
@@ -62,13 +61,13 @@ pub(crate) fn double(stored: &[u8]) -> Option<f64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The first two bytes, in the machine's order, and what follows them.
+/// Splits off the first two bytes, in native order.
 #[inline]
 fn word(bytes: &[u8]) -> Option<(u16, &[u8])> {
     bytes.split_first_chunk().map(|(word, rest)| (u16::from_ne_bytes(*word), rest))
 }
 
-/// The f64 nearest to the digits, of which the first stands for that power of 10,000.
+/// Returns the nearest f64 of digits, of which the first counts 10,000^`weight`.
 #[inline]
 fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f64> {
     let mut whole: u64 = 0;
@@ -90,7 +89,7 @@ fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// A numeric in the long form.
+    /// Encodes a numeric in the long form.
     fn stored(negative: bool, weight: i16, digits: &[u16]) -> Vec<u8> {
         let header = if negative { NEGATIVE } else { 0 };
         let words = [header, weight.cast_unsigned()].into_iter().chain(digits.iter().copied());
@@ -119,13 +118,13 @@ mod tests {
         assert_eq!(double(&stored(false, 1, &[1677, 7217])), Some(16_777_217.0));
         assert_eq!(double(&stored(true, -1, &[1000])), Some(-0.1));
         assert_eq!(double(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
-        // 0.36895078389258185, whose digits are a small number again beyond 64 bits.
+        // 0.36895078389258185, whose digits wrap to a small number in 64 bits.
         assert_eq!(double(&stored(false, -1, &[3689, 5078, 3892, 5818, 5000])), None);
     }
 
     #[test]
     fn inexact_conversions_are_declined() {
-        // 16777217 lies in the middle between two f32, and could have been rounded to it.
+        // 16777217 lies halfway between two f32, and could be a rounded number.
         assert_eq!(single(&stored(false, 1, &[1677, 7217])), None);
         assert_eq!(single(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
         assert_eq!(single(&stored(false, 30, &[1])), None);

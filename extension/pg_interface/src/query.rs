@@ -1,9 +1,9 @@
-//! Queries that only read, under the active snapshot and with the rights of the caller.
+//! Read-only queries under the active snapshot, with the caller's privileges.
 //!
-//! The text is prepared as it is; nothing is ever put into it. A query of the caller's must be one SELECT;
-//! its rows go from the executor to a closure without a copy, and nothing of the result is kept. pgrx's
-//! `Spi::get_one` connects for writing, which takes a transaction id and fails on a standby; its `select`
-//! takes a newer snapshot once the transaction has written.
+//! The text is prepared unchanged. A caller's query must be a single SELECT; its rows go from the
+//! executor to a closure without copies or a stored result. pgrx's `Spi::get_one` connects for writing,
+//! which takes a transaction id and fails on a standby; its `select` takes a newer snapshot after a
+//! write.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -22,25 +22,25 @@ use crate::value::{Number, NumberType, ScalarType, Value};
 use crate::varlena::owned_string;
 use crate::{catalog, fault, tuple, unguarded};
 
-/// A text that is not one SELECT.
+/// A text that is not a single SELECT.
 #[derive(Clone, Copy, Debug)]
 pub struct NotOneSelect {
-    /// The argument that it was passed by.
+    /// The argument with the text.
     pub argument: &'static str,
-    /// Why not, as a sentence.
+    /// The reason, as a sentence.
     pub detail: &'static str,
 }
 
-/// A column that a query returns.
+/// A result column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, which other columns may have too.
+    /// The name, not necessarily unique.
     pub name: String,
-    /// Its type.
+    /// The type.
     pub type_oid: Oid,
 }
 
-/// A row, as long as the closure that is given it runs.
+/// A row, valid during the closure's call.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     values: tuple::Row<'a>,
@@ -48,7 +48,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The field at a position, counted from 0, or nothing if it is NULL.
+    /// Returns the field at a zero-based position; `None` for NULL.
     #[inline]
     pub fn get(self, position: usize) -> Option<Field<'a>> {
         let field_type = self.types.get(position)?;
@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
 }
 
 impl Row<'_> {
-    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    /// Reads consecutive real columns from `first` on; NaN for NULL.
     #[inline]
     pub fn read_reals(self, first: usize, reals: &mut [f32]) {
         self.values.read_reals(first, reals);
@@ -65,15 +65,15 @@ impl Row<'_> {
 }
 
 struct FieldType {
-    /// How values are read, if they are numbers or texts.
+    /// How to read values, if they are numbers or text.
     scalar: Option<ScalarType>,
-    /// How elements are read, if values are arrays of numbers.
+    /// How to read elements, if values are arrays of numbers.
     element: Option<ElementType>,
-    /// The function that writes a value as text.
+    /// The output function.
     output: Oid,
 }
 
-/// A field that is not NULL. What its reading allocates lies in the row's memory.
+/// A non-NULL field. Reading it allocates in the row's memory.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
     datum: Datum,
@@ -81,14 +81,14 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The value, if it is a number or a text.
+    /// Returns the value, if it is a number or text.
     #[inline]
     pub fn value(self) -> Option<Value<'a>> {
         // SAFETY: the datum is not NULL and of the type that the executor declared.
         self.field_type.scalar.map(|scalar| unsafe { Value::new(self.datum, scalar) })
     }
 
-    /// A number as f64; nothing if it is text or of another type.
+    /// Returns a number as f64; `None` for other types.
     #[inline]
     pub fn number(self) -> Option<f64> {
         match self.value() {
@@ -97,22 +97,22 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The elements of an array of numbers, nothing for a NULL, whatever its dimensions.
+    /// Returns the elements of an array of numbers of any dimensions; `None` for NULL.
     pub fn elements(self) -> Option<impl ExactSizeIterator<Item = Option<Number<'a>>>> {
         self.array().map(ArrayValue::numbers)
     }
 
-    /// The elements of an array of reals in one dimension, if none is NULL.
+    /// Returns the elements of a one-dimensional real[] without NULLs.
     pub fn reals(self) -> Option<&'a [f32]> {
         self.array()?.plain_reals()
     }
 
     fn array(self) -> Option<ArrayValue<'a>> {
-        // SAFETY: the datum is not NULL, and an array of such elements.
+        // SAFETY: the datum is not NULL, and an array of the element type.
         self.field_type.element.map(|element| unsafe { ArrayValue::new(self.datum, element) })
     }
 
-    /// A category, or the label of a class, as text. It is what pgboost compares with.
+    /// Returns the text of a category or class label, as pgboost compares it.
     #[inline]
     pub fn label(self) -> Cow<'a, str> {
         match self.value() {
@@ -124,39 +124,39 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The value as text, by the output function of its type.
+    /// Returns the value's text by its type's output function.
     pub fn written(self) -> String {
         // SAFETY: as above.
         unsafe { written(self.datum, self.field_type.output) }
     }
 }
 
-/// An argument as text, by the output function of its type.
+/// Returns an argument's text by its type's output function.
 pub fn argument_text(argument: &AnyElement) -> String {
-    // SAFETY: the value is not NULL and of the type that it says.
+    // SAFETY: the value is not NULL and of its stated type.
     unsafe { written(argument.datum(), catalog::output_function(argument.oid())) }
 }
 
 /// # Safety
-/// The value is not NULL and of the type that the output function is for.
+/// `value` is not NULL and of the output function's type.
 unsafe fn written(value: Datum, output: Oid) -> String {
-    // SAFETY: guaranteed by the caller; the function returns a fresh string.
+    // SAFETY: the value is of the function's type; the result is a new string.
     unsafe { owned_string(pg_sys::OidOutputFunctionCall(output, value)) }
 }
 
-/// The columns that a query returns.
+/// Returns the columns of a query.
 ///
 /// # Errors
-/// [`NotOneSelect`]. PostgreSQL's own are raised.
+/// [`NotOneSelect`]. PostgreSQL's are raised.
 pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>, NotOneSelect> {
     Spi::connect(|_| Ok(prepare(query, argument)?.columns))
 }
 
-/// Runs a query and passes each row to the closure, which returns whether it wants more, with its first
-/// columns alone, at most `width` in number.
+/// Runs a query and passes each row, cut to its first `width` columns, to the closure, which returns
+/// whether to continue.
 ///
 /// # Errors
-/// [`NotOneSelect`]. PostgreSQL's own are raised.
+/// [`NotOneSelect`]. PostgreSQL's are raised.
 pub fn run(
     query: &str,
     argument: &'static str,
@@ -165,18 +165,18 @@ pub fn run(
 ) -> Result<(), NotOneSelect> {
     Spi::connect(|_| {
         let prepared = prepare(query, argument)?;
-        // Scans of one table start at its first page, also if another scan of it is under way: the
-        // rows of a table that nobody changes then come in the same order each time.
+        // Scans start at the first page, even if another scan of the table is running, so that rows of
+        // an unchanged table come in the same order each time.
         with_setting(c"synchronize_seqscans", c"off", || {
             with_reserve(|| prepared.execute(argument, width, each))
         })
     })
 }
 
-/// What each row is passed to; it returns whether it wants more.
+/// Called with each row; returns whether to continue.
 pub type Each<'a> = dyn FnMut(Row<'_>) -> bool + 'a;
 
-/// A prepared query; it lives as long as SPI's connection.
+/// A prepared query, valid while SPI is connected.
 struct Prepared {
     plan: pg_sys::SPIPlanPtr,
     columns: Vec<Column>,
@@ -185,7 +185,7 @@ struct Prepared {
 fn prepare(query: &str, argument: &'static str) -> Result<Prepared, NotOneSelect> {
     let refuse = |detail| Err(NotOneSelect { argument, detail });
     let Ok(text) = CString::new(query) else { return refuse("It has a NUL character.") };
-    // SAFETY: SPI is connected; the plan and what it names live until it is finished.
+    // SAFETY: SPI is connected; the plan and its contents live until it is finished.
     unsafe {
         let plan = pg_sys::SPI_prepare(text.as_ptr(), 0, std::ptr::null_mut());
         if plan.is_null() {
@@ -206,9 +206,9 @@ fn prepare(query: &str, argument: &'static str) -> Result<Prepared, NotOneSelect
 }
 
 /// # Safety
-/// The description is valid.
+/// `description` is valid.
 unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
-    // SAFETY: guaranteed by the caller; the copy is freed when it is dropped.
+    // SAFETY: the description is valid; the copy is freed on drop.
     let description =
         unsafe { pgrx::PgTupleDesc::from_pg_is_copy(pg_sys::CreateTupleDescCopy(description)) };
     description
@@ -247,8 +247,7 @@ impl Prepared {
             dest: (&raw mut receiver).cast(),
             ..Default::default()
         };
-        // SAFETY: SPI is connected, the plan is valid, and the receiver lives as long as the call,
-        // which alone uses it.
+        // SAFETY: SPI is connected, the plan is valid, and the receiver is used only by this call.
         let code = unsafe { pg_sys::SPI_execute_plan_extended(self.plan, &options) };
         if code < 0 {
             return Err(NotOneSelect { argument, detail: "It cannot be run." });
@@ -257,21 +256,21 @@ impl Prepared {
     }
 }
 
-/// Where the executor sends rows. PostgreSQL sees the first field only.
+/// The destination of rows. PostgreSQL only sees the first field.
 #[repr(C)]
 struct Receiver<'a> {
     interface: pg_sys::DestReceiver,
     each: &'a mut Each<'a>,
-    /// The most columns that are read.
+    /// Maximum number of columns to read.
     width: usize,
-    /// Of the columns that the executor sends.
+    /// Types of the columns sent by the executor.
     types: Vec<FieldType>,
-    /// What reading a row allocates.
+    /// Memory for reading rows.
     memory: PgMemoryContexts,
     received: u32,
 }
 
-/// The row's memory is given back whenever this many have been read.
+/// Rows between two resets of their memory.
 const ROWS_BETWEEN_RESETS: u32 = 256;
 
 impl Receiver<'_> {
@@ -279,27 +278,27 @@ impl Receiver<'_> {
         let Receiver { each, types, memory, .. } = self;
         let row = Row { values, types };
         fault::at("source: row");
-        // SAFETY: the context is this receiver's own.
+        // SAFETY: this receiver owns the context.
         let more = unsafe { memory.switch_to(|_| each(row)) };
         self.received += 1;
         if self.received >= ROWS_BETWEEN_RESETS {
             self.received = 0;
-            // SAFETY: nothing that was read from earlier rows is kept in it.
+            // SAFETY: nothing read from earlier rows is kept in it.
             unsafe { self.memory.reset() };
         }
         more
     }
 }
 
-/// Holds nothing to drop, so that an error of PostgreSQL's may jump over it and no guard is needed.
+/// Owns nothing with a drop, so an error of PostgreSQL's may jump over it, and no guard is needed.
 ///
 /// # Safety
-/// PostgreSQL calls it with a valid row, and the receiver that `execute` passed.
+/// Called by PostgreSQL with a valid row and `execute`'s receiver.
 unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut pg_sys::DestReceiver,
 ) -> bool {
-    // SAFETY: PostgreSQL passes a valid row, and the receiver that `execute` gave it.
+    // SAFETY: PostgreSQL passes a valid row and `execute`'s receiver.
     unsafe {
         let available = (*(*slot).tts_tupleDescriptor).natts;
         let width = (*receiver.cast::<Receiver<'_>>()).width;
@@ -312,14 +311,14 @@ unsafe extern "C-unwind" fn receive(
 }
 
 /// # Safety
-/// The slot has that many values, and the receiver is the one that `execute` passed.
+/// The slot has `columns` values, and `receiver` is `execute`'s.
 #[pg_guard]
 unsafe extern "C-unwind" fn receive_row(
     slot: *mut pg_sys::TupleTableSlot,
     columns: c_int,
     receiver: *mut pg_sys::DestReceiver,
 ) -> bool {
-    // SAFETY: as above; so many columns were taken from the tuple, and both arrays have them.
+    // SAFETY: as above; the columns were deformed, and both arrays have them.
     unsafe {
         let columns = usize::try_from(columns).unwrap_or(0);
         let row = tuple::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
@@ -328,14 +327,14 @@ unsafe extern "C-unwind" fn receive_row(
 }
 
 /// # Safety
-/// PostgreSQL calls it with the description of the rows, and the receiver that `execute` passed.
+/// Called by PostgreSQL with the rows' descriptor and `execute`'s receiver.
 #[pg_guard]
 unsafe extern "C-unwind" fn start(
     receiver: *mut pg_sys::DestReceiver,
     _operation: c_int,
     description: pg_sys::TupleDesc,
 ) {
-    // SAFETY: PostgreSQL passes the description of the rows, and the receiver that `execute` gave it.
+    // SAFETY: PostgreSQL passes the rows' descriptor and `execute`'s receiver.
     unsafe {
         let field_type = |column: Column| FieldType {
             scalar: ScalarType::of(column.type_oid),
@@ -348,14 +347,14 @@ unsafe extern "C-unwind" fn start(
 }
 
 /// # Safety
-/// PostgreSQL calls it.
+/// Only called by PostgreSQL.
 unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}
 
-/// The positions, counted from 0, of the columns that make up a primary key, for each table whose whole key
-/// is among the columns of the query.
+/// Returns the zero-based positions of primary key columns, for each table whose whole key is among the
+/// query's columns.
 ///
 /// # Errors
-/// [`NotOneSelect`]. PostgreSQL's own are raised.
+/// [`NotOneSelect`]. PostgreSQL's are raised.
 pub fn primary_keys(query: &str, argument: &'static str) -> Result<Vec<Vec<usize>>, NotOneSelect> {
     Spi::connect(|_| {
         let tables = columns_of_tables(&prepare(query, argument)?);
@@ -368,10 +367,10 @@ pub fn primary_keys(query: &str, argument: &'static str) -> Result<Vec<Vec<usize
     })
 }
 
-/// The columns of each table that are columns of the query, with their positions in it.
+/// Returns, by table, the columns that the query returns, with their positions.
 fn columns_of_tables(prepared: &Prepared) -> BTreeMap<u32, BTreeMap<i32, usize>> {
     let mut tables: BTreeMap<u32, BTreeMap<i32, usize>> = BTreeMap::new();
-    // SAFETY: the plan is valid while SPI is connected, and has one source whose queries are analysed.
+    // SAFETY: the plan is valid while SPI is connected, and has one source with analysed queries.
     let entries = unsafe {
         let sources = pg_sys::SPI_plan_get_plan_sources(prepared.plan);
         let source: *mut pg_sys::CachedPlanSource = (*(*sources).elements).ptr_value.cast();
@@ -379,7 +378,7 @@ fn columns_of_tables(prepared: &Prepared) -> BTreeMap<u32, BTreeMap<i32, usize>>
         let Some(query) = queries.get_ptr(0) else { return tables };
         PgList::<pg_sys::TargetEntry>::from_pg((*query).targetList)
     };
-    // SAFETY: the entries are valid as the plan is.
+    // SAFETY: the entries live as long as the plan.
     let entries = entries.iter_ptr().map(|entry| unsafe { &*entry }).filter(|entry| !entry.resjunk);
     for (position, entry) in entries.enumerate() {
         if entry.resorigtbl != Oid::INVALID {
@@ -390,12 +389,12 @@ fn columns_of_tables(prepared: &Prepared) -> BTreeMap<u32, BTreeMap<i32, usize>>
     tables
 }
 
-/// The numbers of the columns of a table's primary key, none if it has no key.
+/// Returns the column numbers of a table's primary key; empty if it has none.
 fn key_of(table: Oid) -> Vec<i32> {
     let mut columns = Vec::new();
     let mut constraint = Oid::INVALID;
-    // SAFETY: the table is locked by the plan that was just prepared; a missing key gives an empty set, and
-    // members of the set are counted from `FirstLowInvalidHeapAttributeNumber`.
+    // SAFETY: the just prepared plan locks the table; a missing key gives an empty set, whose members
+    // count from `FirstLowInvalidHeapAttributeNumber`.
     unsafe {
         let key = pg_sys::get_primary_key_attnos(table, true, &raw mut constraint);
         let mut member = pg_sys::bms_next_member(key, -1);
@@ -414,11 +413,11 @@ pub struct FirstRow {
 }
 
 impl FirstRow {
-    /// The value of a column, counted from 1; nothing if it is NULL or of another type.
+    /// Returns the value of a one-based column; `None` if it is NULL or of another type.
     pub fn get<T: FromDatum + IntoDatum>(&self, column: i32) -> Option<T> {
         let mut null = true;
-        // SAFETY: a row is only at hand while SPI is connected; PostgreSQL takes any column number, and
-        // the value is of the type that it says. What is made of the value is a copy.
+        // SAFETY: rows exist only while SPI is connected; PostgreSQL accepts any column number, and the
+        // value, of its stated type, is copied.
         unsafe {
             let value = pg_sys::SPI_getbinval(self.tuple, self.description, column, &raw mut null);
             let type_oid = pg_sys::SPI_gettypeid(self.description, column);
@@ -427,8 +426,8 @@ impl FirstRow {
     }
 }
 
-/// Runs a query of the extension's and calls the closure with its first row, if there is one. PostgreSQL's
-/// own errors are raised.
+/// Runs a query of the extension's and passes its first row, if any, to the closure. PostgreSQL's
+/// errors are raised.
 pub fn select<T>(
     query: &str,
     arguments: &[DatumWithOid<'_>],
@@ -443,7 +442,7 @@ pub fn select<T>(
     let nulls: Vec<c_char> = arguments.iter().map(|argument| null(argument) as c_char).collect();
     Spi::connect(|_| {
         // SAFETY: SPI is connected; the arrays have an entry per argument. The result lives until SPI
-        // is finished, which is after the closure.
+        // finishes, after the closure.
         unsafe {
             let code = pg_sys::SPI_execute_with_args(
                 query.as_ptr(),

@@ -1,10 +1,10 @@
-//! Errors: the table in which an extension declares them, their SQLSTATEs, and how they are raised.
+//! Declaring and raising errors.
 //!
-//! `error_table!` makes of a table of fields, SQLSTATEs and texts the type `Error`, which gives a [`Report`];
-//! `error_table_tests!` walks it. Messages follow PostgreSQL's style guide: lower case and no full stop; a
-//! detail and a hint are whole sentences, and both are absent where there is nothing useful to say.
-//! An extension's error unwinds as a Rust panic to the entry point, so every value on the way is
-//! dropped, and only there becomes an `ereport`. No SQLSTATE is XX000, which PostgreSQL keeps for bugs.
+//! `error_table!` turns a table of fields, SQLSTATEs and texts into the type `Error`, which yields a
+//! [`Report`]; `error_table_tests!` tests the whole table. Messages follow PostgreSQL's style guide:
+//! lower case without full stop; optional details and hints are sentences. An extension's error unwinds
+//! as a panic to the entry point, dropping values on the way, and becomes an `ereport` there. No
+//! SQLSTATE is XX000, which PostgreSQL reserves for bugs.
 
 use std::ffi::c_void;
 
@@ -14,7 +14,7 @@ use sqlstate::SqlState;
 
 use crate::reserve;
 
-/// The error as pgrx raises it. `raised_by` is the extension's name.
+/// Converts an error into pgrx's; `raised_by` is the extension's name.
 pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
     let mut report = ErrorReport::new(error.sqlstate, error.message, raised_by);
     if let Some(detail) = error.detail {
@@ -26,7 +26,7 @@ pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
     report
 }
 
-/// Ends the statement with the error.
+/// Ends the statement with an error.
 #[expect(
     clippy::unreachable,
     reason = "pgrx's report has no type for a level that does not return"
@@ -36,15 +36,15 @@ pub fn raise(error: impl Into<ErrorReport>) -> ! {
     unreachable!("an ERROR does not return")
 }
 
-/// Makes errors carry no backtrace, whatever the server's environment says: pgrx would send it to the
-/// client as the error's detail, with the paths of the machine that built this.
+/// Removes backtraces from errors, whatever the server's environment says: pgrx would send them to the
+/// client as details, with paths of the build machine.
 pub fn without_backtraces() {
     const VARIABLES: [&str; 2] = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
     let before = VARIABLES.map(std::env::var_os);
-    // SAFETY: the process has one thread when it loads a library.
+    // SAFETY: the process has a single thread when it loads a library.
     unsafe {
         VARIABLES.iter().for_each(|variable| std::env::remove_var(variable));
-        // The first capture decides for all that follow.
+        // The first capture determines all later ones.
         let _ = std::backtrace::Backtrace::capture();
         for (variable, value) in VARIABLES.iter().zip(before) {
             if let Some(value) = value {
@@ -54,31 +54,30 @@ pub fn without_backtraces() {
     }
 }
 
-/// Checks whether the statement was cancelled, the backend is to end or memory has ended; raises the error if
-/// so.
+/// Raises an error if the statement was cancelled, the backend is to terminate, or memory has run out.
 pub fn check_for_interrupts() {
     require_reserve();
     pgrx::check_for_interrupts!();
 }
 
-/// Runs what may take all memory there is, with the reserve for the report of an error: raises it if the
-/// reserve cannot be kept.
+/// Runs work that may use up all memory, with the reserve for the error report; raises an error if the
+/// reserve cannot be allocated.
 ///
-/// pgrx copies an error of PostgreSQL's before it unwinds. Without memory the copy is the next error, which
-/// is copied, too, until PostgreSQL has no room for more and restarts the server (`errstart` in elog.c). So
-/// an error context frees the reserve before.
+/// pgrx copies PostgreSQL's error before unwinding. Without memory the copy is the next error, copied
+/// again, until PostgreSQL runs out of space and restarts the server (`errstart` in elog.c). Hence an
+/// error context frees the reserve first.
 #[inline(never)]
 pub fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
-    /// Takes the context away, also where the work unwinds.
+    /// Removes the context, also on unwinding.
     struct Outer(*mut pg_sys::ErrorContextCallback);
     impl Drop for Outer {
         fn drop(&mut self) {
-            // SAFETY: a variable of the backend, which has one thread.
+            // SAFETY: a variable of the single-threaded backend.
             unsafe { pg_sys::error_context_stack = self.0 };
         }
     }
     extern "C-unwind" fn free_reserve(_: *mut c_void) {
-        // SAFETY: PostgreSQL calls it while it reports an error or a notice.
+        // SAFETY: PostgreSQL calls this while reporting an error or a notice.
         if unsafe { pg_sys::geterrcode() } == PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY as i32 {
             reserve::spend();
         }
@@ -91,7 +90,7 @@ pub fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
         callback: Some(free_reserve),
         arg: std::ptr::null_mut(),
     };
-    // SAFETY: as above; the context lives longer than its place on the stack.
+    // SAFETY: as above; the context outlives its place on the stack.
     unsafe { pg_sys::error_context_stack = &raw mut context };
     work()
 }
@@ -103,30 +102,30 @@ fn require_reserve() {
     }
 }
 
-/// Writes to the server log, not to the client.
+/// Writes to the server log only.
 pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
-/// Whether the client gets DEBUG1 messages. Without a guard, as planning each statement asks for it.
+/// Returns whether the client gets DEBUG1 messages. Unguarded, since planning every statement calls it.
 pub fn is_debugged() -> bool {
-    // SAFETY: a variable of the backend, which has one thread.
+    // SAFETY: a variable of the single-threaded backend.
     unsafe { pg_sys::client_min_messages <= pg_sys::DEBUG1 as i32 }
 }
 
-/// Sends a message to a client that asks for DEBUG1 messages.
+/// Sends a DEBUG1 message to the client.
 pub fn debug(message: &str) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     ErrorReport::new(code, message.to_owned(), "pgboost").report(PgLogLevel::DEBUG1);
 }
 
-/// Sends a warning to the client: programs that drop notices show it.
+/// Sends a warning to the client, which programs that drop notices show.
 pub fn warning_with(message: &str, detail: &str, hint: &str) {
     let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");
     report.set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
 }
 
-/// Sends a notice to the client, with a detail and a hint if there are any.
+/// Sends a notice to the client, with an optional detail and hint.
 pub fn notice_with(message: &str, detail: Option<&str>, hint: Option<&str>) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     let mut report = ErrorReport::new(code, message.to_owned(), "pgboost");
@@ -144,20 +143,20 @@ pub fn notice(message: &str) {
     notice_with(message, None, None);
 }
 
-/// An error as it is reported.
+/// An error as reported.
 #[derive(Debug)]
 pub struct Report {
     /// The SQLSTATE.
     pub sqlstate: SqlState,
-    /// Lower case, no full stop.
+    /// Lower case, without full stop.
     pub message: String,
-    /// Whole sentences, as the hint.
+    /// Sentences, like the hint.
     pub detail: Option<String>,
-    /// What to do next.
+    /// Advice on what to do.
     pub hint: Option<String>,
 }
 
-/// A text of a table: a format of the error's fields, or an option of a text in parentheses.
+/// A text of the table: a format of the error's fields, or an optional text in parentheses.
 #[macro_export]
 macro_rules! error_text {
     () => {
@@ -171,8 +170,7 @@ macro_rules! error_text {
     };
 }
 
-/// Declares `Error`: the fields, the SQLSTATE, the message, the detail and the hint of each variant.
-/// `$extension` is who raises it.
+/// Declares `Error`: each variant's fields, SQLSTATE, message, detail and hint. `$extension` raises it.
 #[macro_export]
 macro_rules! error_table {
     ($extension:literal: $($(#[$doc:meta])* $name:ident $({ $($field:ident: $type:ty),* })? =>
@@ -186,7 +184,7 @@ macro_rules! error_table {
         }
 
         impl Error {
-            /// The error as it is reported.
+            /// Returns the error as reported.
             #[allow(unused_variables, reason = "not every text has every field")]
             pub fn report(&self) -> $crate::Report {
                 match self {
@@ -206,7 +204,7 @@ macro_rules! error_table {
             }
         }
 
-        /// The result of everything in the extension that can fail.
+        /// The result of a fallible operation of the extension.
         pub type Result<T> = std::result::Result<T, Error>;
 
         #[cfg(test)]
@@ -214,8 +212,8 @@ macro_rules! error_table {
     };
 }
 
-/// Defines the tests that walk the table: `samples` has a value of every variant, and of all that a text
-/// depends on.
+/// Defines tests that walk the table: `samples` has a value of every variant, in all forms that change
+/// a text.
 #[macro_export]
 macro_rules! error_table_tests {
     ($samples:expr) => {
@@ -233,12 +231,12 @@ macro_rules! error_table_tests {
         }
 
         fn assert_style(error: &Error) {
-            // What a caller, the data or the machine can do wrong, and what happens in a library (38);
-            // XX, a bug, is not among them.
+            // Faults of the caller, the data or the machine, and of a library's function (38); XX, a
+            // bug, is excluded.
             const CLASSES: [&str; 9] = ["0A", "22", "38", "42", "53", "54", "55", "57", "58"];
             let $crate::Report { sqlstate, message, detail, hint } = error.report();
             let shown = format!("{error:?}: {message}");
-            // Six bits for each of its characters, the first lowest (elog.h).
+            // Six bits per character, the first lowest (elog.h).
             let packed = |at: i32| ((sqlstate as i32 >> (6 * at)) & 0x3f) as u8 + b'0';
             let class: String = [0, 1].map(|at| char::from(packed(at))).iter().collect();
             assert!(CLASSES.contains(&class.as_str()), "class {class} of {shown}");

@@ -1,8 +1,7 @@
-//! Reads rows of a table or a catalog by the first columns of an index, without SPI.
+//! Reads rows of a table or a catalog by the leading columns of an index, without SPI.
 //!
-//! Reading this way needs no transaction id and no plan, so it works on a standby and in a parallel
-//! worker. The lock is the weakest there is and is released at once; an error leaves closing to the
-//! end of the transaction.
+//! This needs neither transaction id nor plan, so it works on standbys and in parallel workers. The
+//! lock is the weakest and released at once; after an error the transaction's end closes everything.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -14,30 +13,30 @@ use crate::invalidation::{self, ReadSnapshot, SnapshotMark};
 use crate::nodes::Expr;
 use crate::{array, catalog, jsonb, tuple, unguarded, varlena};
 
-/// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
+/// Maximum pages of a table read as a whole: a connection's first index lookup takes longer.
 const SMALL: u32 = 4;
 
 /// A table and an index by which its rows are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its OID.
+    /// The table's OID.
     pub relation: Oid,
-    /// Where the table and its index are.
+    /// The schema of the table and its index.
     pub schema: Oid,
-    /// The name of the index.
+    /// Name of the index.
     pub index: &'static CStr,
-    /// The number of the index's first column in the table; the others follow it.
+    /// Number of the index's first column in the table; the others follow.
     pub first: i16,
 }
 
 impl Table {
-    /// The index by which rows are found, if that is faster than to read all of them.
+    /// Returns the index, if using it is faster than reading all rows.
     ///
     /// # Safety
-    /// The relation is this table, and open.
+    /// `relation` is this table, and open.
     unsafe fn fast_index(self, relation: pg_sys::Relation) -> Option<Oid> {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the relation is open.
         let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
         if pages <= SMALL {
             return None;
@@ -46,28 +45,28 @@ impl Table {
     }
 }
 
-/// A value to look for in a key column, by position.
+/// A value to find in a key column.
 pub enum Key<'a> {
-    /// In a column of type text, of collation "C".
+    /// For a text column with collation "C".
     Text(&'a str),
-    /// In a column of type integer.
+    /// For an integer column.
     Integer(i32),
-    /// In a column of type uuid.
+    /// For a uuid column.
     Uuid(Uuid),
-    /// In a column of type regrole.
+    /// For a regrole column.
     Role(Oid),
 }
 
-/// A row that a scan has found; valid until the scan goes on.
+/// A row found by a scan, valid until the scan continues.
 pub struct Row<'a> {
     values: tuple::Row<'a>,
     descriptor: pg_sys::TupleDesc,
 }
 
 impl Row<'_> {
-    /// The value of the column of that name, or nothing if it is NULL or there is none of that type.
+    /// Returns a column's value by name; `None` if it is NULL or of another type.
     fn value(&self, column: &CStr, type_oid: Oid) -> Option<Datum> {
-        // SAFETY: the descriptor is the table's; a number above 0 is that of a column.
+        // SAFETY: the descriptor is the table's; a positive number is a column's.
         let number = unsafe {
             let number = pg_sys::SPI_fnumber(self.descriptor, column.as_ptr());
             (number > 0 && pg_sys::SPI_gettypeid(self.descriptor, number) == type_oid)
@@ -76,26 +75,26 @@ impl Row<'_> {
         self.values.get(usize::try_from(number?).ok()? - 1)
     }
 
-    /// A column of type integer.
+    /// Returns an integer column.
     pub fn integer(&self, column: &CStr) -> Option<i32> {
         Some(self.value(column, pg_sys::INT4OID)?.value() as i32)
     }
 
-    /// A column of type boolean.
+    /// Returns a boolean column.
     pub fn boolean(&self, column: &CStr) -> Option<bool> {
         Some(self.value(column, pg_sys::BOOLOID)?.value() != 0)
     }
 
-    /// A column of type oid.
+    /// Returns an oid column.
     pub fn oid(&self, column: &CStr) -> Option<Oid> {
         Some(Oid::from(self.value(column, pg_sys::OIDOID)?.value() as u32))
     }
 
-    /// A column of type pg_node_tree: an expression, a query, or a list of them. The tree is in the current
-    /// memory context.
+    /// Returns a pg_node_tree column: an expression, a query, or a list of them, in the current memory
+    /// context.
     pub fn tree(&self, column: &CStr) -> Option<Expr<'static>> {
         let stored = self.value(column, pg_sys::PG_NODE_TREEOID)?;
-        // SAFETY: the type is stored as a text is; what PostgreSQL wrote it can read.
+        // SAFETY: the type is stored like text; PostgreSQL can read what it wrote.
         unsafe {
             let text = pg_sys::text_to_cstring(stored.cast_mut_ptr());
             let node = pg_sys::stringToNode(text);
@@ -103,34 +102,34 @@ impl Row<'_> {
         }
     }
 
-    /// A column of type regrole.
+    /// Returns a regrole column.
     pub fn role(&self, column: &CStr) -> Option<Oid> {
         Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
     }
 
-    /// A column of type uuid.
+    /// Returns a uuid column.
     pub fn uuid(&self, column: &CStr) -> Option<Uuid> {
         let value = self.value(column, pg_sys::UUIDOID)?;
-        // SAFETY: the value is of that type.
+        // SAFETY: the value is a uuid.
         unsafe { Uuid::from_datum(value, false) }
     }
 
-    /// A column of type text.
+    /// Returns a text column.
     pub fn text(&self, column: &CStr) -> Option<String> {
-        // SAFETY: the value is of that type; the row outlives the borrow.
+        // SAFETY: the value is a text; the row outlives the borrow.
         Some(unsafe { varlena::text(self.value(column, pg_sys::TEXTOID)?) }.into_owned())
     }
 
-    /// A column of type bytea.
+    /// Returns a bytea column.
     pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
-        // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
+        // SAFETY: as for `text`; detoasted bytes are in the current context, which outlives the row.
         Some(unsafe { varlena::bytes(self.value(column, pg_sys::BYTEAOID)?) })
     }
 
-    /// What the closure makes of the bytes. What they were detoasted to goes at once.
+    /// Passes a bytea column to the closure, and frees its detoasted copy at once.
     pub fn with_bytes<T>(&self, column: &CStr, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         let stored = self.value(column, pg_sys::BYTEAOID)?;
-        // SAFETY: as for `text`; what is freed is not the row's.
+        // SAFETY: as for `text`; only a copy is freed.
         unsafe {
             let plain = pg_sys::pg_detoast_datum_packed(stored.cast_mut_ptr());
             let result = read(varlena::bytes(Datum::from(plain)));
@@ -141,14 +140,14 @@ impl Row<'_> {
         }
     }
 
-    /// A column of type jsonb, as text.
+    /// Returns a jsonb column as text.
     pub fn jsonb(&self, column: &CStr) -> Option<String> {
         // SAFETY: as for `text`.
         let json = unsafe { jsonb::text_of(self.value(column, pg_sys::JSONBOID)?) };
         Some(String::from_utf8_lossy(&json).into_owned())
     }
 
-    /// A column of type text[]; its NULL elements are left out.
+    /// Returns a text[] column without its NULL elements.
     pub fn texts(&self, column: &CStr) -> Option<Vec<String>> {
         // SAFETY: as for `text`.
         let array = unsafe { array::texts(self.value(column, pg_sys::TEXTARRAYOID)?) };
@@ -156,9 +155,9 @@ impl Row<'_> {
     }
 }
 
-/// Calls the closure with each row whose first key columns have these values.
+/// Calls the closure with each row whose leading key columns have these values.
 ///
-/// Returns the mark of the snapshot that was used.
+/// Returns the mark of the snapshot used.
 pub fn rows(
     table: Table,
     keys: &[Key<'_>],
@@ -170,8 +169,8 @@ pub fn rows(
         fill(slot, table.first + index as i16, key);
     }
     let count = keys.len().min(scan_keys.len()) as i32;
-    // SAFETY: the table was looked up by the caller; the keys are filled in; what is
-    // opened is closed in reverse order, or by the abort of the transaction.
+    // SAFETY: the caller looked the table up, and the keys are set; everything opened is closed in
+    // reverse order, or by the transaction's abort.
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
         let snapshot = match snapshot {
@@ -199,17 +198,17 @@ pub fn rows(
     }
 }
 
-/// A catalog of PostgreSQL's, with an index by columns of type oid.
+/// A catalog with an index on columns of type oid.
 pub struct Catalog {
-    /// Its OID.
+    /// The catalog's OID.
     pub relation: Oid,
-    /// The numbers of the columns; 0 is none.
+    /// Column numbers of the index; 0 for none.
     pub key: [u32; 2],
-    /// The OID of the index.
+    /// The index's OID.
     pub index: u32,
 }
 
-/// Calls the closure with each row of a catalog whose first key columns have these values, as of now.
+/// Calls the closure with each row of a catalog whose leading key columns have these values, as of now.
 pub fn catalog_rows(
     catalog: &Catalog,
     keys: &[Oid],
@@ -217,8 +216,8 @@ pub fn catalog_rows(
 ) {
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
     let count = keys.len().min(scan_keys.len()) as i32;
-    // SAFETY: the columns are of type oid; what is opened is closed in reverse order, or by the abort of the
-    // transaction. Without a snapshot the scan takes one.
+    // SAFETY: the columns are of type oid; everything opened is closed in reverse order, or by the
+    // transaction's abort. Without a snapshot the scan takes one.
     unsafe {
         for (slot, (column, value)) in scan_keys.iter_mut().zip(catalog.key.iter().zip(keys)) {
             let equal = pg_sys::BTEqualStrategyNumber as u16;
@@ -252,8 +251,8 @@ fn fill(slot: &mut pg_sys::ScanKeyData, column: i16, key: &Key<'_>) {
         Key::Uuid(uuid) => (pg_sys::F_UUID_EQ, uuid.into_datum()),
         Key::Role(role) => (pg_sys::F_OIDEQ, Some(Datum::from(*role))),
     };
-    // SAFETY: the slot is ours; the procedures are built in and fit the columns' types. The columns
-    // have collation "C", which is what ScanKeyInit sets.
+    // SAFETY: the slot is writable; the built-in procedures fit the columns' types. ScanKeyInit sets
+    // collation "C", the columns' collation.
     unsafe {
         pg_sys::ScanKeyInit(
             slot,
@@ -266,13 +265,13 @@ fn fill(slot: &mut pg_sys::ScanKeyData, column: i16, key: &Key<'_>) {
 }
 
 /// # Safety
-/// The scan is open on the relation.
+/// `scan` is open on `relation`.
 unsafe fn visit_all(
     relation: pg_sys::Relation,
     scan: pg_sys::SysScanDesc,
     visit: &mut impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) {
-    // SAFETY: guaranteed by the caller; the buffers have a place for each of the table's columns.
+    // SAFETY: the scan is open; the buffers have an element per column.
     unsafe {
         let descriptor = (*relation).rd_att;
         let columns = usize::try_from((*descriptor).natts).unwrap_or(0);

@@ -1,6 +1,6 @@
-//! The session: whose rights apply, what a role may do, the values of settings, and whether the transaction
-//! may write; and its process: its identity, its end, and how it waits for another process as PostgreSQL
-//! waits, so that a cancel, a terminate and the postmaster's end act at once.
+//! The session: current user, privileges of roles, settings, and read-only state; and its process:
+//! identity, exit, and waiting for another process in PostgreSQL's way, so that cancelling, terminating
+//! and the postmaster's exit take effect at once.
 
 use std::ffi::{CStr, CString, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -11,73 +11,71 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use crate::report::{Report, check_for_interrupts};
 use crate::{unguarded, varlena};
 
-/// `PUBLIC`, as PostgreSQL writes it in access lists.
+/// `PUBLIC` in access lists.
 pub const PUBLIC: Oid = Oid::INVALID;
 
 /// The predefined role pg_read_all_stats.
 pub const READ_ALL_STATS: Oid = Oid::from_u32(pg_sys::ROLE_PG_READ_ALL_STATS);
 
-/// The user whose rights apply now.
+/// Returns the current user, whose privileges apply.
 #[inline]
 pub fn current_user() -> Oid {
     unguarded::GetUserId()
 }
 
-/// The name of a role. Raises if there is none.
+/// Returns a role's name. Raises if there is no such role.
 pub fn role_name(role: Oid) -> String {
-    // SAFETY: the function allocates the name in the current context and raises if there is none.
+    // SAFETY: allocates the name in the current context, or raises.
     unsafe { varlena::owned_string(pg_sys::GetUserNameFromId(role, false)) }
 }
 
-/// Whether a role is a superuser.
+/// Returns whether a role is a superuser.
 pub fn is_superuser(user: Oid) -> bool {
-    // SAFETY: takes any OID.
+    // SAFETY: accepts any OID.
     unsafe { pg_sys::superuser_arg(user) }
 }
 
-/// Whether the user has the rights of the role, by being it or by membership.
+/// Returns whether a user has a role's privileges, by identity or membership.
 pub fn has_rights_of(user: Oid, role: Oid) -> bool {
-    // SAFETY: takes any OIDs.
+    // SAFETY: accepts any OIDs.
     unsafe { pg_sys::has_privs_of_role(user, role) }
 }
 
-/// The role of that name.
+/// Returns the role of a name.
 pub fn role_by_name(name: &str) -> Option<Oid> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the name ends in a NUL; with missing_ok the function does not raise for an absent role.
+    // SAFETY: the name is zero-terminated; missing_ok prevents errors.
     let role = unsafe { pg_sys::get_role_oid(name.as_ptr(), true) };
     (role != Oid::INVALID).then_some(role)
 }
 
-/// Runs the closure as another user and with nothing but PostgreSQL's own schema on the search
-/// path.
+/// Runs the closure as another user, with only pg_catalog on the search path.
 ///
-/// An error leaves both as they are: PostgreSQL restores them when it aborts the transaction or
-/// subtransaction.
+/// After an error PostgreSQL restores both when it aborts the transaction or subtransaction.
 pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let mut before = Oid::INVALID;
     let mut context = 0;
-    // SAFETY: plain variables of the backend.
+    // SAFETY: accesses variables of the backend.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut before, &mut context);
         let switched = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE.cast_signed();
         pg_sys::SetUserIdAndSecContext(user, switched);
     }
     let result = with_setting(c"search_path", c"pg_catalog, pg_temp", run);
-    // SAFETY: undoes exactly what was done above.
+    // SAFETY: undoes the change above.
     unsafe { pg_sys::SetUserIdAndSecContext(before, context) };
     result
 }
 
-/// The user that the connection was made for, as pg_stat_activity shows it.
+/// Returns the connection's user, as in pg_stat_activity.
 pub fn session_user() -> Oid {
-    // SAFETY: a plain variable of the backend.
+    // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::GetSessionUserId() }
 }
 
-/// Whether the current user may see what backends of that user do: the rule of pg_stat_activity.
+/// Returns whether the current user may see another user's activity, by pg_stat_activity's rule.
 pub fn may_watch(user: Oid) -> bool {
-    // SAFETY: both take any OIDs.
+    // SAFETY: both accept any OIDs.
     unsafe {
         let watcher = pg_sys::GetUserId();
         pg_sys::has_privs_of_role(watcher, user)
@@ -85,37 +83,36 @@ pub fn may_watch(user: Oid) -> bool {
     }
 }
 
-/// Makes PostgreSQL refuse settings with this prefix that are not defined.
+/// Makes PostgreSQL refuse undefined settings with this prefix.
 pub fn reserve_prefix(prefix: &'static CStr) {
-    // SAFETY: the prefix lives for ever and ends in a NUL; the function is called from _PG_init.
+    // SAFETY: the prefix is static and zero-terminated; called from _PG_init.
     unsafe {
         pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
     }
 }
 
-/// The value of a setting as SHOW tells it; nothing if there is no such setting.
+/// Returns a setting's value as SHOW displays it; `None` if it does not exist.
 pub fn setting(name: &CStr) -> Option<String> {
-    // SAFETY: the name ends in a NUL; returns a C string, or null.
+    // SAFETY: the name is zero-terminated; returns a C string, or null.
     unsafe {
         let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
         (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
     }
 }
 
-/// Bytes that an operation may take (`work_mem`).
+/// Returns `work_mem` in bytes.
 pub fn work_mem() -> usize {
-    // SAFETY: a plain variable of the backend, in kB.
+    // SAFETY: reads a variable of the backend, in kB.
     let kilobytes = unsafe { pg_sys::work_mem };
     usize::try_from(kilobytes).unwrap_or(0) * 1024
 }
 
-/// Runs the closure while a setting of PostgreSQL's has that value.
+/// Runs the closure with a changed setting.
 ///
-/// An error leaves it as it is: PostgreSQL restores it when it aborts the transaction or
-/// subtransaction.
+/// After an error PostgreSQL restores it when it aborts the transaction or subtransaction.
 pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOnce() -> T) -> T {
-    // SAFETY: both texts end in a NUL; PostgreSQL raises if it takes neither. The nest level is
-    // closed below or by the abort.
+    // SAFETY: both texts are zero-terminated; an invalid one raises. The nest level is closed below or
+    // by the abort.
     let level = unsafe {
         let level = pg_sys::NewGUCNestLevel();
         pg_sys::set_config_option(
@@ -131,16 +128,16 @@ pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOn
         level
     };
     let result = run();
-    // SAFETY: closes the level that was opened above.
+    // SAFETY: closes the level opened above.
     unsafe { pg_sys::AtEOXact_GUC(false, level) };
     result
 }
 
-/// Leaves the texts of the error that PostgreSQL reports for a value that a check hook refuses.
+/// Sets the texts of the error that PostgreSQL reports when a check hook refuses a value.
 pub fn refuse_value(error: Report) {
     let copied = |text: String| {
         let text = CString::new(text).unwrap_or_default();
-        // SAFETY: the text ends in a NUL.
+        // SAFETY: the text is zero-terminated.
         unsafe { pg_sys::pstrdup(text.as_ptr()) }
     };
     // SAFETY: variables of the backend, which a check hook may set.
@@ -152,68 +149,68 @@ pub fn refuse_value(error: Report) {
     }
 }
 
-/// Raises unless the transaction may write. `function` is what the user called, for the message.
+/// Raises unless the transaction may write; the message names `function`.
 pub fn require_writable(function: &'static CStr) {
-    // SAFETY: the name ends in a NUL.
+    // SAFETY: the name is zero-terminated.
     unsafe {
         pg_sys::PreventCommandIfReadOnly(function.as_ptr());
         pg_sys::PreventCommandIfParallelMode(function.as_ptr());
     }
 }
 
-/// The process's number.
+/// Returns the process id.
 pub fn pid() -> i32 {
     // SAFETY: set once when the backend starts.
     unsafe { pg_sys::MyProcPid }
 }
 
-/// When the backend was started, in microseconds since 2000.
+/// Returns the backend's start in microseconds since 2000.
 pub fn started() -> i64 {
     // SAFETY: set once when the backend starts.
     unsafe { pg_sys::MyStartTimestamp }
 }
 
-/// The OID of the database that the backend is connected to.
+/// Returns the OID of the connected database.
 pub fn database() -> u32 {
-    // SAFETY: a backend sets this once, before it runs any function.
+    // SAFETY: set once before the backend runs any function.
     unsafe { pg_sys::MyDatabaseId }.to_u32()
 }
 
-/// The permissions of files that PostgreSQL makes in its data directory.
+/// Returns the permissions of PostgreSQL's files in the data directory.
 pub fn file_mode() -> u32 {
     // SAFETY: set once when the postmaster starts.
     unsafe { pg_file_create_mode.cast_unsigned() }
 }
 
-/// The permissions of folders that PostgreSQL makes in its data directory.
+/// Returns the permissions of PostgreSQL's folders in the data directory.
 pub fn directory_mode() -> u32 {
     // SAFETY: set once when the postmaster starts.
     unsafe { pg_dir_create_mode.cast_unsigned() }
 }
 
-// Variables of the server's that pgrx has no names for (file_perm.c).
+// Variables that pgrx does not bind (file_perm.c).
 unsafe extern "C" {
     static pg_file_create_mode: c_int;
     static pg_dir_create_mode: c_int;
 }
 
-/// What to wait for.
+/// The event to wait for.
 #[derive(Clone, Copy)]
 pub enum Until {
-    /// There is something to read, or nothing will come any more.
+    /// Data to read, or the end of the stream.
     Readable,
-    /// There is room to write.
+    /// Room to write.
     Writable,
 }
 
-/// Waits for a socket. Raises if the statement is cancelled or the backend is to end.
+/// Waits for a socket. Raises if the statement is cancelled or the backend is to terminate.
 pub fn wait(socket: BorrowedFd<'_>, until: Until) {
     let ready = match until {
         Until::Readable => pg_sys::WL_SOCKET_READABLE,
         Until::Writable => pg_sys::WL_SOCKET_WRITEABLE,
     };
     let events = ready | pg_sys::WL_LATCH_SET | pg_sys::WL_EXIT_ON_PM_DEATH;
-    // SAFETY: the latch is this backend's own, and the socket is open.
+    // SAFETY: the backend owns the latch, and the socket is open.
     unsafe {
         pg_sys::WaitLatchOrSocket(
             pg_sys::MyLatch,
@@ -229,16 +226,16 @@ pub fn wait(socket: BorrowedFd<'_>, until: Until) {
 
 static AT_EXIT: OnceLock<fn()> = OnceLock::new();
 
-/// Has the function called when this backend ends in whatever way but a crash. There is one.
+/// Registers the one function called when this backend exits in any way but a crash.
 pub fn at_exit(function: fn()) {
     if AT_EXIT.set(function).is_ok() {
-        // SAFETY: the callback is a function of this library, which is never unloaded.
+        // SAFETY: the callback belongs to this library, which is never unloaded.
         unsafe { pg_sys::on_proc_exit(Some(run), Datum::from(0)) };
     }
 }
 
 /// # Safety
-/// PostgreSQL calls it.
+/// Only called by PostgreSQL.
 unsafe extern "C-unwind" fn run(_code: c_int, _argument: Datum) {
     if let Some(function) = AT_EXIT.get() {
         function();

@@ -1,7 +1,7 @@
-//! The types of a call's arguments behind the first, and the arguments as values of these types.
+//! The types of a call's arguments after the first, and typed access to them.
 //!
-//! A `Datum` does not say what it is; a statement declares it once for all calls of an expression. So
-//! the types are looked up once, and reading an argument by them costs a look at a table.
+//! A `Datum` has no type, but a statement declares it once for all calls of an expression. So types are
+//! looked up once, and reading an argument costs one look at a table.
 
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -13,15 +13,15 @@ use crate::tuple::{RowValue, VirtualArray, VirtualRow, VirtualValues};
 use crate::value::{NumberType, ScalarType, Value, output_text};
 use crate::virtual_object::VirtualObject;
 
-/// The position of the first argument that counts; the model's name comes before it.
+/// The first argument of a signature; the one before it is typed by the function itself.
 const FIRST: usize = 1;
 
-/// The type of an argument, as far as values of it can be read.
+/// The type of an argument, as far as it is readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentType {
-    /// A number or a text.
+    /// A number or text.
     Scalar(ScalarType),
-    /// An array, of elements that can be read.
+    /// An array of readable elements.
     Array(ElementType),
     /// An array of other elements.
     OtherArray,
@@ -29,7 +29,7 @@ pub enum ArgumentType {
     Row,
     /// jsonb
     Jsonb,
-    /// Any other.
+    /// Any other type.
     Other,
 }
 
@@ -48,9 +48,9 @@ impl ArgumentType {
     }
 }
 
-/// An argument of several values that is not NULL.
+/// A non-NULL argument of several values.
 pub enum Composite<'a> {
-    /// An array of elements that can be read.
+    /// An array of readable elements.
     Array(ArrayValue<'a>),
     /// An array that was not formed.
     VirtualArray(VirtualArray<'a>),
@@ -58,20 +58,20 @@ pub enum Composite<'a> {
     Row(RowValue<'a>),
     /// A row that was not formed.
     VirtualRow(VirtualRow<'a>),
-    /// A jsonb value: an object, or nothing for another.
+    /// A jsonb value; `None` unless it is an object.
     Jsonb(Option<Object<'a>>),
     /// A jsonb object that was not built.
     VirtualObject(VirtualObject<'a>),
 }
 
-/// The types of the arguments of a call behind the first.
+/// The types of a call's arguments after the first.
 pub struct Signature {
     types: Box<[(Oid, ArgumentType)]>,
     starts_with_column: bool,
 }
 
 impl Signature {
-    /// Of a call.
+    /// Looks up the types of a call.
     pub fn of(arguments: Arguments<'_>) -> Signature {
         let types = arguments.types_from(FIRST);
         Signature {
@@ -80,50 +80,50 @@ impl Signature {
         }
     }
 
-    /// Whether a call has arguments of these types.
+    /// Returns whether a call has arguments of these types.
     #[inline]
     pub fn fits(&self, arguments: Arguments<'_>) -> bool {
         self.types.iter().map(|(oid, _)| *oid).eq(arguments.types_from(FIRST))
     }
 
-    /// The types, with their OIDs.
+    /// Returns the types with their OIDs.
     pub fn types(&self) -> &[(Oid, ArgumentType)] {
         &self.types
     }
 
-    /// Whether the first of them is a column of the query, as it was when the types were found out.
+    /// Returns whether the first of them was a column of the query at the lookup.
     pub fn starts_with_column(&self) -> bool {
         self.starts_with_column
     }
 
-    /// The arguments as values of these types.
+    /// Returns typed access to arguments.
     ///
     /// # Safety
-    /// They are of these types.
+    /// The arguments are of these types.
     #[inline]
     pub unsafe fn typed<S: ArgSource>(&self, source: S) -> TypedArguments<'_, S> {
         TypedArguments { source, types: &self.types }
     }
 }
 
-/// Where the values of one row's arguments come from: a call, or a row that was read ahead of one.
+/// A source of one row's arguments: a call, or a row read ahead of one.
 pub trait ArgSource: Copy {
-    /// An argument, or nothing if it is NULL. The model's name is the first.
+    /// Returns an argument; `None` for NULL.
     fn get(self, index: usize) -> Option<Datum>;
 
-    /// The values of an argument that is an array, a row or an object, if it was not formed.
+    /// Returns the values of an array, row or object argument that was not formed.
     #[inline]
     fn virtual_values(&self, _index: usize) -> Option<VirtualValues<'_>> {
         None
     }
 
-    /// All arguments but the first, and which of them are NULL, if they lie one after another.
+    /// Returns all arguments but the first, and their NULL flags, if they are consecutive.
     #[inline]
     fn run(&self) -> Option<(&[Datum], &[bool])> {
         None
     }
 
-    /// All arguments but the first, if they are known to be of type real; NaN where one is NULL.
+    /// Returns all arguments but the first, if they are known to be real; NaN for NULL.
     #[inline]
     fn reals(&self) -> Option<&[f32]> {
         None
@@ -137,7 +137,7 @@ impl ArgSource for Arguments<'_> {
     }
 }
 
-/// Arguments whose types are known. They are counted from 0 behind the first.
+/// Typed arguments, counted from 0 after the first.
 #[derive(Clone, Copy)]
 pub struct TypedArguments<'s, S> {
     source: S,
@@ -145,22 +145,22 @@ pub struct TypedArguments<'s, S> {
 }
 
 impl<S: ArgSource> TypedArguments<'_, S> {
-    /// A number or a category, or nothing if the argument is NULL or something else.
+    /// Returns a number or category; `None` if the argument is NULL or something else.
     #[inline]
     pub fn scalar(&self, index: usize) -> Option<Value<'_>> {
         let datum = self.source.get(FIRST + index)?;
         match self.types.get(index)?.1 {
-            // SAFETY: the caller of `typed` promises that the argument is of that type.
+            // SAFETY: the caller of `typed` ensures the type.
             ArgumentType::Scalar(scalar_type) => Some(unsafe { Value::new(datum, scalar_type) }),
             _ => None,
         }
     }
 
-    /// An array, a row or a jsonb value, or nothing if the argument is NULL or something else.
+    /// Returns an array, row or jsonb value; `None` if the argument is NULL or something else.
     #[inline]
     pub fn composite(&self, index: usize) -> Option<Composite<'_>> {
         if let Some(values) = self.source.virtual_values(FIRST + index) {
-            // SAFETY: the caller of `typed` promises that the argument is of that type.
+            // SAFETY: the caller of `typed` ensures the type.
             return unsafe {
                 match *self.types.get(index)? {
                     (_, ArgumentType::Array(element)) => {
@@ -178,7 +178,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
             };
         }
         let datum = self.source.get(FIRST + index)?;
-        // SAFETY: the caller of `typed` promises that the argument is of that type.
+        // SAFETY: the caller of `typed` ensures the type.
         unsafe {
             match self.types.get(index)?.1 {
                 ArgumentType::Array(element) => {
@@ -191,14 +191,14 @@ impl<S: ArgSource> TypedArguments<'_, S> {
         }
     }
 
-    /// A number or a category as its type writes it, or nothing if the argument is NULL.
+    /// Returns an argument's text by its type's output function; `None` for NULL.
     pub fn text(&self, index: usize) -> Option<Vec<u8>> {
         let datum = self.source.get(FIRST + index)?;
-        // SAFETY: the caller of `typed` promises that the argument is of that type.
+        // SAFETY: the caller of `typed` ensures the type.
         self.types.get(index).map(|(oid, _)| unsafe { output_text(datum, *oid) })
     }
 
-    /// The arguments, which are all of type real; NaN where one is NULL.
+    /// Reads the arguments, all of type real; NaN for NULL.
     #[inline]
     pub fn read_reals(&self, reals: &mut [f32]) {
         let real_of = |datum: Datum| f32::from_bits(datum.value() as u32);

@@ -1,12 +1,12 @@
-//! A temporary file: it counts against temp_file_limit, and PostgreSQL removes it with the
-//! transaction if nobody has before.
+//! Temporary files, which count against temp_file_limit and are removed with the transaction at the
+//! latest.
 
 use std::ffi::CStr;
 use std::io;
 
 use pgrx::pg_sys;
 
-/// A type that is written as it is in memory: it has no padding.
+/// A type without padding, written as it is in memory.
 pub trait Plain: Copy + sealed::Plain {}
 
 mod sealed {
@@ -18,34 +18,34 @@ mod sealed {
 impl Plain for f32 {}
 impl Plain for u64 {}
 
-/// A temporary file that cannot be written or read.
+/// A failure to write or read a temporary file.
 #[derive(Clone, Debug)]
 pub struct FileError {
     /// The operating system's reason.
     pub reason: String,
-    /// Whether there is no room.
+    /// Whether the disk is full.
     pub disk_full: bool,
 }
 
-/// The file. It is written here, and read here or by its path.
+/// A temporary file, written here, and read here or by its path.
 pub struct TemporaryFile {
     file: pg_sys::File,
     bytes: i64,
 }
 
 impl TemporaryFile {
-    /// An empty file.
+    /// Creates an empty file.
     #[allow(clippy::new_without_default, reason = "it opens a file")]
     pub fn new() -> TemporaryFile {
-        // SAFETY: the file belongs to the current resource owner, which an abort cleans up.
+        // SAFETY: the current resource owner owns the file, and closes it on abort.
         TemporaryFile { file: unsafe { pg_sys::OpenTemporaryFile(false) }, bytes: 0 }
     }
 
-    /// Writes behind what was written last. Raises PostgreSQL's error at temp_file_limit.
+    /// Appends to the file. Raises PostgreSQL's error at temp_file_limit.
     pub fn write<T: Plain>(&mut self, words: &[T]) -> Result<(), FileError> {
         let bytes = size_of_val(words);
         let start = words.as_ptr().cast_mut().cast();
-        // SAFETY: the slice is that long; the function only reads it.
+        // SAFETY: the slice has `bytes` bytes, which are only read.
         let written = unsafe {
             const EVENT: u32 = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE;
             pg_sys::FileWrite(self.file, start, bytes as _, self.bytes, EVENT)
@@ -55,16 +55,16 @@ impl TemporaryFile {
             self.bytes += bytes as i64;
             return Ok(());
         }
-        // A file that takes some of the bytes has no room for the others.
+        // A partial write means a full disk.
         let disk_full = written >= 0 || failed.kind() == io::ErrorKind::StorageFull;
         Err(FileError { reason: failed.to_string(), disk_full })
     }
 
-    /// Reads as many words as there is room for, from a word on; they were written before.
+    /// Fills `words` from the word at `first` on, all written before.
     pub fn read(&self, first: u64, words: &mut [u64]) -> Result<(), FileError> {
         let bytes = size_of_val(words);
         let offset = (first * size_of::<u64>() as u64).cast_signed();
-        // SAFETY: the slice has room for so many bytes, and every value of them is a word.
+        // SAFETY: the slice has room for the bytes, and any bytes are valid words.
         let read = unsafe {
             const EVENT: u32 = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ;
             pg_sys::FileRead(self.file, words.as_mut_ptr().cast(), bytes as _, offset, EVENT)
@@ -76,18 +76,18 @@ impl TemporaryFile {
         Err(FileError { reason, disk_full: false })
     }
 
-    /// The path, below the data directory.
+    /// Returns the path relative to the data directory.
     pub fn path(&self) -> String {
-        // SAFETY: the file is open, so it has a name, a string of PostgreSQL's.
+        // SAFETY: an open file has a name, a C string of PostgreSQL's.
         unsafe { CStr::from_ptr(pg_sys::FilePathName(self.file)) }.to_string_lossy().into_owned()
     }
 }
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // After an error the transaction removes the file; nothing of PostgreSQL's may be called.
+        // After an error the transaction removes the file, and PostgreSQL must not be called.
         if !std::thread::panicking() {
-            // SAFETY: the file is this value's own and is not used again.
+            // SAFETY: this value owns the file and does not use it again.
             unsafe { pg_sys::FileClose(self.file) };
         }
     }

@@ -1,13 +1,13 @@
-//! What lasts until the transaction ends: locks of objects that PostgreSQL does not know, and files to
-//! remove; and what it sees of itself.
+//! Resources released at the end of the transaction: locks of objects unknown to PostgreSQL, and files
+//! to remove; and what a transaction sees of itself.
 //!
-//! Locks are in PostgreSQL's own table (lmgr.c, `LockDatabaseObject`) and count in deadlocks, `lock_timeout`
-//! and `pg_locks`. The two modes for use are among those that a standby, a parallel worker and a read-only
-//! transaction may take.
+//! Locks are in PostgreSQL's lock table (`LockDatabaseObject` in lmgr.c) and take part in deadlock
+//! detection, `lock_timeout` and `pg_locks`. Standbys, parallel workers and read-only transactions may
+//! take the two modes for use.
 //!
-//! A file is removed at commit or at rollback. A subtransaction that rolls back ends what was requested in
-//! it; one that is released passes it to its parent. What a backend that dies leaves, or a prepared
-//! transaction, is removed when the folder is next swept.
+//! A file is removed at commit or at rollback. A subtransaction's rollback cancels its requests, its
+//! release passes them to the parent. Files left by a crashed backend or a prepared transaction are
+//! removed when the folder is next swept.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -26,11 +26,11 @@ pub fn see_own_changes() {
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// An expression that uses it was planned.
+    /// An expression that uses the object was planned.
     Planned,
-    /// It is used.
+    /// The object is used.
     Used,
-    /// It is changed: nobody else uses it.
+    /// The object is changed, exclusively.
     Changed,
 }
 
@@ -44,30 +44,29 @@ impl Mode {
     }
 }
 
-/// The lock of an object of a table, by its name. Two names may have the same number; then sessions wait
-/// longer.
+/// A lock on a named object of a table. Names with the same hash share a lock, and only wait longer.
 pub struct Lock {
     tag: pg_sys::LOCKTAG,
 }
 
 impl Lock {
-    /// Of the object of that name in a table.
+    /// Creates the lock of a table's named object.
     pub fn new(table: Oid, name: &str) -> Self {
         let length = i32::try_from(name.len()).unwrap_or(i32::MAX);
-        // SAFETY: the name has so many bytes.
+        // SAFETY: the name has `length` bytes.
         let number = unsafe { pg_sys::hash_bytes(name.as_ptr(), length) };
         Lock { tag: tag(table, number) }
     }
 
-    /// The lock that PostgreSQL takes of a function that it drops.
+    /// Creates the lock that PostgreSQL takes on a function before dropping it.
     pub fn of_function(function: Oid) -> Self {
         Lock { tag: tag(pg_sys::ProcedureRelationId, function.to_u32()) }
     }
 
-    /// Takes the lock, waiting for it. Returns whether the transaction did not have it in this mode before;
-    /// then the backend has also accepted all invalidations that were sent until now.
+    /// Takes the lock, waiting if necessary. Returns whether it is new to the transaction in this mode;
+    /// then all invalidations sent so far have been accepted.
     pub fn take(&self, mode: Mode) -> bool {
-        // SAFETY: the tag is one of an object; the lock goes with the transaction.
+        // SAFETY: the tag is an object's; the lock is released with the transaction.
         unsafe {
             let taken = pg_sys::LockAcquire(&self.tag, mode.number(), false, false);
             let is_new = taken == pg_sys::LockAcquireResult::LOCKACQUIRE_OK;
@@ -123,35 +122,35 @@ pub fn remove_at_commit(file: PathBuf) {
     remove_at(End::Commit, file);
 }
 
-/// Removes a file if the transaction, or the subtransaction that is running, rolls back.
+/// Removes a file if the transaction or the current subtransaction rolls back.
 pub fn remove_at_rollback(file: PathBuf) {
     remove_at(End::RollBack, file);
 }
 
 fn remove_at(end: End, file: PathBuf) {
-    // SAFETY: a plain question; a transaction is running.
+    // SAFETY: returns a variable; a transaction is running.
     let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
     PENDING.with_borrow_mut(|pending| pending.push(Pending { file, end, subtransaction }));
     if REGISTERED.replace(true) {
         return;
     }
-    // SAFETY: the callbacks are functions of this library, which is never unloaded.
+    // SAFETY: the callbacks belong to this library, which is never unloaded.
     unsafe {
         pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
         pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
     }
 }
 
-/// Removes the files that are to be removed at that end.
+/// Removes the files pending for this kind of end.
 fn end(pending: Vec<Pending>, end: End) {
     for one in pending.into_iter().filter(|one| one.end == end) {
-        // What cannot be removed now is removed when the folder is next swept.
+        // Files that cannot be removed now are removed when the folder is next swept.
         let _ = std::fs::remove_file(one.file);
     }
 }
 
 /// # Safety
-/// PostgreSQL calls it.
+/// Only called by PostgreSQL.
 unsafe extern "C-unwind" fn transaction_ended(
     event: pg_sys::XactEvent::Type,
     _argument: *mut c_void,
@@ -165,7 +164,7 @@ unsafe extern "C-unwind" fn transaction_ended(
 }
 
 /// # Safety
-/// PostgreSQL calls it.
+/// Only called by PostgreSQL.
 unsafe extern "C-unwind" fn subtransaction_ended(
     event: pg_sys::SubXactEvent::Type,
     own: pg_sys::SubTransactionId,

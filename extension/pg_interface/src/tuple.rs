@@ -1,7 +1,7 @@
-//! Rows: the values of a tuple's columns, composite values, and virtual ones.
+//! Rows: values of a tuple's columns, composite values, and virtual ones.
 //!
-//! A [`RowType`] is the descriptor of a composite type, kept from row to row. A virtual row or array was not
-//! formed: its values are columns of a row that was read ahead, as in PostgreSQL's virtual tuples.
+//! A [`RowType`] is the cached descriptor of a composite type. Virtual rows and arrays are not formed:
+//! their values are columns of a row read ahead, as in PostgreSQL's virtual tuples.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -16,18 +16,18 @@ use crate::jsonb::ObjectType;
 use crate::value::{ScalarType, Value, output_text};
 use crate::{catalog, invalidation};
 
-/// A row type, kept from row to row.
+/// The descriptor of a composite type, cached across rows.
 pub struct RowType {
     type_oid: Oid,
     type_modifier: i32,
-    /// Relations had changed as often as this when the description was looked up.
+    /// Value of [`invalidation::relations`] at the lookup.
     looked_up: u64,
-    /// It was looked up for a row that was not read yet.
+    /// Whether it was looked up for a row not read yet.
     fresh: bool,
-    /// This backend's copy, which is freed when it is dropped.
+    /// A copy of the descriptor owned by this backend, freed on drop.
     description: PgTupleDesc<'static>,
     types: Box<[Option<ScalarType>]>,
-    /// Of columns that are arrays, how to read elements.
+    /// Element types of array columns.
     elements: Box<[Option<ElementType>]>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
@@ -42,10 +42,10 @@ pub struct RowValue<'a> {
 
 impl RowValue<'_> {
     /// # Safety
-    /// The datum is a row and, like what it is detoasted to, valid for `'a`.
+    /// `datum` is a row; it and its detoasted form are valid for `'a`.
     #[inline]
     pub unsafe fn new(datum: Datum) -> Self {
-        // SAFETY: a row is a varlena; detoasting gives back a plain one as it is.
+        // SAFETY: a row is a varlena; detoasting returns a plain one unchanged.
         let header = unsafe { pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast() };
         RowValue { header, lives: PhantomData }
     }
@@ -60,25 +60,25 @@ pub struct VirtualRow<'a> {
 
 impl<'a> VirtualRow<'a> {
     /// # Safety
-    /// The values are all columns of a row of that type, none of which was dropped.
+    /// `values` are all columns of a row of the type, which has no dropped columns.
     #[inline]
     pub unsafe fn new(values: VirtualValues<'a>, type_oid: Oid) -> Self {
         VirtualRow { values, type_oid }
     }
 
-    /// The row's type.
+    /// Returns the row's type.
     pub fn type_oid(self) -> Oid {
         self.type_oid
     }
 
-    /// The number of values.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    /// Returns the number of values.
+    #[allow(clippy::len_without_is_empty, reason = "unused")]
     pub fn len(self) -> usize {
         self.values.len()
     }
 }
 
-/// The values of a row, by the descriptor of its type.
+/// The values of a row, typed by its descriptor.
 pub struct RowValues<'a> {
     row: Row<'a>,
     description: &'a PgTupleDesc<'static>,
@@ -87,22 +87,22 @@ pub struct RowValues<'a> {
 }
 
 impl<'a> RowValues<'a> {
-    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    /// Reads consecutive real columns from `first` on; NaN for NULL.
     #[inline]
     pub fn read_reals(&self, first: usize, reals: &mut [f32]) {
         self.row.read_reals(first, reals);
     }
 
-    /// The value of a column, or nothing if it is NULL, or of a type that cannot be read.
+    /// Returns a column's value; `None` if it is NULL or of an unreadable type.
     #[inline]
     pub fn get(&self, position: usize) -> Option<Value<'a>> {
         let datum = self.row.get(position)?;
         let scalar_type = (*self.types.get(position)?)?;
-        // SAFETY: the row was taken apart by the description that says so.
+        // SAFETY: the row was deformed by the descriptor that has this type.
         Some(unsafe { Value::new(datum, scalar_type) })
     }
 
-    /// The array of a column, or nothing if it is NULL, or of another type.
+    /// Returns a column's array; `None` if it is NULL or of another type.
     pub fn array(&self, position: usize) -> Option<ArrayValue<'a>> {
         let datum = self.row.get(position)?;
         let element = (*self.elements.get(position)?)?;
@@ -110,7 +110,7 @@ impl<'a> RowValues<'a> {
         Some(unsafe { ArrayValue::new(datum, element) })
     }
 
-    /// The value of a column as its type writes it, or nothing if it is NULL.
+    /// Returns a column's value in text form; `None` for NULL.
     pub fn text(&self, position: usize) -> Option<Vec<u8>> {
         let (datum, attribute) = (self.row.get(position)?, self.description.get(position)?);
         // SAFETY: as above.
@@ -120,32 +120,32 @@ impl<'a> RowValues<'a> {
 
 /// A column of a composite type.
 pub struct RowColumn {
-    /// Its position, from 0.
+    /// Zero-based position.
     pub position: usize,
     /// Its name.
     pub name: String,
-    /// Its type.
+    /// The column's type.
     pub type_oid: Oid,
-    /// How to read values, if they are numbers or texts.
+    /// The type of values, if they are numbers or text.
     pub scalar_type: Option<ScalarType>,
-    /// How to read elements, if it is an array.
+    /// The type of elements, if it is an array.
     pub element: Option<ElementType>,
 }
 
 impl RowType {
-    /// The type of a row value, which is read next. Its description lies where only its end frees it.
+    /// Looks up the type of a row value that is read next. The descriptor must be freed by drop.
     pub fn of(row: RowValue<'_>) -> RowType {
-        // SAFETY: the datum is a row, and a row names its own type.
+        // SAFETY: the datum is a row, which contains its type.
         let (type_oid, type_modifier) = unsafe { row_type(row.header) };
         RowType { fresh: true, ..RowType::new(type_oid, type_modifier) }
     }
 
-    /// The type of a table's rows.
+    /// Looks up the type of a table's rows.
     pub fn named(type_oid: Oid) -> RowType {
         RowType::new(type_oid, -1)
     }
 
-    /// Whether this is that type, has so many columns, and cannot have changed meanwhile.
+    /// Returns whether this is the type, with `columns` columns, and certainly unchanged.
     #[inline]
     pub fn is_still(&self, type_oid: Oid, columns: usize) -> bool {
         (self.type_oid, self.types.len()) == (type_oid, columns)
@@ -154,7 +154,7 @@ impl RowType {
 
     fn new(type_oid: Oid, type_modifier: i32) -> RowType {
         let looked_up = invalidation::relations();
-        // SAFETY: the type is a row's; the topmost context is as old as the backend.
+        // SAFETY: the type is composite; the topmost context lives as long as the backend.
         let description = unsafe {
             let copy = PgMemoryContexts::TopMemoryContext
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
@@ -184,7 +184,7 @@ impl RowType {
         }
     }
 
-    /// The columns that exist; dropped ones are left out.
+    /// Returns the columns, without dropped ones.
     pub fn columns(&self) -> Vec<RowColumn> {
         self.description
             .iter()
@@ -200,16 +200,16 @@ impl RowType {
             .collect()
     }
 
-    /// Takes a row apart, if it is of this type and the type cannot have changed meanwhile: a
-    /// running statement does not keep others from altering a composite type.
+    /// Deforms a row, if it is of this type and the type has certainly not changed: a running statement
+    /// does not prevent others from altering a composite type.
     ///
-    /// The row for which the type was looked up is read in any case: whoever looked it up again after each
-    /// change that arrives meanwhile might never end.
+    /// The row for which the type was looked up is read in any case; a lookup repeated after each
+    /// change might never end.
     pub fn read(&mut self, row: RowValue<'_>) -> Option<RowValues<'_>> {
         let fresh = mem::take(&mut self.fresh);
-        // SAFETY: the datum is a row; the buffers have room for each column of the description,
-        // and the row has that description, since it has that type, which was looked up for this
-        // row or at a time since which no relation has changed.
+        // SAFETY: the datum is a row, the buffers have room for each column of the descriptor, and the
+        // row has that descriptor, since its type was looked up for this row or no relation has changed
+        // since.
         unsafe {
             let same_type = row_type(row.header) == (self.type_oid, self.type_modifier);
             if !same_type || !fresh && self.looked_up != invalidation::relations() {
@@ -230,7 +230,7 @@ impl RowType {
         Some(self.described(Row::new(&self.values, &self.nulls)))
     }
 
-    /// The columns of a row that was not formed, as for [`RowType::read`].
+    /// Returns the columns of a row that was not formed; see [`RowType::read`].
     #[inline]
     pub fn read_virtual<'a>(&'a self, row: VirtualRow<'a>) -> Option<RowValues<'a>> {
         if !self.is_still(row.type_oid, row.values.len()) {
@@ -246,21 +246,20 @@ impl RowType {
     }
 }
 
-/// The name of a column. pgrx's own way of reading it fails where the database's encoding is not
-/// UTF-8.
+/// Returns a column's name; pgrx's accessor fails in databases whose encoding is not UTF-8.
 fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
-    // SAFETY: a name is an array of bytes that ends in a NUL.
+    // SAFETY: a name is a zero-terminated array.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
 }
 
 /// # Safety
-/// The header is that of a composite value.
+/// `header` is a composite value's.
 unsafe fn row_type(header: pg_sys::HeapTupleHeader) -> (Oid, i32) {
-    // SAFETY: a row value's header has these fields, other than a stored tuple's.
+    // SAFETY: a composite value's header has these fields, unlike a stored tuple's.
     unsafe { ((*header).t_choice.t_datum.datum_typeid, (*header).t_choice.t_datum.datum_typmod) }
 }
 
-/// One row: `values.len() == nulls.len()`, one of each per column.
+/// A row: `values.len() == nulls.len()`, one of each per column.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     values: &'a [Datum],
@@ -268,20 +267,20 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The row of these values.
+    /// Creates a row of values.
     #[inline]
     pub fn new(values: &'a [Datum], nulls: &'a [bool]) -> Self {
         Row { values, nulls }
     }
 
     /// # Safety
-    /// Both are that long and stay as they are for `'a`.
+    /// Both arrays have `len` elements and are unchanged during `'a`.
     #[inline]
     pub unsafe fn from_raw(values: *const Datum, nulls: *const bool, len: usize) -> Self {
         if len == 0 {
             return Row { values: &[], nulls: &[] };
         }
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller passes arrays of `len` elements.
         unsafe {
             Row {
                 values: std::slice::from_raw_parts(values, len),
@@ -290,7 +289,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A row of so many columns of it from this one on; none if there are fewer.
+    /// Returns `len` columns from `first` on; empty if there are fewer.
     #[inline]
     pub fn part(self, first: usize, len: usize) -> Self {
         let columns = first..first + len;
@@ -300,8 +299,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
-    /// ColumnPositions for which there is no column stay as they are.
+    /// Reads consecutive real columns from `first` on; NaN for NULL. Missing columns leave their
+    /// elements unchanged.
     #[inline]
     pub fn read_reals(self, first: usize, reals: &mut [f32]) {
         let values = self.values.get(first..).unwrap_or_default();
@@ -311,7 +310,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The value of a column, counted from 0, or nothing if it is NULL or there is no such column.
+    /// Returns a column's value; `None` if it is NULL or does not exist.
     #[inline]
     pub fn get(self, column: usize) -> Option<Datum> {
         match (self.values.get(column), self.nulls.get(column)) {
@@ -321,18 +320,18 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The values of a composite that was not formed: columns of a row that was read ahead.
+/// The values of a composite that was not formed: columns of a row read ahead.
 #[derive(Clone, Copy)]
 pub struct VirtualValues<'a> {
     row: Row<'a>,
-    /// For each value its position in the row.
+    /// Position in the row, by value.
     positions: &'a [usize],
-    /// The first position, if the others follow it.
+    /// The first position, if all are consecutive.
     run: Option<usize>,
     object_type: Option<&'a Rc<ObjectType>>,
 }
 
-/// Where the values of such a composite are in each row.
+/// The positions of a composite's values in each row.
 pub struct ColumnPositions {
     positions: Vec<usize>,
     run: Option<usize>,
@@ -340,19 +339,19 @@ pub struct ColumnPositions {
 }
 
 impl ColumnPositions {
-    /// Values at these positions of a row, which may be an object's.
+    /// Creates the positions of values, which may be a jsonb object's.
     pub fn new(positions: Vec<usize>, object_type: Option<ObjectType>) -> ColumnPositions {
         let follows = |pair: &[usize]| matches!(pair, [left, right] if left + 1 == *right);
         let run = positions.first().copied().filter(|_| positions.windows(2).all(follows));
         ColumnPositions { positions, run, object_type: object_type.map(Rc::new) }
     }
 
-    /// All positions.
+    /// Returns all positions.
     pub fn all(&self) -> &[usize] {
         &self.positions
     }
 
-    /// The values in a row.
+    /// Returns the values in a row.
     #[inline]
     pub fn of<'a>(&'a self, row: Row<'a>) -> VirtualValues<'a> {
         let ColumnPositions { positions, run, object_type } = self;
@@ -361,36 +360,36 @@ impl ColumnPositions {
 }
 
 impl<'a> VirtualValues<'a> {
-    /// The number of values.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    /// Returns the number of values.
+    #[allow(clippy::len_without_is_empty, reason = "unused")]
     pub fn len(self) -> usize {
         self.positions.len()
     }
 
-    /// The keys and types, if they are an object's.
+    /// Returns the keys and types, if the values are a jsonb object's.
     pub fn object_type(self) -> Option<&'a Rc<ObjectType>> {
         self.object_type
     }
 
-    /// A value, or nothing if it is NULL.
+    /// Returns a value; `None` for NULL.
     #[inline]
     pub fn get(self, index: usize) -> Option<Datum> {
         self.row.get(*self.positions.get(index)?)
     }
 
-    /// All of them, nothing for a NULL.
+    /// Returns all values; `None` for NULL.
     pub fn datums(self) -> impl ExactSizeIterator<Item = Option<Datum>> {
         self.positions.iter().map(move |position| self.row.get(*position))
     }
 
-    /// The values as a row, if they lie one after another.
+    /// Returns the values as a row, if they are consecutive.
     #[inline]
     pub fn as_row(self) -> Option<Row<'a>> {
         self.run.map(|first| self.row.part(first, self.positions.len()))
     }
 }
 
-/// An array of one dimension that was not formed.
+/// A one-dimensional array that was not formed.
 #[derive(Clone, Copy)]
 pub struct VirtualArray<'a> {
     values: VirtualValues<'a>,
@@ -399,28 +398,28 @@ pub struct VirtualArray<'a> {
 
 impl<'a> VirtualArray<'a> {
     /// # Safety
-    /// The values are of that type, or NULL.
+    /// Values are of the element type, or NULL.
     #[inline]
     pub unsafe fn new(values: VirtualValues<'a>, element: ElementType) -> Self {
         VirtualArray { values, element }
     }
 
-    /// The number of elements.
-    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
+    /// Returns the number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "unused")]
     pub fn len(self) -> usize {
         self.values.len()
     }
 
-    /// The elements as a row, if they are of type real and lie one after another.
+    /// Returns the elements as a row, if they are real and consecutive.
     #[inline]
     pub fn reals(self) -> Option<Row<'a>> {
         self.values.as_row().filter(|_| self.element.oid() == pg_sys::FLOAT4OID)
     }
 
-    /// The elements, nothing for a NULL.
+    /// Returns the elements; `None` for NULL.
     pub fn values(self) -> impl ExactSizeIterator<Item = Option<Value<'a>>> {
         let scalar_type = self.element.scalar_type();
-        // SAFETY: `new` was given the elements' type.
+        // SAFETY: `new` requires values of the element type.
         let value = move |datum| unsafe { Value::new(datum, scalar_type) };
         self.values.datums().map(move |element| element.map(value))
     }

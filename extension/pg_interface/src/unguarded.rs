@@ -1,14 +1,12 @@
-//! PostgreSQL's functions called without pgrx's guard, which is a `sigsetjmp` per call and would cost more
-//! than the calls themselves where they run for every row.
+//! PostgreSQL functions without pgrx's guard, whose `sigsetjmp` per call would cost more than the calls
+//! themselves where they run for every row.
 //!
-//! The first block of functions cannot raise an error: they read a variable of the backend or memory that
-//! they are given, or allocate in a way that returns NULL if there is no memory; the source of each was read
-//! in every supported release.
+//! The first block cannot raise errors: these functions read a variable or given memory, or allocate in
+//! a way that returns NULL; their sources were checked in every supported release.
 //!
-//! All others may raise an error, which then jumps over the frame that called them. So every function that
-//! calls one of them must own nothing whose `drop` matters, and must itself be called from PostgreSQL without
-//! a guard of pgrx in between. An error then keeps its context too. PostgreSQL's inline functions of the
-//! executor are written here once more.
+//! All others may raise an error, which jumps over the calling frame. So each function that calls one
+//! must own nothing with a `drop`, and must be called from PostgreSQL without a pgrx guard in between;
+//! errors then also keep their context. The executor's inline functions are repeated here.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -22,33 +20,31 @@ use crate::report::with_reserve;
 
 // Functions that cannot raise an error.
 unsafe extern "C-unwind" {
-    /// The user whose rights apply now (miscinit.c).
+    /// Returns the current user (miscinit.c).
     pub safe fn GetUserId() -> Oid;
-    /// When the statement began that the client has sent, in microseconds since 2000 (xact.c).
+    /// Returns the start of the client's statement, in microseconds since 2000 (xact.c).
     pub safe fn GetCurrentStatementStartTimestamp() -> i64;
-    /// Whether there is an active snapshot (snapmgr.c).
+    /// Returns whether there is an active snapshot (snapmgr.c).
     pub safe fn ActiveSnapshotSet() -> bool;
-    /// The active snapshot; there must be one (snapmgr.c).
+    /// Returns the active snapshot, which must exist (snapmgr.c).
     pub fn GetActiveSnapshot() -> Snapshot;
-    /// What a key of an object holds, written to a value of the caller's; null if there is no such
-    /// key (jsonb_util.c).
+    /// Writes the value of an object's key to the caller's value; null if there is no such key
+    /// (jsonb_util.c).
     pub fn getKeyJsonValueFromContainer(
         object: *mut JsonbContainer,
         key: *const c_char,
         length: i32,
         value: *mut JsonbValue,
     ) -> *mut JsonbValue;
-    /// Whether the call is one of an aggregate's functions, and the context that its state lives in
-    /// (nodeAgg.c).
+    /// Returns whether the call is part of an aggregate, and the context of its state (nodeAgg.c).
     pub fn AggCheckCallContext(call: FunctionCallInfo, context: *mut MemoryContext) -> c_int;
-    /// Memory of a context: with MCXT_ALLOC_NO_OOM null if there is none, for sizes up to a gigabyte
-    /// (mcxt.c).
+    /// Allocates up to a gigabyte in a context; null on failure with MCXT_ALLOC_NO_OOM (mcxt.c).
     pub fn MemoryContextAllocExtended(
         context: MemoryContext,
         size: usize,
         flags: c_int,
     ) -> *mut c_void;
-    /// Has the context call back before it frees its memory (mcxt.c).
+    /// Registers a callback before the context's memory is freed (mcxt.c).
     pub fn MemoryContextRegisterResetCallback(
         context: MemoryContext,
         callback: *mut MemoryContextCallback,
@@ -58,15 +54,15 @@ unsafe extern "C-unwind" {
 // Functions that may raise an error.
 unsafe extern "C-unwind" {
     fn ExecReScan(node: *mut PlanState);
-    /// Takes that many columns from a slot's tuple (execTuples.c).
+    /// Deforms columns of a slot's tuple (execTuples.c).
     pub fn slot_getsomeattrs_int(slot: *mut TupleTableSlot, attnum: i32);
-    /// Frees what a memory context holds (mcxt.c).
+    /// Frees a memory context's contents (mcxt.c).
     pub fn MemoryContextReset(context: MemoryContext);
     /// Allocates in a memory context (mcxt.c).
     pub fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
-    /// A value's own bytes, wherever they are (fmgr.c).
+    /// Copies a value, detoasted (fmgr.c).
     pub fn pg_detoast_datum_copy(datum: *mut varlena) -> *mut varlena;
-    /// Runs a statement that has begun (execMain.c).
+    /// Runs a started query (execMain.c).
     #[cfg(not(any(feature = "pg18", feature = "pg19")))]
     pub fn standard_ExecutorRun(
         query: *mut QueryDesc,
@@ -74,7 +70,7 @@ unsafe extern "C-unwind" {
         count: u64,
         once: bool,
     );
-    /// The same.
+    /// Runs a started query (execMain.c).
     #[cfg(any(feature = "pg18", feature = "pg19"))]
     pub fn standard_ExecutorRun(query: *mut QueryDesc, direction: ScanDirection::Type, count: u64);
 }
@@ -82,13 +78,13 @@ unsafe extern "C-unwind" {
 const OWNS_MEMORY: u16 = pgrx::pg_sys::TTS_FLAG_SHOULDFREE as u16;
 const EMPTY: u16 = pgrx::pg_sys::TTS_FLAG_EMPTY as u16;
 
-/// The next row of a plan, or null if there is none.
+/// Returns the next row of a plan, or null at its end (`ExecProcNode`).
 ///
 /// # Safety
 /// The plan is running; see the module's header.
 #[inline]
 pub unsafe fn next_row(plan: *mut PlanState) -> *mut TupleTableSlot {
-    // SAFETY: guaranteed by the caller; what ExecProcNode does.
+    // SAFETY: the plan is running.
     unsafe {
         if !(*plan).chgParam.is_null() {
             ExecReScan(plan);
@@ -99,13 +95,13 @@ pub unsafe fn next_row(plan: *mut PlanState) -> *mut TupleTableSlot {
     }
 }
 
-/// Takes the first columns of a slot's row from its tuple (`slot_getsomeattrs`).
+/// Deforms the first columns of a slot's row (`slot_getsomeattrs`).
 ///
 /// # Safety
 /// The slot holds a row with that many columns; see the module's header.
 #[inline]
 pub unsafe fn deform(slot: *mut TupleTableSlot, columns: i32) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the slot's row has the columns.
     unsafe {
         if i32::from((*slot).tts_nvalid) < columns {
             slot_getsomeattrs_int(slot, columns);
@@ -113,14 +109,13 @@ pub unsafe fn deform(slot: *mut TupleTableSlot, columns: i32) {
     }
 }
 
-/// Empties a slot, as must be done before it is filled again: a plan above may have made its values
-/// its own.
+/// Empties a slot before it is refilled; a plan above may have materialized its values.
 ///
 /// # Safety
-/// The slot is a virtual one; see the module's header.
+/// The slot is virtual; see the module's header.
 #[inline]
 pub unsafe fn clear(slot: *mut TupleTableSlot) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the slot is a valid virtual one.
     unsafe {
         if (*slot).tts_flags & OWNS_MEMORY != 0
             && let Some(clear) = (*(*slot).tts_ops).clear
@@ -133,33 +128,33 @@ pub unsafe fn clear(slot: *mut TupleTableSlot) {
 /// Marks all columns of a slot as set (`ExecStoreVirtualTuple`).
 ///
 /// # Safety
-/// They are, and the slot is a virtual one that owns no memory.
+/// All are set, and the slot is virtual and owns no memory.
 #[inline]
 pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the slot is valid.
     unsafe {
         (*slot).tts_flags &= !EMPTY;
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
     }
 }
 
-/// Frees what the expressions of the last row have allocated (`ResetExprContext`).
+/// Frees the per-row memory of expressions (`ResetExprContext`).
 ///
 /// # Safety
-/// Nothing of it is used any more; see the module's header.
+/// Nothing in it is used any more; see the module's header.
 #[inline]
 pub unsafe fn reset_per_tuple_memory(context: *mut ExprContext) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the context is valid, and its per-row memory unused.
     unsafe { MemoryContextReset((*context).ecxt_per_tuple_memory) }
 }
 
-/// Whether a row passes the conditions (`ExecQual`).
+/// Returns whether a row passes the conditions (`ExecQual`).
 ///
 /// # Safety
-/// The slots that they read are filled; see the module's header.
+/// The slots that the conditions read are filled; see the module's header.
 #[inline]
 pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> bool {
-    // SAFETY: guaranteed by the caller; what ExecQual does. NULL counts as false there.
+    // SAFETY: the slots are filled. As in ExecQual, NULL counts as false.
     unsafe {
         let Some(evaluate) = (*conditions).evalfunc else { return false };
         let before = CurrentMemoryContext;
@@ -171,13 +166,13 @@ pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> 
     }
 }
 
-/// Evaluates a projection; returns its slot, filled.
+/// Evaluates a projection; returns its filled slot (`ExecProject`).
 ///
 /// # Safety
 /// The slots that it reads are filled; see the module's header.
 #[inline]
 pub unsafe fn project(projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
-    // SAFETY: guaranteed by the caller; what ExecProject does. The result's slot is a virtual one.
+    // SAFETY: the slots are filled, and the result's slot is virtual.
     unsafe {
         let context = (*projection).pi_exprContext;
         let state = &raw mut (*projection).pi_state;
@@ -194,18 +189,18 @@ pub unsafe fn project(projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
     }
 }
 
-/// Memory of a context; PostgreSQL's own error if there is none.
+/// Allocates in a context; raises PostgreSQL's error on failure.
 ///
 /// # Safety
-/// The context is valid, the size at most a gigabyte.
+/// The context is valid, and the size at most a gigabyte.
 #[inline]
 pub(crate) unsafe fn allocated(context: MemoryContext, size: usize) -> *mut c_void {
     #[cold]
     fn raise(context: MemoryContext, size: usize) -> *mut c_void {
-        // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
+        // SAFETY: as below. The second attempt raises PostgreSQL's error.
         with_reserve(|| unsafe { pgrx::pg_sys::MemoryContextAlloc(context, size) })
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the context is valid.
     let memory = unsafe {
         let flags = pgrx::pg_sys::MCXT_ALLOC_NO_OOM.cast_signed();
         MemoryContextAllocExtended(context, size, flags)

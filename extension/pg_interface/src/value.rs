@@ -1,9 +1,9 @@
-//! Values, the table of their types, and how each becomes an f32 or a text.
+//! Typed values, and their conversion to f32 or text.
 //!
-//! A `Datum` does not say what it is. A [`Value`] does: the `unsafe` code that makes one vouches for
-//! its type and its life, and reading it is safe. Numbers are converted as XGBoost converts them:
-//! straight to f32, rounded once. A date or timestamp is the seconds since 1970, which an f32 resolves to
-//! about two minutes today. Text and enums are categories, and stay text here.
+//! A `Datum` has no type. A [`Value`] has: the `unsafe` code that creates one guarantees its type and
+//! lifetime, and reading it is safe. As in XGBoost, numbers convert to f32 with one rounding. Dates and
+//! timestamps are seconds since 1970, which f32 resolves to about two minutes today. Text and enums are
+//! categories and stay text.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -13,16 +13,16 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::{catalog, numeric, varlena};
 
-/// A value that is not NULL.
+/// A non-NULL value.
 #[derive(Clone, Copy)]
 pub enum Value<'a> {
-    /// Of a type that is a number.
+    /// A number.
     Number(Number<'a>),
-    /// Of a type that names a category.
+    /// A category's name.
     Text(Text<'a>),
 }
 
-/// A number as PostgreSQL passes it.
+/// A number in PostgreSQL's representation.
 #[derive(Clone, Copy)]
 pub struct Number<'a> {
     datum: Datum,
@@ -30,7 +30,7 @@ pub struct Number<'a> {
     lives: PhantomData<&'a ()>,
 }
 
-/// A text as PostgreSQL passes it.
+/// A text in PostgreSQL's representation.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     datum: Datum,
@@ -38,26 +38,26 @@ pub struct Text<'a> {
     lives: PhantomData<&'a ()>,
 }
 
-/// A number without loss: whole, or as f64.
+/// A number without loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Exact {
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// Any other, or one beyond i64.
+    /// Any other number, or an integer beyond i64.
     Float(f64),
 }
 
-/// Seconds from 1970 to PostgreSQL's own epoch, the first day of 2000.
+/// Seconds from 1970 to PostgreSQL's epoch, 2000-01-01.
 const EPOCH_SECONDS: f64 = 946_684_800.0;
 const DAY_SECONDS: f64 = 86_400.0;
 const MICROSECONDS: f64 = 1e6;
 
 impl<'a> Value<'a> {
     /// # Safety
-    /// The datum is not NULL, is of that type, and is valid for `'a`.
+    /// `datum` is not NULL, of the type, and valid for `'a`.
     #[inline]
     pub unsafe fn new(datum: Datum, scalar_type: ScalarType) -> Self {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the datum is of the type and valid for `'a`.
         unsafe {
             match scalar_type {
                 ScalarType::Number(number_type) => Value::Number(Number::new(datum, number_type)),
@@ -75,13 +75,13 @@ impl Number<'_> {
         Number { datum, number_type, lives: PhantomData }
     }
 
-    /// Its type.
+    /// Returns the type.
     #[inline]
     pub fn number_type(self) -> NumberType {
         self.number_type
     }
 
-    /// The f32 nearest to it. Beyond the range of real it is infinite, as XGBoost would take it.
+    /// Returns the nearest f32; infinite beyond the range of real, as in XGBoost.
     #[inline]
     pub fn single(self) -> f32 {
         let bits = self.datum.value();
@@ -97,7 +97,7 @@ impl Number<'_> {
         }
     }
 
-    /// The f64 nearest to it. A date is a whole number of seconds, a timestamp has its microseconds.
+    /// Returns the nearest f64. Dates are whole seconds, timestamps include microseconds.
     #[inline]
     pub fn double(self) -> f64 {
         let bits = self.datum.value();
@@ -120,7 +120,7 @@ impl Number<'_> {
         }
     }
 
-    /// A numeric as PostgreSQL's cast to double precision rounds it.
+    /// Rounds a numeric like PostgreSQL's cast to double precision.
     #[inline]
     fn numeric_double(self) -> f64 {
         // SAFETY: the datum is a numeric, which is a varlena.
@@ -128,7 +128,7 @@ impl Number<'_> {
         numeric::double(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f64::NAN))
     }
 
-    /// A numeric as PostgreSQL's cast to real rounds it.
+    /// Rounds a numeric like PostgreSQL's cast to real.
     #[inline]
     fn numeric(self) -> f32 {
         // SAFETY: the datum is a numeric, which is a varlena.
@@ -136,13 +136,13 @@ impl Number<'_> {
         numeric::single(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f32::NAN))
     }
 
-    /// A numeric with all its digits.
+    /// Returns a numeric with all its digits.
     pub fn numeric_text(self) -> String {
         called(pg_sys::numeric_out, self.datum)
     }
 
-    /// The number without loss. A numeric does not go by way of a float, which cannot hold every
-    /// bigint; a date or a timestamp is what [`Number::single`] makes of it.
+    /// Returns the number without loss. A numeric is not converted to a float, which cannot represent
+    /// every bigint; dates and timestamps are those of [`Number::single`].
     pub fn exact(self) -> Exact {
         let bits = self.datum.value();
         match self.number_type {
@@ -176,9 +176,9 @@ impl<'a> Text<'a> {
         Text { datum, text_type, lives: PhantomData }
     }
 
-    /// The text. What is not UTF-8 in it is replaced, and then is no category.
+    /// Returns the text. Invalid UTF-8 is replaced, and then matches no category.
     pub fn text(self) -> Cow<'a, str> {
-        // SAFETY: the datum is of that type; a name is a C string, as a literal of unknown type is.
+        // SAFETY: the datum is of the type; names and literals of unknown type are C strings.
         unsafe {
             match self.text_type {
                 TextType::Text => varlena::text(self.datum),
@@ -192,23 +192,23 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A value in its text form, by the output function of its type.
+/// Returns a value's text, by its type's output function.
 fn called(function: unsafe fn(pg_sys::FunctionCallInfo) -> Datum, datum: Datum) -> String {
-    // SAFETY: the callers pair output functions with their types; they never return NULL.
+    // SAFETY: callers pass the output function of the value's type, which never returns NULL.
     let text = unsafe { pgrx::direct_function_call::<&CStr>(function, &[Some(datum)]) };
     text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A type whose values can be read.
+/// A readable type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScalarType {
-    /// Values are numbers.
+    /// Numbers.
     Number(NumberType),
-    /// Values are names of categories.
+    /// Category names.
     Text(TextType),
 }
 
-/// A type whose values are numbers, or become numbers.
+/// A type of numbers, or of values converted to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberType {
     /// real
@@ -231,32 +231,31 @@ pub enum NumberType {
     Timestamp,
 }
 
-/// A type whose values are names of categories.
+/// A type of category names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextType {
     /// text, varchar
     Text,
-    /// char(n), whose trailing blanks do not count
+    /// char(n); trailing blanks are insignificant
     Bpchar,
-    /// name, or a literal whose type is not known
+    /// name, or a literal of unknown type
     Name,
     /// any enum
     Enum,
 }
 
 impl NumberType {
-    /// Whether a real holds every value of the type.
+    /// Returns whether real represents every value of the type.
     pub fn is_single(self) -> bool {
         matches!(self, NumberType::Float4 | NumberType::Int2 | NumberType::Bool)
     }
 }
 
 impl ScalarType {
-    /// How to read values of a type, or nothing if they are neither numbers nor categories. A domain
-    /// is read as the type below it.
+    /// Returns how to read a type; `None` if it is neither numeric nor categorical. A domain is read as
+    /// its base type.
     pub fn of(type_oid: Oid) -> Option<ScalarType> {
-        // The table is asked first, because looking up a domain costs more than the rest of the
-        // binding together.
+        // The table comes first, since looking up a domain costs more than the rest of the binding.
         ScalarType::of_base(type_oid).or_else(|| {
             let base = catalog::base_type(type_oid);
             let of_enum = || ScalarType::Text(TextType::Enum);
@@ -285,18 +284,18 @@ impl ScalarType {
         }
     }
 
-    /// Whether values are names of categories.
+    /// Returns whether values are category names.
     pub fn is_text(self) -> bool {
         matches!(self, ScalarType::Text(_))
     }
 }
 
-/// The value by its type's output function, in the database's encoding.
+/// Returns a value's text by its type's output function, in the database's encoding.
 ///
 /// # Safety
-/// The datum is not NULL, is of that type, and is valid.
+/// `datum` is not NULL, of the type, and valid.
 pub unsafe fn output_text(datum: Datum, type_oid: Oid) -> Vec<u8> {
-    // SAFETY: guaranteed by the caller; an output function returns a palloc'd C string.
+    // SAFETY: the datum is of the type; an output function returns a palloc'd C string.
     unsafe {
         let text = pg_sys::OidOutputFunctionCall(catalog::output_function(type_oid), datum);
         let bytes = CStr::from_ptr(text).to_bytes().to_vec();

@@ -1,9 +1,8 @@
-//! Text and bytes as PostgreSQL passes them: short or long headers, compressed, or out of line.
+//! Text and bytea values: short or long headers, compressed, or out of line.
 //!
-//! PostgreSQL reads, copies and writes a value as a whole, which for one of 256 MB takes a third of a
-//! second that nothing interrupts. A large bytea is read and made here in pieces, between which the statement
-//! may be cancelled. A value that a user's table stores compressed is the exception: PostgreSQL decompresses
-//! it as a whole.
+//! PostgreSQL reads, copies and writes a value as a whole, which takes an uninterruptible third of a
+//! second for 256 MB. Here a large bytea is read and created in pieces, with checks for interrupts in
+//! between. Only values that a user's table stores compressed are still decompressed as a whole.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -16,14 +15,14 @@ use pgrx::{AnyElement, FromDatum, IntoDatum};
 
 use crate::report::check_for_interrupts;
 
-/// The bytes of a text or bytea value, without a copy where it is stored plainly.
+/// Returns the bytes of a text or bytea, in place if stored plainly.
 ///
 /// # Safety
-/// The datum is a valid varlena; what is returned is used only while its memory context lives.
+/// `datum` is a valid varlena; the result is used only while its memory context lives.
 #[inline]
 pub unsafe fn bytes<'a>(datum: Datum) -> &'a [u8] {
     let pointer: *mut pg_sys::varlena = datum.cast_mut_ptr();
-    // SAFETY: a varlena's first byte tells how it is stored; the caller keeps the result no longer
+    // SAFETY: a varlena's first byte tells its representation; the caller keeps the result no longer
     // than the datum.
     unsafe {
         let plain = varatt_is_4b_u(pointer) || (varatt_is_1b(pointer) && !varatt_is_1b_e(pointer));
@@ -32,24 +31,24 @@ pub unsafe fn bytes<'a>(datum: Datum) -> &'a [u8] {
 }
 
 /// # Safety
-/// The pointer is to a valid varlena.
+/// `pointer` is a valid varlena.
 #[cold]
 #[inline(never)]
 unsafe fn detoasted(pointer: *mut pg_sys::varlena) -> *mut pg_sys::varlena {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the pointer is a valid varlena.
     unsafe { pg_sys::pg_detoast_datum_packed(pointer) }
 }
 
-/// The same as text. A database in another encoding than UTF-8 may hold bytes that are not; those
-/// are replaced, and then match no name.
+/// Returns a value as text. In a database with another encoding than UTF-8, invalid bytes are replaced,
+/// and then match no name.
 ///
 /// # Safety
 /// As for [`bytes`].
 #[inline]
 pub unsafe fn text<'a>(datum: Datum) -> Cow<'a, str> {
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: as for this function.
     let bytes = unsafe { bytes(datum) };
-    // The usual case: looking for what to replace costs more than to see that there is nothing.
+    // The common case: checking for ASCII is faster than looking for bytes to replace.
     if bytes.is_ascii() {
         // SAFETY: ASCII is UTF-8.
         return Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) });
@@ -57,12 +56,12 @@ pub unsafe fn text<'a>(datum: Datum) -> Cow<'a, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// A string that PostgreSQL allocated, as Rust's own; the original is freed.
+/// Converts a palloc'd C string into a `String`, and frees it.
 ///
 /// # Safety
-/// The pointer was allocated by palloc and ends in a NUL.
+/// `pointer` is a palloc'd, zero-terminated string.
 pub unsafe fn owned_string(pointer: *mut std::ffi::c_char) -> String {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the string is palloc'd and zero-terminated.
     unsafe {
         let string = CStr::from_ptr(pointer).to_string_lossy().into_owned();
         pg_sys::pfree(pointer.cast());
@@ -70,33 +69,33 @@ pub unsafe fn owned_string(pointer: *mut std::ffi::c_char) -> String {
     }
 }
 
-/// Bytes that are copied between two looks at whether the statement was cancelled.
+/// Bytes copied between two checks for interrupts.
 pub const PIECE: usize = 4 << 20;
 
-/// Most bytes that PostgreSQL allocates at once (`MaxAllocSize`), and most bytes of a value.
+/// Maximum size of an allocation (`MaxAllocSize`) and of a value.
 pub const MAX_ALLOC: usize = 0x3fff_ffff;
 
-/// How many bytes an argument has, without reading them; nothing if it is no bytea.
+/// Returns a bytea argument's size without reading it; `None` for another type.
 pub fn bytea_size(value: &AnyElement) -> Option<usize> {
-    // SAFETY: the value is of the type that it says.
+    // SAFETY: the value is of its stated type.
     (value.oid() == pg_sys::BYTEAOID)
         .then(|| unsafe { pg_sys::toast_raw_datum_size(value.datum()) } - pg_sys::VARHDRSZ)
 }
 
-/// The bytes of an argument, or nothing if it is no bytea.
+/// Returns a bytea argument's bytes; `None` for another type.
 pub fn bytea_argument(value: &AnyElement) -> Option<&[u8]> {
-    // SAFETY: the value is of the type that it says; arguments outlive the call.
+    // SAFETY: the value is of its stated type; arguments outlive the call.
     (value.oid() == pg_sys::BYTEAOID).then(|| unsafe { bytes_in_pieces(value.datum()) })
 }
 
-/// The bytes of a bytea value; those of a large one that is stored out of line are read in pieces.
+/// Returns a bytea's bytes, read in pieces if it is large and out of line.
 ///
 /// # Safety
 /// As for [`bytes`].
 unsafe fn bytes_in_pieces<'a>(datum: Datum) -> &'a [u8] {
     let pointer: *mut pg_sys::varlena = datum.cast_mut_ptr();
-    // SAFETY: the caller says that it is a bytea. A slice has as many bytes as are asked for, since
-    // no more are than the value has; the buffer has room for all of them.
+    // SAFETY: the datum is a bytea. A slice has the requested bytes, which are within the value; the
+    // buffer has room for all.
     unsafe {
         if !varatt_is_1b_e(pointer) {
             return bytes(datum);
@@ -118,19 +117,19 @@ unsafe fn bytes_in_pieces<'a>(datum: Datum) -> &'a [u8] {
     }
 }
 
-/// A text as a value, in the current memory context.
+/// Creates a text value in the current memory context.
 pub fn text_datum(text: &str) -> Datum {
     text.into_datum().unwrap_or(Datum::from(0))
 }
 
-/// A bytea value that is being made, in the current memory context.
+/// A new bytea value in the current memory context.
 pub struct NewBytea {
     value: *mut pg_sys::varlena,
     len: usize,
 }
 
 impl NewBytea {
-    /// Zeros; nothing if a value cannot have as many bytes.
+    /// Creates zeros; `None` if a value cannot have this size.
     pub fn zeroed(len: usize) -> Option<Self> {
         let size = len.checked_add(pg_sys::VARHDRSZ)?;
         if size > MAX_ALLOC {
@@ -144,30 +143,30 @@ impl NewBytea {
         };
         for first in (0..len).step_by(PIECE) {
             check_for_interrupts();
-            // SAFETY: the piece ends with the buffer, or before.
+            // SAFETY: the piece is within the buffer.
             unsafe { new.start().add(first).write_bytes(0, PIECE.min(len - first)) };
         }
         Some(new)
     }
 
     fn start(&mut self) -> *mut u8 {
-        // SAFETY: the bytes follow the header, of four bytes as it was set.
+        // SAFETY: the bytes follow the four-byte header.
         unsafe { self.value.cast::<u8>().add(pg_sys::VARHDRSZ) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the bytes follow the header, and all of them were written.
+        // SAFETY: the bytes follow the header, and all are initialized.
         unsafe {
             std::slice::from_raw_parts(self.value.cast::<u8>().add(pg_sys::VARHDRSZ), self.len)
         }
     }
 
-    /// Copies bytes to an offset; returns whether there is room for them.
+    /// Copies bytes to an offset; returns whether they fit.
     pub fn put(&mut self, offset: usize, bytes: &[u8]) -> bool {
         let fits = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.len);
         if fits {
-            // SAFETY: there is room; the bytes are others' than the buffer's, which is borrowed.
+            // SAFETY: the bytes fit, and do not overlap the borrowed buffer.
             unsafe {
                 let to = self.start().add(offset);
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -176,31 +175,31 @@ impl NewBytea {
         fits
     }
 
-    /// The value, which lives as long as the memory context.
+    /// Returns the value, which lives as long as the memory context.
     pub fn into_value(self) -> Option<AnyElement> {
         let datum = Datum::from(std::mem::ManuallyDrop::new(self).value);
-        // SAFETY: it is a bytea with its header.
+        // SAFETY: the value is a bytea with its header.
         unsafe { AnyElement::from_polymorphic_datum(datum, false, pg_sys::BYTEAOID) }
     }
 }
 
 impl Drop for NewBytea {
     fn drop(&mut self) {
-        // SAFETY: the buffer is this value's alone; its context has not ended, since values of this
-        // type live no longer than the call that makes them.
+        // SAFETY: this value owns the buffer; its context lives, since such values do not outlive the
+        // call that creates them.
         unsafe { pg_sys::pfree(self.value.cast()) }
     }
 }
 
-/// A text that cannot be read or stored in the database's encoding, by the name of what it is.
+/// A text not representable in the database's encoding, named for the message.
 #[derive(Clone, Copy, Debug)]
 pub struct EncodingError(pub &'static str);
 
-/// A text argument's bytes as UTF-8.
+/// Returns a text argument's bytes as UTF-8.
 ///
-/// The engine's text is UTF-8, as model files are. In a database of another encoding text is taken
-/// as long as it means the same in both: ASCII does. SQL_ASCII means no encoding at all, so there
-/// whatever is UTF-8 is taken as that.
+/// The engine's text is UTF-8, as model files are. In a database with another encoding, text is
+/// accepted if it means the same in both, as ASCII does. SQL_ASCII is no encoding, so there all UTF-8
+/// is accepted.
 ///
 /// # Errors
 /// [`EncodingError`].
@@ -211,7 +210,7 @@ pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str, Encoding
     }
 }
 
-/// The text, if the database can store it and messages can show it.
+/// Returns the text, if the database can store it and messages can show it.
 ///
 /// # Errors
 /// [`EncodingError`].

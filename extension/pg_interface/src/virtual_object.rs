@@ -1,9 +1,9 @@
-//! The jsonb object that `jsonb_build_object` would build, if it is not built.
+//! The object of `jsonb_build_object` without building it.
 //!
-//! Its values are columns of a row that was read ahead; [`VirtualObject::item`] gives what the object would
-//! hold for each. jsonb keeps a number as the digits that the output function of its type writes, and has
-//! strings for NaN and the infinities (`datum_to_jsonb` in src/backend/utils/adt/jsonb.c). Where the digits
-//! may give another float than the value itself, `item` gives nothing, and the caller builds the object.
+//! Its values are columns of a row read ahead; [`VirtualObject::item`] returns what the object would
+//! contain. jsonb stores a number as the digits of its type's output function, and NaN and infinities
+//! as strings (`datum_to_jsonb` in src/backend/utils/adt/jsonb.c). If the digits may give another float
+//! than the value, `item` returns `None`, and the caller builds the object.
 
 use std::rc::Rc;
 
@@ -13,11 +13,11 @@ use crate::jsonb::{Item, ObjectType};
 use crate::tuple::VirtualValues;
 use crate::value::{Number, NumberType, Value};
 
-/// Whole numbers below are written with all their digits.
+/// Smaller integers are written with all their digits.
 const MAX_WHOLE_DOUBLE: f64 = 9_007_199_254_740_992.0;
-/// Up to here a real's digits are the same by PostgreSQL's rule and by Rust's.
+/// Up to here, PostgreSQL and Rust write the same digits of a real.
 const MAX_REAL: f32 = 16_777_216.0;
-/// Below, reals are subnormal.
+/// Smaller reals are subnormal.
 const MIN_NORMAL: f64 = f32::MIN_POSITIVE as f64;
 
 /// An object that was not built.
@@ -29,25 +29,25 @@ pub struct VirtualObject<'a> {
 
 impl<'a> VirtualObject<'a> {
     /// # Safety
-    /// The values are of the types that the object's type names, or NULL.
+    /// Values are of the types in `object_type`, or NULL.
     #[inline]
     pub unsafe fn new(values: VirtualValues<'a>, object_type: &'a Rc<ObjectType>) -> Self {
         VirtualObject { values, object_type }
     }
 
-    /// The keys, and the types of the values.
+    /// Returns the keys, and the types of the values.
     #[inline]
     pub fn object_type(self) -> &'a Rc<ObjectType> {
         self.object_type
     }
 
-    /// The value at a position, for a reader of numbers as f32 or (`double`) as f64; nothing if only the
-    /// built object can tell.
+    /// Returns the value at a position, for readers of f32 or (`double`) f64 numbers; `None` if it
+    /// takes the built object.
     #[inline]
     pub fn item(self, position: usize, double: bool) -> Option<Item<'a>> {
         let Some(datum) = self.values.get(position) else { return Some(Item::Null) };
         let scalar_type = self.object_type.value_type(position)?;
-        // SAFETY: `new` was given the types.
+        // SAFETY: `new` requires values of these types.
         match unsafe { Value::new(datum, scalar_type) } {
             Value::Text(text) => Some(Item::Text(text.text().into_owned())),
             Value::Number(number) => number_item(number, double),
@@ -81,8 +81,8 @@ fn float_item(number: Number<'_>, double: bool) -> Option<Item<'static>> {
     }
 }
 
-/// The item of a double: the float nearest to its digits is the float nearest to it, unless it lies in the
-/// middle between two floats.
+/// Returns the item of a double: the digits' nearest float is the value's nearest float, unless the
+/// value lies halfway between two floats.
 fn of_double(value: f64) -> Option<Item<'static>> {
     if let Some(item) = whole(value) {
         return Some(item);
@@ -93,7 +93,7 @@ fn of_double(value: f64) -> Option<Item<'static>> {
     is_safe.then(|| double_item(value))
 }
 
-/// The item of a real. As f64 it is the number that its few digits say, not the real's own value.
+/// Returns the item of a real. As f64 it is the number of its few digits, not the real's exact value.
 fn of_real(value: f32, double: bool) -> Option<Item<'static>> {
     if value.abs() >= MAX_REAL {
         return None;
@@ -111,7 +111,7 @@ fn of_real(value: f32, double: bool) -> Option<Item<'static>> {
     (digits as f32 == value).then(|| double_item(digits))
 }
 
-/// The item of a whole number, of which zero has no sign.
+/// Returns the item of an integer; zero has no sign.
 fn whole(value: f64) -> Option<Item<'static>> {
     let is_whole = value.fract() == 0.0 && value.abs() < MAX_WHOLE_DOUBLE;
     // SAFETY: the datum is a bigint.
@@ -120,11 +120,11 @@ fn whole(value: f64) -> Option<Item<'static>> {
 }
 
 fn double_item(value: f64) -> Item<'static> {
-    // SAFETY: the datum is a double.
+    // SAFETY: the datum is a double precision.
     Item::Number(unsafe { Number::new(Datum::from(value.to_bits()), NumberType::Float8) })
 }
 
-/// Whether a float is written such that reading it gives the same float.
+/// Returns whether floats are written to be read back exactly.
 fn writes_all_digits() -> bool {
     // SAFETY: an integer that only this backend's main thread sets.
     unsafe { pg_sys::extra_float_digits > 0 }

@@ -48,7 +48,7 @@ fn pgboost_explain_prediction(call: FunctionCallInfo) -> std::result::Result<Lin
 
 /// `top` is how many features are shown, nothing standing for all.
 fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -> Result<Lines> {
-    let Some(model) = arguments.model() else { return Ok(TableIterator::new(Vec::new())) };
+    let Some(model) = arguments.first_text() else { return Ok(TableIterator::new(Vec::new())) };
     let top = top.map(usize::try_from).transpose().map_err(|_| Error::NegativeTop)?;
     let mut predictor = Predictor::begin(arguments, &model)?;
     predictor.read_features(arguments)?;

@@ -18,7 +18,7 @@ pub(super) fn row<'c>(
     arguments: Arguments<'c>,
     state: CallState<'c>,
 ) -> Result<Option<&'c mut Predictor>> {
-    let Some(model) = arguments.model() else { return Ok(None) };
+    let Some(model) = arguments.first_text() else { return Ok(None) };
     let predictors = state.kept::<RecentPredictors>();
     let predictor = predictors.of(arguments, &model)?;
     predictor.read_features(arguments)?;
@@ -40,7 +40,7 @@ pub(crate) fn predict(
 /// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
 /// parameter: what else it might mean in an expression that is stored, nobody could find.
 pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
-    let Some(model) = arguments.model() else { return Ok(arguments.null()) };
+    let Some(model) = arguments.first_text() else { return Ok(arguments.null()) };
     if !arguments.first_is_fixed() {
         return Err(Error::PinnedNotConstant);
     }
@@ -61,7 +61,7 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
 
 /// `predict_from`: the second argument is the margin that the row's sum begins with.
 pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
-    let (arguments, base_margin) = arguments.base_margin();
+    let (arguments, base_margin) = arguments.take_second();
     let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     if !predictor.image().takes_base_margins() {
