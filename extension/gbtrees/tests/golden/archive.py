@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes golden models into the archives of their libraries, and out of them.
+"""Adds golden models to their libraries' archives, and removes them.
 
     archive.py add [FILE or FOLDER...]
     archive.py remove PATTERN...
@@ -21,14 +21,14 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 LIBRARIES = ("catboost", "lightgbm", "onnx", "xgboost")
-# What makes models, and says what they are.
+# Files that describe or make models.
 SOURCES = {".py", ".pyc", ".sh", ".md"}
-# Its window is larger than an archive's content, so that releases share what their models have in common.
+# The window exceeds an archive's content, so that releases share what their models have in common.
 COMPRESSION = lzma.PRESET_EXTREME | 7
 
 
 def read(library: str) -> dict[str, bytes]:
-    """The content of every file of a library by its name."""
+    """Returns the content of every file of a library by name."""
     archive = FOLDER / f"{library}.tar.xz"
     if not archive.exists():
         return {}
@@ -37,7 +37,7 @@ def read(library: str) -> dict[str, bytes]:
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """The tar file, not yet compressed."""
+    """Returns the uncompressed tar file."""
     first: dict[bytes, str] = {}
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w", format=tarfile.USTAR_FORMAT) as writer:
@@ -59,13 +59,13 @@ def write(library: str, files: dict[str, bytes]) -> None:
 
 
 def models(path: Path) -> list[Path]:
-    """The file, or the models and answers of a folder."""
+    """Returns the file, or the models and answers of a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return [file for file in files if file.is_file() and file.suffix not in SOURCES]
 
 
 def add(paths: list[Path]) -> None:
-    """Takes the files into their archives."""
+    """Adds the files to their archives."""
     found: dict[str, list[Path]] = {}
     for path in paths or [FOLDER / library for library in LIBRARIES]:
         for file in models(path.resolve(strict=True)):
@@ -82,7 +82,7 @@ def add(paths: list[Path]) -> None:
 
 
 def remove(patterns: list[str]) -> None:
-    """Leaves out of their archives what the patterns fit."""
+    """Removes files matching the patterns from their archives."""
     for library in LIBRARIES:
         files = read(library)
         gone = {name for pattern in patterns for name in fnmatch.filter(files, pattern)}
@@ -91,7 +91,7 @@ def remove(patterns: list[str]) -> None:
 
 
 def main() -> None:
-    """Does what the arguments say."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("add").add_argument("path", nargs="*", type=Path)

@@ -1,4 +1,4 @@
-"""What LightGBM and CatBoost say their golden models' features contribute.
+"""Records LightGBM's and CatBoost's feature contributions for their golden models.
 
 Usage: python contributions.py
 
@@ -19,29 +19,28 @@ import pandas as pd
 import catboost
 import lightgbm as lgb
 
-# CatBoost 1.2.10 crashes where there is nothing to explain, explains only the mean of a model that
-# has the uncertainty too, has one bias for several, and does not add up to its own margins where
-# trees are not symmetric.
+# CatBoost 1.2.10 crashes without features to explain, explains only the mean of a model with uncertainty,
+# has one bias for several, and does not add up to its own margins for asymmetric trees.
 UNEXPLAINED = re.compile("constant|uncertainty|scale_and_biases|depthwise|lossguide")
 CHOSEN = (0, 1, 2, 24)
-# Of models with categories, some of which training has not seen there.
+# Models with categories, some unknown to training.
 WITH_TEXTS = (*CHOSEN, 13, 45, 51, 60)
 HERE = Path(__file__).parent
 
 
 def numbers(lines: list[str], code: str) -> np.ndarray:
-    """Rows from hex digits."""
+    """Parses rows of hex digits."""
     values = (struct.iter_unpack(f">{code}", bytes.fromhex(line)) for line in lines)
     return np.array([[number for (number,) in row] for row in values])
 
 
 def hex_rows(values: np.ndarray) -> list[str]:
-    """Rows as hex digits."""
+    """Writes rows as hex digits."""
     return [row.astype(">f8").tobytes().hex() for row in values.reshape(len(values), -1)]
 
 
 def with_texts(rows: np.ndarray, record: dict, chosen: list[int]) -> pd.DataFrame:
-    """The rows with their categories."""
+    """Returns the rows with their categories."""
     frame = pd.DataFrame(rows, columns=record["feature_names"])
     for column, values in record["texts"].items():
         frame[frame.columns[int(column)]] = [values[row] for row in chosen]
@@ -49,19 +48,19 @@ def with_texts(rows: np.ndarray, record: dict, chosen: list[int]) -> pd.DataFram
 
 
 def by_lightgbm(path: Path, rows: np.ndarray) -> np.ndarray:
-    """Contributions, output by output, an output's bias last."""
+    """Returns contributions, output by output, an output's bias last."""
     return lgb.Booster(model_file=path).predict(rows, pred_contrib=True, num_threads=1)
 
 
 def by_catboost(path: Path, rows: np.ndarray | pd.DataFrame) -> np.ndarray:
-    """The same."""
+    """Returns CatBoost's contributions, in the same order."""
     model = catboost.CatBoost().load_model(str(path))
     pool = catboost.Pool(rows, cat_features=model.get_cat_feature_indices())
     return model.get_feature_importance(pool, type="ShapValues", thread_count=1)
 
 
 def write(library: str, suffix: str, code: str, explain) -> None:
-    """Explain every model of a library."""
+    """Explains every model of a library."""
     found = {}
     for path in sorted((HERE / library).glob(f"*/*{suffix}")):
         expected = path.with_suffix(".expected.json")

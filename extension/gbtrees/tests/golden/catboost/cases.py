@@ -1,4 +1,4 @@
-"""The models: one case for each thing that a scorer of CatBoost's files can get wrong.
+"""The models: a case for each fault that a scorer of CatBoost's files can have.
 
 A case has a name, the first release that can train it, and whether every release trains it (`core`) or only
 those that generate.sh lists as complete.
@@ -29,15 +29,15 @@ CASES = {}
 
 
 class Trained:
-    """A model, the table that its scoring rows come from, and which columns hold categories."""
+    """A model, the table of its scoring rows, and its categorical columns."""
 
     def __init__(self, model, table, categorical=(), whole=0, formats=("cbm", "json")):
         self.model = model
         self.table = table
         self.categorical = list(categorical)
-        # So many of the table's rows are scored as they are.
+        # The number of the table's rows that are scored unchanged.
         self.whole = whole
-        # Those that can say what the model is.
+        # The formats that can represent the model.
         self.formats = formats
 
 
@@ -52,7 +52,7 @@ def case(name, since=(0, 0), core=False):
 
 
 def numbers(seed=7, gaps=True):
-    """Five columns: normal, normal with gaps, small integers, skewed with gaps, large values."""
+    """Returns five columns: normal, normal with gaps, small integers, skewed with gaps, large values."""
     draw = np.random.RandomState(seed)
     table = np.empty((ROWS, 5), dtype=np.float32)
     table[:, 0] = draw.normal(size=ROWS)
@@ -67,7 +67,7 @@ def numbers(seed=7, gaps=True):
 
 
 def signal(table, seed=11):
-    """A target that depends on every column, and on whether the gappy ones are there."""
+    """Returns a target that depends on every column, and on where gaps are."""
     draw = np.random.RandomState(seed)
     present = np.nan_to_num(table.astype(np.float64))
     target = present[:, 0] + 0.5 * present[:, 1] * np.sign(present[:, 4]) + 0.3 * present[:, 2]
@@ -77,7 +77,7 @@ def signal(table, seed=11):
 
 
 def classes(table, count):
-    """The signal cut into classes of equal size, 0 to count - 1."""
+    """Returns the signal cut into classes of equal size, 0 to count - 1."""
     target = signal(table)
     return np.searchsorted(np.quantile(target, np.arange(1, count) / count), target)
 
@@ -92,7 +92,7 @@ def fit(table, label, prepare=None, pool=None, **params):
 
 
 def simple(name, label, since=(0, 0), core=False, pool=None, prepare=None, gaps=True, **params):
-    """A case that is one call of fit on the common table."""
+    """Registers a case that is one call of fit on the common table."""
 
     @case(name, since=since, core=core)
     def train():
@@ -126,12 +126,12 @@ def pair(table):
 
 
 def flags(table):
-    """Two labels that a row may have or not."""
+    """Two labels per row."""
     return (pair(table) > 0).astype(int)
 
 
 def named(names):
-    """Classes with names."""
+    """Named classes."""
     return lambda table: np.array(names)[classes(table, len(names))]
 
 
@@ -243,7 +243,7 @@ TEXTS = ["red", "green", "blé", LONG[:5], LONG[:12], LONG, LONG * 2, LONG * 5]
 
 
 def with_categories():
-    """A table of text, integers and numbers, and a target that depends on all of them."""
+    """Returns a table of text, integers and numbers, and a target that depends on all of them."""
     draw = np.random.RandomState(3)
     table = pd.DataFrame(
         {
@@ -261,7 +261,7 @@ def with_categories():
 
 
 def categories(name, label=lambda target: target, core=False, **params):
-    """A case with one-hot features."""
+    """Registers a case with one-hot features."""
 
     @case(name, core=core)
     def train():
@@ -287,7 +287,7 @@ categories(
 
 
 def with_combinations():
-    """The same table, and a target that depends on combinations of its columns."""
+    """Returns the same table, and a target that depends on combinations of its columns."""
     table, _ = with_categories()
     draw = np.random.RandomState(4)
     integer, unused = table["integer"] % 3, table["unused"].astype(int)
@@ -303,15 +303,15 @@ CTR = {
     "iterations": 5,
     "one_hot_max_size": 2,
     "max_ctr_complexity": 3,
-    # Trees may have combinations as if these took no room.
+    # Trees may use combinations at no cost in memory.
     "model_size_reg": 0,
 }
 
 
 def statistics(name, label=lambda target: target, core=False, pool=None, formats=None, **params):
-    """A case with target statistics of categories."""
+    """Registers a case with target statistics of categories."""
 
-    # Of each release there are those for all; the newest has the others too.
+    # Each release has the cases common to all; the newest has the others too.
     @case(name, since=(0, 0) if core else (1, 2), core=core)
     def train():
         table, target = with_combinations()
@@ -344,7 +344,7 @@ statistics("ctr_uncertainty", loss_function="RMSEWithUncertainty")
 statistics("ctr_yetirank", binary, pool=GROUPS, loss_function="YetiRank")
 statistics("ctr_simple", max_ctr_complexity=1)
 statistics("ctr_four", max_ctr_complexity=4, depth=6)
-# `unused` has three values, which conditions of combinations test too.
+# `unused` has three values, which conditions of combinations also test.
 statistics("ctr_one_hot", core=True, one_hot_max_size=4, depth=5)
 statistics("ctr_nan_max", nan_mode="Max", depth=5)
 statistics("ctr_lossguide", grow_policy="Lossguide", max_leaves=8)
@@ -369,7 +369,7 @@ statistics(
     simple_ctr=["Borders:TargetBorderCount=4", "Buckets:TargetBorderCount=2"],
     combinations_ctr=["Borders:TargetBorderCount=2:TargetBorderType=Median", "Counter"],
 )
-# JSON does not tell the tables of one kind apart.
+# JSON does not distinguish the tables of a kind.
 statistics(
     "ctr_several_targets",
     simple_ctr=["Borders:TargetBorderCount=1", "Borders:TargetBorderCount=3"],
@@ -392,7 +392,7 @@ def _ctr_sum_of_models():
 
 
 def renamed(model, old, new):
-    """The model with statistics of a kind that only training on a GPU makes, and the same counts."""
+    """Returns the model with statistics of a kind trained only on GPUs, with the same counts."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.json")
         model.save_model(path, format="json")

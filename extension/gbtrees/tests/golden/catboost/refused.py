@@ -1,4 +1,4 @@
-"""Models that the engine refuses, with the word that each message must contain; hashes of texts.
+"""Models that the engine refuses, with the word required in each message; hashes of texts.
 
 refused.py <folder>
 """
@@ -20,12 +20,12 @@ class Half:
     """A custom objective."""
 
     def calc_ders_range(self, approxes, targets, weights):
-        """The derivatives of half the squared error."""
+        """Returns the derivatives of half the squared error."""
         return [(target - approx, -1.0) for approx, target in zip(approxes, targets)]
 
 
 def models():
-    """Each model with its name, the word, and the formats that are refused."""
+    """Yields each model with its name, the word, and the refused formats."""
     table, target = cases.with_categories()
     borders = ["Borders:TargetBorderCount=1", "Borders:TargetBorderCount=3"]
     options = {**OPTIONS, "one_hot_max_size": 2, "max_ctr_complexity": 1, "simple_ctr": borders}

@@ -1,4 +1,4 @@
-"""Trains the cases with the CatBoost that runs this, and writes down what it predicts.
+"""Trains the cases with the installed CatBoost, and records its predictions.
 
     train.py <folder> [--core]
 
@@ -35,20 +35,20 @@ CLASSIFIERS = ("Logloss", "CrossEntropy", "Focal", "MultiClass", "MultiClassOneV
 
 
 def digits(array, width):
-    """The bits of a row's numbers."""
+    """Returns the bits of a row's numbers."""
     kind, bits = {8: (np.float32, np.uint32), 16: (np.float64, np.uint64)}[width]
     row = np.ascontiguousarray(array, dtype=kind).view(bits).ravel()
     return "".join("%0*x" % (width, number) for number in row)
 
 
 def hex_rows(table, width):
-    """A string per row."""
+    """Returns a string per row."""
     table = np.asarray(table)
     return [digits(row, width) for row in table.reshape(len(table), -1)]
 
 
 def borders(document, columns):
-    """The borders of each column."""
+    """Returns the borders of each column."""
     found = [np.array([], dtype=np.float32) for _ in range(columns)]
     for feature in document["features_info"].get("float_features", []):
         found[feature["flat_feature_index"]] = np.array(feature["borders"] or [], dtype=np.float32)
@@ -56,12 +56,12 @@ def borders(document, columns):
 
 
 def beside(values, step):
-    """The values, or their neighbours on one side."""
+    """Returns the values, or their neighbours on one side."""
     return values if step == 0 else np.nextafter(values, np.float32(np.inf * step))
 
 
 def number_rows(table, cuts):
-    """Rows of training, rows on borders and next to them, and rows of special values."""
+    """Returns training rows, rows on and next to borders, and rows of special values."""
     rows = [table[:6]]
     at = table[np.arange(18) % len(table)].copy()
     for column, values in enumerate(cuts):
@@ -77,7 +77,7 @@ def number_rows(table, cuts):
 
 
 def choose(trained, cuts):
-    """The scoring rows: the table for CatBoost, the numbers as f32, and the categories by column."""
+    """Returns the scoring rows: the table for CatBoost, the numbers as f32, and the categories by column."""
     if not trained.categorical:
         rows = number_rows(trained.table, cuts)
         return rows, rows, {}
@@ -105,11 +105,11 @@ def choose(trained, cuts):
 
 
 def predict(model, rows, trained, loss):
-    """What the release makes of the rows."""
+    """Returns the release's predictions for the rows."""
     pool = Pool(rows, cat_features=trained.categorical) if trained.categorical else Pool(rows)
     margins = model.predict(pool, prediction_type="RawFormulaVal", thread_count=1)
     margins = margins.reshape(len(rows), -1)
-    # A class that was declared and not seen has no leaves; CatBoost adds it as a column of -inf.
+    # A declared class absent from training has no leaves; CatBoost adds it as a column of -inf.
     seen = ~np.isneginf(margins).any(axis=0)
     found = {"margins": hex_rows(margins[:, seen], 16)}
     if loss in VALUES:
@@ -124,7 +124,7 @@ def predict(model, rows, trained, loss):
 
 
 def text(label):
-    """A class as the engine names it."""
+    """Returns the engine's name of a class."""
     if isinstance(label, str):
         return {"True": "true", "False": "false"}.get(label, label)
     if isinstance(label, bool):
@@ -133,7 +133,7 @@ def text(label):
 
 
 def leaves(model, rows, trained):
-    """Leaf indices, a row as one string."""
+    """Returns leaf indices, a row as one string."""
     pool = Pool(rows, cat_features=trained.categorical) if trained.categorical else Pool(rows)
     return [
         " ".join(map(str, row)) for row in model.calc_leaf_indexes(pool, thread_count=1).tolist()
@@ -141,7 +141,7 @@ def leaves(model, rows, trained):
 
 
 def write(path, record):
-    """One line per key, so that a changed file is readable in a diff."""
+    """Returns one line per key, so that a changed file is readable in a diff."""
     with open(path, "w", encoding="utf-8") as file:
         lines = [
             "%s: %s"
@@ -152,12 +152,12 @@ def write(path, record):
 
 
 def store(folder, name, trained):
-    """Writes the two files of a model and what is expected of them."""
+    """Writes a model's two files and its expected predictions."""
     base = os.path.join(folder, name)
     trained.model.save_model(base + ".cbm")
     trained.model.save_model(base + ".json", format="json")
     with open(base + ".json", encoding="utf-8") as file:
-        # Without the space between tokens; numbers stay as CatBoost wrote them.
+        # Without spaces between tokens; numbers stay as CatBoost wrote them.
         content = "".join(line.strip() for line in file)
     with open(base + ".json", "w", encoding="utf-8") as file:
         file.write(content)
@@ -182,7 +182,7 @@ def store(folder, name, trained):
         "leaves": leaves(trained.model, rows, trained),
     }
     if "trees" in document:
-        # What the JSON file says of the order of leaves is another order.
+        # JSON files order leaves differently.
         again = CatBoost().load_model(base + ".json", format="json")
         record["json_leaves"] = leaves(again, rows, trained)
     write(base + ".expected.json", record)

@@ -1,6 +1,6 @@
-"""The models: what each is trained on, and how.
+"""The models: training data and parameters.
 
-A case is a function that gives a `Trained`. Cases marked `core` are trained by every release, the others by
+A case is a function that returns a `Trained`. Cases marked `core` are trained by every release, the others by
 those that README.md names. `since` is the first release that can train the case.
 """
 
@@ -18,7 +18,7 @@ CASES = {}
 
 @dataclasses.dataclass
 class Trained:
-    """A booster, its table as f64, and the features that are categories."""
+    """A booster, its f64 table, and its categorical features."""
 
     booster: lgb.Booster
     table: np.ndarray
@@ -27,7 +27,7 @@ class Trained:
 
 
 def case(core=False, since=(2, 2)):
-    """Makes a function a case of its name."""
+    """Registers a function as the case of its name."""
 
     def add(train):
         CASES[train.__name__] = {"train": train, "core": core, "since": since}
@@ -37,7 +37,7 @@ def case(core=False, since=(2, 2)):
 
 
 def numbers(rows=300, seed=1, missing=0.1):
-    """Numbers of several scales, some missing, and labels that depend on all of them."""
+    """Returns numbers of several scales, some missing, and labels that depend on all of them."""
     random = np.random.default_rng(seed)
     table = random.normal(size=(rows, 6)) * [1, 1e-3, 1e4, 1, 1, 1]
     table[:, 3] = np.round(table[:, 3] * 4) / 4
@@ -49,7 +49,7 @@ def numbers(rows=300, seed=1, missing=0.1):
 
 
 def codes(rows=600, seed=2, missing=0.05):
-    """Two columns of numbers and two of category codes, one of few and one of many."""
+    """Returns two columns of numbers and two of category codes, with few and with many values."""
     random = np.random.default_rng(seed)
     table = random.normal(size=(rows, 4))
     table[:, 1] = random.integers(0, 4, rows)
@@ -191,7 +191,7 @@ def missing_unused():
 
 @case(core=True)
 def missing_mixed():
-    """Trees that were trained without missing values, then trees that were trained with them."""
+    """Trains trees without missing values, then trees with them."""
     table, score = numbers(missing=0)
     first = trained(table, score, rounds=3)
     table, score = numbers(missing=0.2, seed=3)
@@ -270,14 +270,14 @@ def goss():
 
 @case(core=True)
 def one_leaf():
-    """No split is worth while, so every tree is a leaf."""
+    """No split is worthwhile, so every tree is a leaf."""
     table, score = numbers()
     return trained(table, np.full(len(score), 2.5), min_gain_to_split=1e6)
 
 
 @case()
 def one_leaf_later():
-    """Trees of one leaf among others: a class that has no rows."""
+    """Trees of one leaf among others: a class without rows."""
     table, score = numbers()
     return trained(table, classes(score), objective="multiclass", num_class=5)
 
@@ -289,7 +289,7 @@ def monotone():
 
 @case()
 def large():
-    """Thresholds far out, where LightGBM cuts infinity to 1e300."""
+    """Extreme thresholds; LightGBM clips infinity to 1e300."""
     table, score = numbers(missing=0)
     table[:, 0] = np.sign(table[:, 0]) * 10.0 ** (np.abs(table[:, 0]) * 120)
     table[:20, 2] = np.inf
@@ -299,7 +299,7 @@ def large():
 
 @case()
 def small():
-    """Thresholds as near to 0 as LightGBM can tell from it."""
+    """Thresholds as close to 0 as LightGBM distinguishes."""
     random = np.random.default_rng(5)
     table = random.choice([0, 1e-30, -1e-30, 2e-35, -2e-35, 1, -1], size=(300, 3))
     return trained(table, np.sign(table[:, 0]) + 2 * np.sign(table[:, 1]) * (table[:, 2] == 0))
@@ -334,7 +334,7 @@ def integers():
 
 
 def frame_of(rows=400, ordered=False):
-    """A data frame with a column of categories of each type, and one that is constant."""
+    """Returns a data frame with a column of categories of each type, and a constant one."""
     random = np.random.default_rng(9)
 
     def chosen(values, **kind):

@@ -1,4 +1,4 @@
-"""Lets the newest LightGBM predict with every model that train.py left, whatever release wrote it.
+"""Predicts all models of train.py, from any release, with the newest LightGBM.
 
     expect.py <folder>
 
@@ -18,7 +18,7 @@ KEPT = ("margins", "values", "leaves")
 
 
 def expect(base):
-    """Completes one case; gives what differs between the releases."""
+    """Completes a case; returns the differences between the releases."""
     with open(base + ".expected.json", encoding="utf-8") as file:
         record = json.load(file)
     own = record.pop("own", None) or {key: record[key] for key in KEPT if key in record}

@@ -1,8 +1,8 @@
-"""The rows that a model is scored on: what decides a comparison, and what may break one.
+"""Scoring rows: values that decide a comparison, and special values.
 
-Besides rows of the training table there are rows on the model's thresholds, one unit of f64 from
-them and on the nearest f32, and rows of missing values, infinities, zeros and what LightGBM takes
-for 0.
+Next to rows of the training table there are rows on the model's thresholds, one unit of f64 from
+them and on the nearest f32, and rows of missing values, infinities, zeros and values that LightGBM
+takes as 0.
 """
 
 import re
@@ -57,7 +57,7 @@ def _list(tree, key):
 
 
 def thresholds(text, num_features):
-    """The distinct thresholds of each feature's numerical splits in a model's text."""
+    """Returns the distinct thresholds of each feature's numerical splits in a model's text."""
     found = [set() for _ in range(num_features)]
     for tree in text.split("\nTree=")[1:]:
         splits = zip(
@@ -70,7 +70,7 @@ def thresholds(text, num_features):
 
 
 def at_thresholds(table, cuts, count):
-    """Training rows with each numerical feature on or next to a threshold or on the nearest f32."""
+    """Returns training rows with each numerical feature on or next to a threshold or on the nearest f32."""
     chosen = table[np.arange(count) % len(table)].copy()
     for feature, values in enumerate(cuts):
         for row in range(count if len(values) else 0):
@@ -86,7 +86,7 @@ def at_thresholds(table, cuts, count):
 
 
 def special(num_features):
-    """One row of nothing but each special value, and some that mix them."""
+    """Returns a row of each special value alone, and some that mix them."""
     chosen = [[value] * num_features for value in SPECIAL]
     for row in range(4):
         chosen.append(
@@ -96,7 +96,7 @@ def special(num_features):
 
 
 def category_codes(table, categorical, count):
-    """Rows that walk through the codes of the categorical features, past the last one and in between."""
+    """Returns rows of the categorical features' codes, past the last one and in between."""
     codes = np.concatenate([np.arange(count), ODD_CODES])
     chosen = table[np.arange(len(codes)) % len(table)].copy()
     chosen[:, categorical] = codes[:, np.newaxis]
@@ -104,7 +104,7 @@ def category_codes(table, categorical, count):
 
 
 def choose(table, text, categorical=()):
-    """All rows for one model, as f64."""
+    """Returns all rows for a model, as f64."""
     num_features = table.shape[1]
     wide = num_features > 50
     cuts = thresholds(text, num_features)

@@ -1,9 +1,9 @@
-"""Trains the cases under the LightGBM at hand, and records what that release itself predicts.
+"""Trains the cases with the installed LightGBM, and records its predictions.
 
     train.py <folder> [--core]
 
-Writes <folder>/<release>/<case>.txt and <case>.expected.json. expect.py then adds what the newest release
-predicts. README.md says how all releases are run.
+Writes <folder>/<release>/<case>.txt and <case>.expected.json. expect.py then adds the newest release's
+predictions. README.md says how all releases are run.
 """
 
 import os
@@ -18,7 +18,7 @@ import rows
 
 
 def text_of(trained, table):
-    """The values of the categories of some rows; null for what is missing."""
+    """Returns the values of the categories of some rows; null if missing."""
     listed = []
     for index in range(min(25, len(table))):
         values = {}
@@ -33,7 +33,7 @@ def text_of(trained, table):
 
 
 def train(folder, name, case):
-    """Trains one case and writes its files."""
+    """Trains a case and writes its files."""
     trained = case["train"]()
     path = os.path.join(folder, name + ".txt")
     trained.booster.save_model(path)
@@ -54,14 +54,14 @@ def train(folder, name, case):
 
 
 def load(path):
-    """The booster of a file, for rows that are numbers throughout."""
+    """Returns a file's booster, for rows of numbers only."""
     booster = lgb.Booster({"verbosity": -1}, model_file=path)
     booster.pandas_categorical = None
     return booster
 
 
 def check(name, text):
-    """Each case must show what it is named for; training that no longer does is an error."""
+    """Checks that each case shows what its name says; training that no longer does is an error."""
     kinds = {
         int(kind)
         for line in text.split("\n")

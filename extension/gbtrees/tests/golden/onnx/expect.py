@@ -1,6 +1,6 @@
-"""Writes next to each model what ONNX Runtime predicts with it: expect.py <folder of the results>
+"""Writes ONNX Runtime's predictions next to each model: expect.py <folder of the results>
 
-With one thread, since with several ONNX Runtime adds the trees of a row in another order.
+Runs one thread, since with several ONNX Runtime adds the trees of a row in another order.
 """
 
 import json
@@ -20,7 +20,7 @@ def attributes(node):
 
 
 def steps(model):
-    """What computes thresholds back to the input, the last step first, and the values that are replaced."""
+    """Returns the inverses of the steps before the trees, last step first, and the replaced values."""
     constants = {
         tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer
     }
@@ -43,7 +43,7 @@ def steps(model):
 
 
 def through(back, found):
-    """Thresholds of columns as thresholds of the input."""
+    """Converts thresholds of columns into thresholds of the input."""
     width = max(map(len, found))
     table = np.full((width, COLUMNS), np.nan)
     for column, values in enumerate(found):
@@ -72,7 +72,7 @@ def thresholds(model):
 
 
 def texts(codes):
-    """The text that each code of a category stands for; those after the last are others."""
+    """Returns the text of each category code; codes after the last are unknown texts."""
     all_texts = np.array([*TEXTS, "none of these"], object)
     return all_texts[np.minimum(codes, len(TEXTS)).astype(int)]
 
@@ -107,11 +107,11 @@ def expected(path):
         }
     classes, values = None, None
     for given in session.run(None, feed):
-        # ZipMap gives a dictionary per row.
+        # ZipMap returns a dictionary per row.
         rows_of = [list(row.values()) for row in given] if isinstance(given, list) else given
         result = np.asarray(rows_of).reshape(len(rows), -1)
         if result.dtype.kind == "f":
-            # Of an isolation forest the decision comes first.
+            # Isolation forests return the decision first.
             values = result.astype(np.float32) if values is None else values
         else:
             classes = [str(label) for label in result[:, 0]]

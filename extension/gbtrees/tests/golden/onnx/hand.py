@@ -1,4 +1,4 @@
-"""Makes models that no converter writes: hand.py <folder for the results>"""
+"""Creates models that no converter writes: hand.py <folder for the results>"""
 
 import sys
 from pathlib import Path
@@ -30,7 +30,7 @@ def output(name, columns=None, element=TensorProto.FLOAT):
 
 
 def some(count, kind):
-    """Thresholds: whole numbers, of which few differ, or any."""
+    """Returns thresholds: few distinct integers, or any numbers."""
     return random.integers(-1, 8, size=count).astype(kind) if kind is int else numbers(count)
 
 
@@ -73,7 +73,7 @@ def full(trees, depth, targets, double=False, modes=ORDER, kind=float, **more):
 
 
 def chain(column, members, weights, **more):
-    """A tree that asks for one number after another, as onnxmltools writes a set."""
+    """A tree with one equality test after another, as onnxmltools writes a set."""
     count = len(members)
     ids = list(range(2 * count + 1))
     leaves = ids[count:]
@@ -190,12 +190,12 @@ def table(name, element=TensorProto.FLOAT):
 OFFSETS, SCALES = [0.3, -1.7, 100.0, 0.0, 1e-3], [1.9, -0.7, 33.3, 1e-6, 0.1]
 FILLED = [0.25, -1.0, 2.0, 0.0, 5.0]
 SETS = [[1], [1, 3, 5], [2, 30], [0, 7], list(range(0, 30, 3)), [0], [4, 3, 2]]
-# Of several such sets ONNX Runtime 1.31.1 takes one for another.
+# ONNX Runtime 1.31.1 confuses several such sets.
 LARGE = [[2, 40], [0.25, 7], [-3, 7], list(range(0, 90, 3)), [-2]]
 
 
 def equal_models():
-    """Splits that ask for equality."""
+    """Splits by equality."""
     yield "equal", model([full(9, 4, 1, modes=EQUAL, kind=int)], [output("Y", 1)])
     yield "equal_alone", model([full(9, 4, 1, modes=("EQ",), kind=int)], [output("Y", 1)])
     yield "unequal_alone", model([full(9, 4, 1, modes=("NEQ",), kind=int)], [output("Y", 1)])
@@ -274,7 +274,7 @@ def prepared_models():
 
 
 def classifier(labels, post_transform, made):
-    """`TreeEnsembleClassifier` of what is made of each leaf and its weights, by class."""
+    """Builds a `TreeEnsembleClassifier` from the weights of each leaf by class."""
     node = full(5, 3, len(labels))
     given = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     lists = [given.pop(f"target_{name}") for name in ("treeids", "nodeids", "ids", "weights")]
@@ -303,7 +303,7 @@ def classifier(labels, post_transform, made):
 
 
 def class_models():
-    """Classes as CatBoost writes two, and without the weights that are 0."""
+    """Two classes as CatBoost writes them, and without weights of 0."""
 
     def opposites(_, weights):
         return [(0, -weights[1]), (1, weights[1])]
@@ -318,7 +318,7 @@ def class_models():
 
 
 def refused_class_models():
-    """Two classes with weights that are no opposites, and a class without a weight where some are below 0."""
+    """Two classes whose weights are no opposites, and a class without a weight where some are below 0."""
 
     def all_but_one(leaf, weights):
         return [(class_, weight) for class_, weight in enumerate(weights) if class_ != leaf % 3]
@@ -328,7 +328,7 @@ def refused_class_models():
 
 
 def refused_models():
-    """What is not to be read; tests/malformed/onnx.rs has the reasons."""
+    """Models to be refused; tests/malformed/onnx.rs has the reasons."""
     norm = helper.make_node("Normalizer", ["R"], ["X"], domain="ai.onnx.ml", norm="L2")
     steps = {
         "normalizer": norm,
@@ -374,7 +374,7 @@ WHOLE = {
 
 
 def encoded_model(nodes, inputs, opset=3):
-    """With those of the constants that the nodes use."""
+    """Returns the graph with the constants that its nodes use."""
     names = {name for node in nodes for name in node.input}
     constants = [
         numpy_helper.from_array(numbers, name) for name, numbers in WHOLE.items() if name in names
@@ -435,7 +435,7 @@ def encoded_models():
 
 
 def refused_encoded_models():
-    """Encoders whose values the splits cannot have, and a feature beyond the limit."""
+    """Encoders with values that splits cannot have, and a feature beyond the limit."""
     text = [helper.make_tensor_value_info("R", TensorProto.STRING, [None, 1])]
     float_ = [helper.make_tensor_value_info("R", TensorProto.FLOAT, [None, 1])]
     to_text = {"keys_strings": TEXTS, "values_strings": TEXTS}

@@ -1,4 +1,4 @@
-"""The rows that models are trained on, and those that they are asked."""
+"""Training rows, and scoring rows."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def training():
 
 
 def asked(thresholds, columns=COLUMNS):
-    """Rows about the thresholds (a list per column), missing values, infinities and zeros."""
+    """Returns rows around the thresholds (a list per column), missing values, infinities and zeros."""
     random = np.random.default_rng(6)
     rows = random.normal(size=(120, columns))
     for column, values in enumerate(thresholds[:columns]):
@@ -32,8 +32,8 @@ def asked(thresholds, columns=COLUMNS):
 
 
 def beside(thresholds, values, columns=COLUMNS):
-    """More rows, a few f32 from thresholds that were computed back through the steps before the
-    trees, or equal to a value that such a step replaces."""
+    """Returns further rows, a few f32 from thresholds converted through the steps before the trees,
+    or equal to a value that such a step replaces."""
     random = np.random.default_rng(8)
     rows = random.normal(size=(160, columns))
     for column, own in enumerate(thresholds[:columns]):

@@ -81,13 +81,13 @@ def sklearn_models():
             }
             kind["options"] = {id(model): {"zipmap": False}}
             made = to_onnx(model, **kind)
-            # The operator's probabilities are floats; ONNX Runtime refuses a file that says otherwise.
+            # The operator's probabilities are floats; ONNX Runtime refuses a file that declares another type.
             made.graph.output[1].type.tensor_type.elem_type = 1
             yield name + "_double", made
 
 
 def prepared_models():
-    """Forests behind what changes each column alone."""
+    """Forests after steps that change each column alone."""
     for name, steps in PREPARED.items():
         for ending, trees in (
             ("", ensemble.RandomForestRegressor(**SMALL)),
@@ -105,7 +105,7 @@ def prepared_models():
             }
             yield name + ending, to_onnx(model, **kind)
             if name == "scaler" and not ending:
-                # The converter's other way, with a subtraction and a division.
+                # The converter's other form, with a subtraction and a division.
                 scaler = model.steps[0][1]
                 yield "scaler_div", to_onnx(model, options={id(scaler): {"div": "div"}}, **kind)
                 double = {**kind, "initial_types": [("X", DoubleTensorType([None, COLUMNS]))]}

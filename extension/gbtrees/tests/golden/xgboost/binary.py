@@ -1,4 +1,4 @@
-"""Writes the release's own models once more, in the binary format that releases up to 3.0 have.
+"""Rewrites the release's models in the binary format of releases up to 3.0.
 
     binary.py <folder>
 
@@ -17,7 +17,7 @@ import rows
 
 
 def has_categories(document):
-    """Whether a split is categorical, which the format cannot say."""
+    """Returns whether a split is categorical, which the format cannot represent."""
     trees = rows.trees_of(document)
     return any(any(tree.get("split_type", ())) for tree in trees)
 

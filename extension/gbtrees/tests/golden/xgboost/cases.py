@@ -1,4 +1,4 @@
-"""The models: one function or one call of `simple` a case, each for one thing that a scorer can get wrong.
+"""The models: each case, a function or a call of `simple`, is for one fault that a scorer can have.
 
 A case has a name, the first release that can train it, and whether every release trains it (`core`)
 or only those that generate.sh lists as complete. Training is single-threaded and seeded, so a release
@@ -16,7 +16,7 @@ CASES = {}
 
 
 class Trained:
-    """A model, the table that its scoring rows come from, and what is needed to score them."""
+    """A model, the table of its scoring rows, and what scoring them requires."""
 
     def __init__(self, booster, table, categorical=(), codes=0, text=None):
         self.booster = booster
@@ -51,7 +51,7 @@ def fit(params, table, label=None, rounds=3, names=None, prepare=None, **options
 
 
 def simple(name, label, since=(1, 0), core=False, ubjson=False, rounds=3, prepare=None, **params):
-    """A case that is one call of fit on the common table."""
+    """Registers a case that is one call of fit on the common table."""
 
     @case(name, since=since, core=core, ubjson=ubjson)
     def train():
@@ -75,7 +75,7 @@ def millions(table):
 
 
 def counts(table):
-    """A target of whole numbers from 0."""
+    """A target of non-negative integers."""
     return np.floor(positive(table))
 
 
@@ -90,7 +90,7 @@ def three(table):
 
 
 def survival_times(table):
-    """Times, negative where the observation was censored."""
+    """Times, negative for censored observations."""
     times = positive(table)
     return np.where(np.arange(len(times)) % 4 == 0, -times, times)
 
@@ -174,7 +174,7 @@ simple(
 )
 simple("reg_linear", tables.signal, objective="reg:linear")
 
-# Base scores: given, at the edge of what an objective takes, and one for several outputs.
+# Base scores: given, at the limits of an objective, and one for several outputs.
 simple(
     "base_score_regression", tables.signal, core=True, objective="reg:squarederror", base_score=-3.7
 )
@@ -190,7 +190,7 @@ simple(
     rounds=1,
 )
 
-# Forests, ways to grow trees, and shapes of trees.
+# Forests, growth policies, and shapes of trees.
 simple(
     "forest",
     tables.signal,
@@ -251,7 +251,7 @@ simple("no_trees", tables.signal, ubjson=True, rounds=0, objective="reg:squarede
 simple("no_trees_multiclass", three, rounds=0, objective="multi:softmax", num_class=3)
 simple("two_classes_softprob", binary, objective="multi:softprob", num_class=2, rounds=2)
 
-# Weights of trees. DART is laid out in three ways; gbtree drops trees too since 3.4.
+# Tree weights. DART has three layouts; gbtree drops trees too since 3.4.
 DROPS = {"rate_drop": 0.4, "one_drop": 1, "rounds": 8}
 simple("dart", tables.signal, core=True, ubjson=True, booster="dart", **DROPS)
 simple(
@@ -277,7 +277,7 @@ simple("gbtree_dropout", tables.signal, since=(3, 4), booster="gbtree", **DROPS)
 
 
 def linear(name, label, rounds=3, **params):
-    """A case of the linear booster, which knows no parameters of trees."""
+    """Registers a case of the linear booster, which has no parameters of trees."""
 
     @case(name, core=True, ubjson=True)
     def train():
@@ -292,7 +292,7 @@ linear("gblinear_logistic", binary, objective="binary:logistic")
 linear("gblinear_multiclass", three, objective="multi:softprob", num_class=3)
 linear("gblinear_no_rounds", binary, rounds=0, objective="binary:logistic")
 
-# Numbers out of the ordinary.
+# Unusual numbers.
 simple("logistic_saturated", binary, eta=60.0, min_child_weight=0, objective="binary:logistic")
 simple("softprob_saturated", three, eta=150.0, objective="multi:softprob", num_class=3)
 
@@ -342,7 +342,7 @@ def names_none():
     return Trained(fit({}, table, tables.signal(table), 2), table)
 
 
-# How training went.
+# Courses of training.
 @case("early_stopping", core=True)
 def early_stopping():
     table = tables.features()
@@ -378,7 +378,7 @@ def sliced():
 
 
 def squared(label):
-    """Gradients of half the squared error, whatever objective the file names."""
+    """Returns the gradients of half the squared error, whatever objective the file names."""
 
     def gradients(margin, data):
         return margin - label, np.ones_like(margin)
@@ -387,7 +387,7 @@ def squared(label):
 
 
 def custom(name, label, **params):
-    """A case trained with custom gradients, so that its margins go where the label goes."""
+    """Registers a case with custom gradients, so that its margins follow the label."""
 
     @case(name)
     def train():
@@ -426,7 +426,7 @@ def targets_logistic():
     return Trained(fit(params, table, label, 2, tables.NAMES), table)
 
 
-# Several outputs of one tree: vectors in its leaves, which files store separately since 3.2.
+# Several outputs per tree: vectors in leaves, which files store separately since 3.2.
 VECTORS = {"multi_strategy": "multi_output_tree", "tree_method": "hist"}
 
 
@@ -484,7 +484,7 @@ def categories_approx():
     return coded(6, {"tree_method": "approx", "max_cat_to_onehot": 4})
 
 
-# Categorical features of a data frame, whose values the file carries.
+# Categorical features of a data frame, with values in the file.
 def framed(values, dtype=None):
     import pandas
 
@@ -503,9 +503,9 @@ def framed(values, dtype=None):
     params = {**COMMON, "tree_method": "hist", "max_cat_to_onehot": 3, "max_depth": 4}
     booster = xgb.train(params, data, 3)
     text = table[:24]
-    # Releases before 3.4 take some categories for unknown when the frame has them in another order.
+    # Releases before 3.4 take some categories as unknown if the frame has another order.
     order = kind.categories[::-1] if RELEASE >= (3, 4) else kind.categories
-    # They also count characters for bytes, so that other values than ASCII are lost.
+    # They also count characters instead of bytes, so that non-ASCII values are lost.
     lost = RELEASE < (3, 4) and not all(str(value).isascii() for value in values)
     kept = frame(text, order)
     margins = booster.predict(xgb.DMatrix(kept, enable_categorical=True), output_margin=True)
@@ -526,7 +526,7 @@ def dictionary_unicode():
 
 @case("dictionary_unicode_twice", since=(3, 1))
 def dictionary_unicode_twice():
-    """Where a release cuts these by characters, the second and the third value are the same."""
+    """Where a release cuts by characters, the second and third value are the same."""
     return framed(["éa", "a", "b"])
 
 

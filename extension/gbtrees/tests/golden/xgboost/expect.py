@@ -1,4 +1,4 @@
-"""Lets the newest XGBoost predict with every model that train.py left, whatever release wrote it.
+"""Predicts all models of train.py, from any release, with the newest XGBoost.
 
     expect.py <folder>
 
@@ -19,7 +19,7 @@ import expected
 import rows
 
 KEPT = ("margins", "values", "leaves")
-# SHAP values do not depend on who wrote the file, so a few releases are enough.
+# SHAP values do not depend on the writer, so a few releases suffice.
 EXPLAINED = ("1.0.2", "2.1.4", "3.4.1")
 
 
@@ -27,10 +27,10 @@ DELETED = 2**31 - 1
 
 
 def complete(text):
-    """The file with what old releases leave out and the newest cannot do without.
+    """Returns the file with keys that old releases omit and the newest requires.
 
-    That is the count of deleted nodes, if there are any, the first tree of each round, if there are none, and
-    of a linear model whether it has been boosted.
+    These are the count of deleted nodes, if there are any, the first tree of each round, if there are none,
+    and whether a linear model has been boosted.
     """
     if not text.startswith(b'{"learner"'):  # UBJSON, or a memory snapshot
         return text
@@ -46,19 +46,19 @@ def complete(text):
 
 
 def load(content):
-    """The newest release's booster of a file."""
+    """Returns the newest release's booster of a file."""
     booster = xgb.Booster()
     booster.load_model(bytearray(content))
     return booster
 
 
 def predict(content, table):
-    """What the newest release makes of a file."""
+    """Returns the newest release's predictions for a file."""
     return expected.predict(load(content), table)
 
 
 def expect(base):
-    """Completes one case; gives what differs between the releases."""
+    """Completes a case; returns the differences between the releases."""
     with open(base + ".expected.json", encoding="utf-8") as file:
         record = json.load(file)
     own = record.pop("own", None) or {key: record[key] for key in KEPT if key in record}

@@ -1,4 +1,4 @@
-"""What a release predicts, and how it is written down: f32 as eight hex digits, a row as one string."""
+"""A release's predictions, and their format: f32 as eight hex digits, a row as one string."""
 
 import json
 
@@ -7,7 +7,7 @@ import xgboost as xgb
 
 
 def hex_row(row):
-    """The bits of a row's floats, eight hex digits each."""
+    """Returns the bits of a row's floats, eight hex digits each."""
     return "".join(
         "%08x" % bits
         for bits in np.ascontiguousarray(row, dtype=np.float32).view(np.uint32).ravel()
@@ -15,19 +15,19 @@ def hex_row(row):
 
 
 def hex_rows(table):
-    """A string a row."""
+    """Returns a string per row."""
     table = np.asarray(table, dtype=np.float32)
     return [hex_row(row) for row in table.reshape(len(table), -1)]
 
 
 def from_hex(lines):
-    """The table that hex_rows wrote."""
+    """Parses a table of hex_rows."""
     bits = [[int(line[at : at + 8], 16) for at in range(0, len(line), 8)] for line in lines]
     return np.array(bits, dtype=np.uint32).view(np.float32)
 
 
 def matrix(booster, table):
-    """The rows as a DMatrix that the booster accepts."""
+    """Returns the rows as a DMatrix that the booster accepts."""
     options = {}
     names = getattr(booster, "feature_names", None)
     kinds = getattr(booster, "feature_types", None)
@@ -37,7 +37,7 @@ def matrix(booster, table):
 
 
 def predict(booster, table):
-    """Margins, values and leaf ids of every row."""
+    """Returns margins, values and leaf ids of every row."""
     booster.set_param({"nthread": 1})
     data = matrix(booster, table)
     leaves = []
@@ -51,21 +51,21 @@ def predict(booster, table):
 
 
 def outputs(booster, data):
-    """Margins and values; values are left out where they are the margins."""
+    """Returns margins and values; values are omitted if they equal the margins."""
     margins = hex_rows(booster.predict(data, output_margin=True))
     values = hex_rows(booster.predict(data))
     return {"margins": margins} if values == margins else {"margins": margins, "values": values}
 
 
 def contributions(booster, table):
-    """SHAP values of two rows of the table, of nothing, and of zeros; an output's bias comes last."""
+    """Returns SHAP values of two table rows, a missing row, and zeros; an output's bias is last."""
     chosen = [row for row in (0, 1, 24, 25) if row < len(table)]
     values = booster.predict(matrix(booster, table[chosen]), pred_contribs=True)
     return {"rows": chosen, "values": hex_rows(values)}
 
 
 def write(path, record):
-    """One line per key, so that a changed file is readable in a diff."""
+    """Returns one line per key, so that a changed file is readable in a diff."""
     with open(path, "w", encoding="utf-8") as file:
         lines = [
             "%s: %s"

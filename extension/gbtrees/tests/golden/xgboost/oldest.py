@@ -32,7 +32,7 @@ CANDIDATE = "release_candidate"
 
 
 def train(folder):
-    """Trains the cases; of one there is a copy with a score where a margin belongs, as 1.0.0rc1 wrote it."""
+    """Trains the cases; one has a copy with a score in place of the margin, as 1.0.0rc1 wrote it."""
     os.makedirs(folder, exist_ok=True)
     for name in NAMES:
         cases.CASES[name]["train"]().booster.save_model(os.path.join(folder, name + ".bin"))
@@ -43,7 +43,7 @@ def train(folder):
 
 
 def expect(folder):
-    """Lets the release at hand predict."""
+    """Predicts with the installed release."""
     for name in (*NAMES, CANDIDATE):
         booster = xgb.Booster()
         booster.load_model(os.path.join(folder, name + ".bin"))

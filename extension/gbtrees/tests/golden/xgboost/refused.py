@@ -24,7 +24,7 @@ SMALL = {**cases.COMMON, "max_depth": 2}
 
 
 def small(params, label=None, rounds=2):
-    """A small model on the common table."""
+    """Trains a small model on the common table."""
     table = tables.features()
     label = tables.signal(table) if label is None else label
     data = xgb.DMatrix(table, label=label, missing=np.nan)
@@ -32,7 +32,7 @@ def small(params, label=None, rounds=2):
 
 
 def unscored(folder, release, major):
-    """Trees that are known and not scored; name of each file and what the message must name."""
+    """Trees that are known but not supported; name of each file and the word required in the message."""
     if not (2, 0) <= major < (3, 2):
         return {}
     signal = tables.signal(tables.features())
@@ -44,7 +44,7 @@ def unscored(folder, release, major):
 
 
 def not_models(folder, release, major):
-    """Files that XGBoost users have lying about and that are no model files."""
+    """Files of XGBoost users that are not model files."""
     booster = small({})
     made = {}
 
@@ -67,7 +67,7 @@ def not_models(folder, release, major):
 
 
 def snapshot(folder, release):
-    """What a pickle of a Booster contains: the engine reads the model inside, whatever its format."""
+    """The contents of a Booster's pickle: the engine reads the model inside, in any format."""
     booster = small({"objective": "binary:logistic"}, tables.classes(tables.features(), 2))
     content = bytes(booster.__getstate__()["handle"])
     suffix = {b'{"': ".json", b"CO": ".bin"}.get(content[:2], ".ubj")

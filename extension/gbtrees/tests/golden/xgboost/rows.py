@@ -1,6 +1,6 @@
-"""The rows that a model is scored on: what decides a comparison, and what may break one.
+"""Scoring rows: values that decide a comparison, and special values.
 
-Besides rows of the training table there are rows that lie on the model's own thresholds and one unit
+Next to rows of the training table there are rows that lie on the model's own thresholds and one unit
 in the last place from them, and rows of missing values, both zeros, the largest floats and
 denormals. Infinities are left out: a DMatrix refuses them.
 """
@@ -12,18 +12,18 @@ SPECIAL = [np.nan, 0.0, -0.0, LARGEST, -LARGEST, 1e30, -1e30, 1e-45, -1e-45, 1.1
 
 
 def model_of(document):
-    """The trees of a parsed model file and what belongs to them; DART up to 3.2 has a booster in it."""
+    """Returns the booster's model of a parsed file; DART up to 3.2 nests a booster."""
     booster = document["learner"]["gradient_booster"]
     return booster.get("gbtree", booster)["model"]
 
 
 def trees_of(document):
-    """The trees of a parsed model file; a linear model has none."""
+    """Returns the trees of a parsed file; a linear model has none."""
     return model_of(document).get("trees", [])
 
 
 def thresholds(document, num_features):
-    """The distinct thresholds of each feature in a parsed model file."""
+    """Returns the distinct thresholds of each feature in a parsed file."""
     found = [set() for _ in range(num_features)]
     for tree in trees_of(document):
         kinds = tree.get("split_type") or [0] * len(tree["left_children"])
@@ -40,7 +40,7 @@ def _beside(values, step):
 
 
 def at_thresholds(table, cuts, count):
-    """Training rows with every numerical feature moved to a threshold, or just below or above it."""
+    """Returns training rows with every numerical feature moved to a threshold, or just below or above it."""
     chosen = table[np.arange(count) % len(table)].copy()
     for feature, values in enumerate(cuts):
         for row in range(count):
@@ -52,7 +52,7 @@ def at_thresholds(table, cuts, count):
 
 
 def special(num_features, categorical):
-    """One row of nothing but each special value, and one that mixes them."""
+    """Returns a row of each special value alone, and one that mixes them."""
     chosen = np.empty((len(SPECIAL) + 4, num_features), dtype=np.float32)
     for row, value in enumerate(SPECIAL):
         chosen[row] = value
@@ -64,7 +64,7 @@ def special(num_features, categorical):
 
 
 def category_codes(table, categorical, count):
-    """Rows that walk through the codes of a categorical feature, past the last one and in between."""
+    """Returns rows of a categorical feature's codes, past the last one and in between."""
     odd = [31, 32, 63, 64, 200, 70000, 16777215, 16777216, 3e7, 0.5, 1.9, -0.5, -1]
     chosen = table[np.arange(count + len(odd)) % len(table)].copy()
     chosen[:, categorical] = np.concatenate([np.arange(count), odd])[:, np.newaxis]
@@ -72,7 +72,7 @@ def category_codes(table, categorical, count):
 
 
 def choose(table, document, categorical=(), codes=0):
-    """All rows for one model, as f32."""
+    """Returns all rows for a model, as f32."""
     num_features = table.shape[1]
     wide = num_features > 50
     cuts = thresholds(document, num_features)

@@ -1,4 +1,4 @@
-"""Training tables: small, drawn from fixed seeds, with what tree scoring can get wrong.
+"""Training tables: small, from fixed seeds, with values that tree scoring can get wrong.
 
 numpy's RandomState gives the same stream in every release, so every XGBoost release trains on the
 same numbers. Features are f32 throughout, since that is what XGBoost compares.
@@ -25,7 +25,7 @@ def features(rows=240, seed=7):
 
 
 def signal(table, seed=11):
-    """A target that depends on every column, and on whether the gappy ones are there."""
+    """Returns a target that depends on every column, and on where gaps are."""
     draw = np.random.RandomState(seed)
     present = np.nan_to_num(table.astype(np.float64))
     target = present[:, 0] + 0.5 * present[:, 1] * present[:, 4] + 0.3 * present[:, 2]
@@ -36,14 +36,14 @@ def signal(table, seed=11):
 
 
 def classes(table, count):
-    """The signal cut into classes of equal size, 0 to count - 1."""
+    """Returns the signal cut into classes of equal size, 0 to count - 1."""
     target = signal(table)
     bounds = np.quantile(target, np.arange(1, count) / count)
     return np.searchsorted(bounds, target).astype(np.float32)
 
 
 def codes(table, column, count, seed):
-    """A copy of the table whose column holds category codes, and how much each code adds to a target."""
+    """Returns a copy of the table whose column holds category codes, and each code's effect on a target."""
     draw = np.random.RandomState(seed)
     coded = table.copy()
     gaps = np.isnan(table[:, column])

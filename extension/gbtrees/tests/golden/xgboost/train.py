@@ -1,9 +1,9 @@
-"""Trains the cases under the XGBoost at hand, and records what that release itself predicts.
+"""Trains the cases with the installed XGBoost, and records its predictions.
 
     train.py <folder> [--core]
 
 Writes <folder>/<release>/<case>.json, or also <case>.ubj, and <case>.expected.json. expect.py then adds
-what the newest release predicts. README.md says how all releases are run.
+the newest release's predictions. README.md says how all releases are run.
 """
 
 import json
@@ -19,7 +19,7 @@ import rows
 
 
 def save(booster, folder, name, ubjson):
-    """Writes the model file or files, and gives the parsed JSON."""
+    """Writes the model's files, and returns the parsed JSON."""
     path = os.path.join(folder, name + ".json")
     booster.save_model(path)
     with open(path, encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def save(booster, folder, name, ubjson):
 
 
 def text_rows(trained):
-    """Rows with the category as its value, and the margins of a frame in another category order."""
+    """Returns rows with categories as values, and margins of a frame with another category order."""
     values, table, margins, lost = trained.text
     column = trained.categorical[0]
     if lost:
@@ -45,7 +45,7 @@ def text_rows(trained):
 
 
 def train(folder, name, case):
-    """Trains one case and writes its files."""
+    """Trains a case and writes its files."""
     trained = case["train"]()
     document = save(trained.booster, folder, name, case["ubjson"])
     chosen = rows.choose(trained.table, document, trained.categorical, trained.codes)
@@ -60,7 +60,7 @@ def train(folder, name, case):
 
 
 def check(name, document, trained):
-    """Each case must show what it is named for; training that no longer does is an error."""
+    """Checks that each case shows what its name says; training that no longer does is an error."""
     trees = rows.trees_of(document)
     cuts = rows.thresholds(document, trained.table.shape[1])
     if name == "pruned":
