@@ -1,8 +1,8 @@
-//! Memory that a compiled model may lie in, and prefetching of what will soon be read of it.
+//! Memory for compiled models, and prefetching.
 //!
-//! A reader checks a compiled model once and then trusts it, so the bytes must stay as they were when they
-//! were checked. [`StableBytes`] is that promise; a slice in a `Vec` that someone can still write to
-//! does not give it, a private allocation or a read-only mapping does.
+//! A reader verifies a compiled model once and then trusts it, so the bytes must not change.
+//! [`StableBytes`] promises that: a private allocation or a read-only mapping fulfils it, a `Vec` that
+//! someone may still write to does not.
 #![allow(
     unsafe_code,
     reason = "a promise about memory is an unsafe impl, and a prefetch takes an address"
@@ -15,33 +15,33 @@ use bytemuck::{Pod, Zeroable};
 use crate::memory::with_capacity;
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// The alignment of a compiled model and of every section in it: a cache line.
+/// Alignment of a compiled model and its sections: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
 
-/// Bytes that are written or read before the next look for a cancel: less than a millisecond.
+/// Bytes processed between two polls for cancellation; less than a millisecond.
 pub(crate) const PIECE: usize = 1 << 20;
 
-/// Bytes that stay what and where they are.
+/// Bytes with a constant address and content.
 ///
 /// # Safety
-/// For as long as the value lives, wherever it is moved, `deref` gives the same bytes at the same
-/// address, and nobody changes them.
+/// For the lifetime of the value, also after moves, `deref` returns the same bytes at the same address,
+/// and nothing changes them.
 pub unsafe trait StableBytes: Deref<Target = [u8]> {}
 
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
 
-/// An allocation that starts at a multiple of 64 bytes; where a compiled model is written.
+/// A heap allocation aligned to 64 bytes, in which compiled models are written.
 pub struct AlignedBytes {
     lines: Vec<Line>,
 }
 
 impl AlignedBytes {
-    /// Zeros, as many as asked for, rounded up to whole cache lines.
+    /// Allocates zeros, rounded up to whole cache lines.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`] if there is not that much memory.
+    /// [`ErrorKind::OutOfMemory`].
     pub(crate) fn zeroed(len: usize, cancel: Cancel<'_>) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = with_capacity(count)?;
@@ -52,11 +52,11 @@ impl AlignedBytes {
         Ok(AlignedBytes { lines })
     }
 
-    /// A copy of bytes that are aligned otherwise, or not at all.
+    /// Copies bytes of any alignment.
     ///
     /// # Errors
-    /// [`ErrorKind::CompiledModel`] if they are not whole cache lines, as a compiled model always is;
-    /// [`ErrorKind::OutOfMemory`] if there is no memory for them.
+    /// [`ErrorKind::CompiledModel`] if the length is not a multiple of a cache line, as a compiled
+    /// model's is; [`ErrorKind::OutOfMemory`].
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         if !bytes.len().is_multiple_of(ALIGNMENT) {
             return Err(Error::new(
@@ -82,24 +82,24 @@ impl Deref for AlignedBytes {
     }
 }
 
-// SAFETY: the lines are on the heap, where they stay when the value is moved, and only `bytes_mut`
-// writes them, which needs the value exclusively and is private to the writer of compiled models.
+// SAFETY: the lines are on the heap, which moves do not affect. Only `bytes_mut` writes them; it takes
+// the value exclusively and is private to the writer of compiled models.
 unsafe impl StableBytes for AlignedBytes {}
 
-/// Says that an element will be read soon.
+/// Prefetches an element.
 #[inline(always)]
 pub(crate) fn prefetch<T>(elements: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
+        // SAFETY: a prefetch has no visible effect for any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (elements, at);
 }
 
-/// Says that all of these elements will be read soon.
+/// Prefetches all elements.
 #[inline]
 pub fn prefetch_all<T>(elements: &[T]) {
     let step = (ALIGNMENT / size_of::<T>().max(1)).max(1);

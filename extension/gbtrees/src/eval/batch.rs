@@ -1,8 +1,8 @@
-//! Many rows at once.
+//! Evaluation of many rows.
 //!
-//! Rows lie one after another, and so do their margins. However many are handed over in one call,
-//! each row's margins have the bits that [`CompiledModel::margins`] gives. Blocks of rows go through the
-//! tiles of the compiled model; few rows and models without tiles take one row after another.
+//! Rows and margins are contiguous. A row's margins have the bits of [`CompiledModel::margins`],
+//! whatever the number of rows per call. Blocks of rows go through the tiles; few rows, and models
+//! without tiles, are evaluated row by row.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 use crate::Result;
@@ -15,7 +15,7 @@ use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::{Kernel, RowSum};
 use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
 
-/// Buffers for the evaluation of batches; nothing is allocated once they have grown.
+/// Reusable buffers for batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
 pub struct BatchScratch {
     kernel: Kernel,
@@ -27,17 +27,17 @@ pub struct BatchScratch {
 }
 
 impl BatchScratch {
-    /// Buffers for batches of rows of this compiled model, for the best kernel of this processor.
+    /// Creates buffers for a compiled model and the processor's best kernel.
     pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
         Self::with_kernel(compiled, Kernel::default())
     }
 
-    /// Buffers for batches of rows of this compiled model.
+    /// Creates buffers for a compiled model and a kernel.
     pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
         BatchScratch { row: Scratch::with_kernel(compiled, kernel), ..Self::for_any(kernel) }
     }
 
-    /// Buffers for batches of rows of any compiled model, which grow with the first that needs more.
+    /// Creates buffers for any compiled model, which grow as needed.
     pub fn for_any(kernel: Kernel) -> Self {
         BatchScratch {
             kernel,
@@ -67,19 +67,18 @@ impl BatchSum for f64 {
     }
 }
 
-/// Steps of a call to [`CompiledModel::margins_batch`] that take some 10 to 20 ms, at about a nanosecond
-/// each.
+/// Maximum steps per call of [`CompiledModel::margins_batch`], at about a nanosecond each: 10 to 20 ms.
 const MAX_STEPS: u64 = 16 << 20;
-/// What a part of a key of target statistics and its share of a look-up take.
+/// Steps for a part of a target statistic's key and its share of a look-up.
 const PART_STEPS: u64 = 16;
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// How many rows to hand to one call of [`CompiledModel::margins_batch`] so that it returns within some
-    /// 20 ms: whole blocks of 512 rows for ordinary models, fewer where trees are many and deep, one
-    /// at least. Callers that can be cancelled look for it between calls. Reads one record per group
-    /// of trees: ask once per batch, not once per row.
+    /// Returns the number of rows per call of [`CompiledModel::margins_batch`] that keeps it within
+    /// some 20 ms: whole blocks of 512 rows for ordinary models, fewer for many deep trees, at least
+    /// one. Callers check for cancellation between calls. Reads a record per group of trees: call it
+    /// once per batch.
     pub fn rows_per_call(&self) -> usize {
-        // Trees are walked to the depth of the deepest of their group.
+        // Trees are walked to the depth of their group's deepest.
         let walked = self
             .sections()
             .get(GROUPS)
@@ -87,19 +86,19 @@ impl<B: StableBytes> CompiledModel<B> {
             .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
         let looked_up = self.sections().get(CTR_PARTS).len() as u64 * PART_STEPS;
         let coefficients = self.sections().get(COEFFICIENTS).len();
-        // More than a row needs, which is the terms of one leaf of each tree.
+        // An upper bound: a row uses the terms of one leaf per tree.
         let multiplied = (coefficients + self.sections().get(LINEAR_TERMS).len()) as u64;
         let read = self.num_split_features() as u64;
         let steps = walked.sum::<u64>() + read + looked_up + multiplied;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }
 
-    /// The margins of rows: `rows.len() == n * row_length`, `out.len() == n * num_outputs`, both
-    /// row-major. NaN means that a feature is missing. Margins of another width than
-    /// [`CompiledModel::sum_precision`] are copies.
+    /// Computes the margins of rows: `rows.len() == n * row_length`, `out.len() == n * num_outputs`,
+    /// both row-major; NaN is a missing feature. Margins of another width than
+    /// [`CompiledModel::sum_precision`] are converted.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless the lengths are these.
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) for other lengths.
     pub fn margins_batch<M: Margin>(
         &self,
         scratch: &mut BatchScratch,
@@ -123,7 +122,7 @@ impl<B: StableBytes> CompiledModel<B> {
             self.scale_sums(ScalingAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
             if self.has_linear_leaves() {
-                // SAFETY: there are as many numbers as rows need, and as many sums.
+                // SAFETY: the lengths have been checked.
                 unsafe { self.linear_sums::<false>(&mut scratch.row, rows, out) };
             } else {
                 self.sums_batch(scratch, rows, out);
@@ -133,7 +132,7 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// Fails unless numbers are those of whole rows, and there is room for `per_row` numbers of each.
+    /// Checks that there are whole rows, and `per_row` results for each.
     pub(crate) fn has_rows(&self, numbers: usize, out: usize, per_row: usize) -> Result<()> {
         let (rows, rest) = (numbers / self.row_length(), numbers % self.row_length());
         let wanted = rows.saturating_mul(per_row);
@@ -155,7 +154,7 @@ impl<B: StableBytes> CompiledModel<B> {
             if !self.sums_block(scratch, rows, count, out) {
                 let sums = out.chunks_exact_mut(outputs);
                 for (row, sums) in rows.chunks_exact(self.num_split_features()).zip(sums) {
-                    // SAFETY: a row has all that splits test, and a sum per output.
+                    // SAFETY: a row has all split values, and a sum per output.
                     unsafe { self.sums_of_split_values::<false, _>(&mut scratch.row, row, sums) };
                 }
             }
@@ -163,7 +162,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Evaluates up to [`BLOCK`] rows together, if that pays; returns whether it did.
+    /// Evaluates up to [`BLOCK`] rows together if that pays; returns whether it did.
     fn sums_block<S: BatchSum>(
         &self,
         scratch: &mut BatchScratch,
@@ -174,7 +173,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let rows = Rows { features: rows, num_features: self.num_split_features(), count };
         let kernel = scratch.kernel.block();
         let (compiled, total_depth) = (self.sections(), self.total_depth());
-        // SAFETY: there is no such Kernel where the processor does not have the instructions.
+        // SAFETY: kernels only exist if the processor has their instructions.
         unsafe { kernel.sums(compiled, total_depth, S::buffers(scratch), &rows, out) }
     }
 }

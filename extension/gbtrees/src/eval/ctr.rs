@@ -1,8 +1,8 @@
-//! From a row's features to what splits test: target statistics behind them.
+//! Extends a row's features to its split values: target statistics after them.
 //!
-//! A key is made of a row's categories and conditions for each projection, and the line of a table that it
-//! leads to is copied: see [`crate::ensemble::ctr`]. Everything after this takes statistics as it takes
-//! numbers. Rows are taken through one projection after another, so that its table stays in the caches.
+//! For each projection a key is computed from a row's categories and conditions, and the table line
+//! that it leads to is copied: see [`crate::ensemble::ctr`]. After that, statistics are treated as
+//! numbers. Rows go through one projection after another, so that its table stays in cache.
 
 use bytemuck::cast_slice;
 
@@ -13,15 +13,15 @@ use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::compiled::sections::{CTR_CODES, CTR_PARTS, CTR_PROJECTIONS, CTR_TABLES, Sections};
 use crate::ensemble::ctr::{combined, part_of_hash};
 
-/// Rows that are taken through the projections together.
+/// Rows processed together.
 const TOGETHER: usize = 512;
 
-/// Look-ups whose slots are asked for together, of a table of more bytes than these: a processor does not
-/// foresee which slot has a key, so it would wait for one after another.
+/// Look-ups that are prefetched together, in tables larger than `CACHED` bytes: processors cannot
+/// predict a key's slot, and would wait for each in turn.
 const AHEAD: usize = 32;
 const CACHED: usize = 16 << 10;
 
-/// Buffers for rows with statistics; nothing is allocated once they have grown.
+/// Reusable buffers for rows with statistics; nothing is allocated once they have grown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CtrBuffers {
     rows: Vec<f32>,
@@ -47,13 +47,13 @@ impl<'a> Table<'a> {
         Table { projection, words }
     }
 
-    /// Asks for the slot at which a key begins to be looked for.
+    /// Prefetches a key's first slot.
     #[inline(always)]
     fn fetch(&self, key: u64) {
         prefetch(self.words, self.projection.first_slot(key) * self.projection.slot_words());
     }
 
-    /// The line of a key, or of all that are not in the table.
+    /// Returns the line of a key, or of unknown keys.
     #[inline(always)]
     fn line(&self, key: u64) -> &'a [f32] {
         let (slot_words, bits) = (self.projection.slot_words(), self.projection.bits);
@@ -101,8 +101,8 @@ fn add_part(keys: &mut [u64], rows: &[f32], width: usize, part: &CtrPart) {
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// What splits test of rows: `num_split_features` numbers of each. Models without statistics test what
-    /// they are given.
+    /// Returns the split values of rows, `num_split_features` numbers each; without statistics, the
+    /// rows themselves.
     #[inline(always)]
     pub(crate) fn split_values<'a>(
         &self,
@@ -141,7 +141,7 @@ impl<B: StableBytes> CompiledModel<B> {
         out
     }
 
-    /// Puts codes in the place of hashes, for splits that test them.
+    /// Replaces hashes with codes, for splits that test them.
     fn set_codes(&self, rows: &[f32], out: &mut [f32]) {
         let (features, width) = (self.num_features(), self.num_split_features());
         for feature in self.sections().get(CTR_CODES) {
@@ -156,7 +156,7 @@ impl<B: StableBytes> CompiledModel<B> {
     }
 }
 
-/// Copies to each row, `stride` numbers apart, the line that its key leads to.
+/// Copies to each row, `stride` numbers apart, the line of its key.
 #[inline(always)]
 fn copy_lines(table: &Table<'_>, keys: &[u64], out: &mut [f32], stride: usize) {
     let is_large = size_of_val(table.words) > CACHED;
@@ -166,7 +166,7 @@ fn copy_lines(table: &Table<'_>, keys: &[u64], out: &mut [f32], stride: usize) {
         }
         for (out, key) in out.chunks_mut(stride).zip(keys) {
             match table.line(*key) {
-                // The usual case: no call.
+                // The common case: no call.
                 [only] => out[0] = *only,
                 line => out[..line.len()].copy_from_slice(line),
             }

@@ -1,11 +1,11 @@
 //! Interleaved traversal: one row, several trees at a time, in portable code.
 //!
-//! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
-//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
-//! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
-//! deepest. The outcomes of a row's categorical splits are looked up before, so that such a split takes
-//! the same step; in a compiled model without outcomes a step branches on the kind of a split, the one branch
-//! that is mispredicted. The leaves are handed over in the order of the trees.
+//! Traversing one tree waits at every step for the node and then for the row's key; traversing
+//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds a comparison's
+//! result to a link, leaves link to themselves, and a group is walked to the depth of its deepest tree.
+//! Outcomes of categorical splits are looked up beforehand, so that these take the same step; without
+//! outcomes, a step branches on the kind of split, the only mispredicted branch. Leaves are returned in
+//! tree order.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
@@ -22,15 +22,15 @@ use crate::ensemble::CODE_END;
 use crate::eval::row_keys::RowKeys;
 use crate::verified;
 
-/// Steps that are taken before it is first seen whether all trees have come to a leaf.
+/// Steps before the first check of whether all trees have reached a leaf.
 const STRIDE: u32 = 8;
 
-/// What a traversal reads at every step.
+/// The sections read at every step.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeSections<'a> {
     pub(crate) compact: &'a [CompactNode],
     pub(crate) wide: &'a [WideNode],
-    /// One per wide node, or none.
+    /// One per wide node, or empty.
     pub(crate) outcome: &'a [OutcomeNode],
     sets: &'a [SetSpan],
     set_words: &'a [u32],
@@ -56,15 +56,15 @@ impl<'a> NodeSections<'a> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Leaf {
-    /// Which nodes it is one of.
+    /// The kind of node.
     pub(crate) kind: GroupKind,
-    /// Its index among them.
+    /// Index among the nodes of this kind.
     pub(crate) node: u32,
-    /// What finds its value: see [`crate::eval::sum::Sum::of_key`].
+    /// Finds the leaf's value: see [`crate::eval::sum::Sum::of_key`].
     pub(super) key: u32,
 }
 
-/// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
+/// Calls `visit` with every tree's index and the row's leaf in it, in tree order.
 ///
 /// # Safety
 /// `keys` have been set to `features` for this compiled model, with or without outcomes.
@@ -76,13 +76,13 @@ pub(crate) unsafe fn walk(
     mut visit: impl FnMut(usize, Leaf),
 ) {
     let (mut nodes, all_roots) = (NodeSections::of(compiled), compiled.get(ROOTS));
-    // Nodes of outcomes read slots that only rows with outcomes have.
+    // Outcome nodes read slots that only rows with outcomes have.
     if compiled.outcome_slots() != Some(keys.as_slice().len()) {
         nodes.outcome = &[];
     }
     for group in compiled.get(GROUPS) {
         let (first, count) = (group.first as usize, group.count as usize);
-        // SAFETY: `compiled::verify::groups` found the trees of each group to have roots.
+        // SAFETY: `compiled::verify::groups` has checked that each group's trees have roots.
         let roots =
             unsafe { verified::range(all_roots, first, count, "the trees of a group have roots") };
         let visit = |lane, leaf| visit(first + lane, leaf);
@@ -101,7 +101,7 @@ fn walk_group(
     visit: impl FnMut(usize, Leaf),
 ) {
     let Group { depth, kind, .. } = *group;
-    // All lanes walk with the keys of the one row.
+    // All lanes use the keys of the one row.
     let keys = Keys { keys: keys.as_slice(), width: 0 };
     match kind {
         GroupKind::Compact => walk_together(nodes.compact, &keys, roots, depth, kind, visit),
@@ -128,19 +128,19 @@ fn walk_together<N: InterleavedNode>(
     mut visit: impl FnMut(usize, Leaf),
 ) {
     let mut visit = |lane: usize, node: usize| {
-        // SAFETY: interleaved returns indices of nodes.
+        // SAFETY: `interleaved` returns indices of nodes.
         let leaf = unsafe { verified::at(nodes, node, "a walk ends at a node") };
         verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
         visit(lane, Leaf { kind, node: node as u32, key: leaf.key() });
     };
     if let Some(starts) = starts.first_chunk::<LANES>() {
-        // SAFETY: the starts are nodes, and the keys are those of the row: see `GoesLeft`.
+        // SAFETY: the starts are nodes, and the keys are the row's: see `GoesLeft`.
         let leaves = unsafe { interleaved(nodes, keys, *starts, depth) };
         leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
         return;
     }
-    // The last group of its kind. Lanes without a tree walk another's once more: that costs less
-    // than to walk what is left over in ever smaller parts, each of which waits for itself.
+    // The last group of a kind. Lanes without a tree repeat another's walk, which is faster than
+    // walking the rest in ever smaller parts.
     macro_rules! in_lanes {
         ($lanes:literal) => {{
             let last = starts.len() - 1;
@@ -175,7 +175,7 @@ pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
     depth: u32,
 ) -> [usize; L] {
     let mut at = starts.map(|start| start as usize);
-    // SAFETY: the caller's promise.
+    // SAFETY: as for this function.
     unsafe {
         steps(nodes, keys, &mut at, depth.min(STRIDE));
         if depth > STRIDE {
@@ -185,8 +185,8 @@ pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
     at
 }
 
-/// Further steps in deep trees, which may be chains: it is seen now and then whether all walks have
-/// come to a leaf.
+/// Takes further steps in deep trees, which may be chains, checking now and then whether all walks have
+/// reached a leaf.
 ///
 /// # Safety
 /// See [`interleaved`].
@@ -197,7 +197,7 @@ unsafe fn go_on<N: InterleavedNode, const L: usize>(
     at: &mut [usize; L],
     mut depth: u32,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: as for [`interleaved`].
     unsafe {
         while depth > 0 && at.iter().any(|at| nodes.get_unchecked(*at).right_offset() != 0) {
             steps(nodes, keys, at, depth.min(STRIDE / 2));
@@ -217,11 +217,10 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
 ) {
     for _ in 0..count {
         for (lane, at) in at.iter_mut().enumerate() {
-            // SAFETY: the check of the compiled model (compiled::verify) found every root and every exit of a
-            // tile to be a node; every node's slot to be one of the row's; both children of every
-            // split to be nodes; and the slot of every leaf, whose right_offset is 0, to be leaf_slot, for
-            // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
-            // index of a node.
+            // SAFETY: verification (compiled::verify) has checked that every root and every exit of a
+            // tile is a node, that slots are within the row, that both children of splits are nodes,
+            // and that the slot of leaves, whose right_offset is 0, is leaf_slot, for which nothing
+            // decides left: a walk stays at a leaf. By induction `at` is always the index of a node.
             let (node, left) = unsafe {
                 let node = verified::at(nodes, *at, "links lead to nodes");
                 (node, keys.left(node, lane))
@@ -231,18 +230,17 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
     }
 }
 
-/// What decides at the nodes.
+/// Decides at nodes.
 pub(crate) trait GoesLeft<N> {
-    /// Whether a lane's row goes left at a node.
+    /// Returns whether a lane's row goes left at a node.
     ///
     /// # Safety
-    /// The node is one of the compiled model that the keys were set for, and there are keys for the lane.
+    /// The node belongs to the compiled model of the keys, and the lane has keys.
     unsafe fn left(&self, node: &N, lane: usize) -> bool;
 }
 
-/// The keys of rows, of which each has `width`: as many as leaf_slot of the compiled model, and one more,
-/// which is `u32::MAX` and so below no leaf's key; for nodes of outcomes those follow. Lanes share a row if
-/// the width is 0.
+/// The keys of rows, `width` each: slots up to the compiled model's leaf_slot, whose key `u32::MAX` is
+/// below no leaf's key, then words for outcome nodes. With a width of 0, lanes share a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) keys: &'a [u32],
@@ -254,7 +252,7 @@ impl Keys<'_> {
     /// See [`GoesLeft::left`].
     #[inline(always)]
     unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
-        // SAFETY: the caller's promise: slots are at most leaf_slot, or those of outcomes.
+        // SAFETY: slots are at most leaf_slot, or those of outcomes.
         unsafe { *verified::at(self.keys, lane * self.width + slot, "a row has every slot") }
     }
 }
@@ -262,13 +260,12 @@ impl Keys<'_> {
 impl<N: InterleavedNode> GoesLeft<N> for Keys<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &N, lane: usize) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the node and the keys belong to one compiled model.
         node.is_left(unsafe { self.key(node.slot(), lane) })
     }
 }
 
-/// Keys, and for categorical splits the rows' features, of which each row has `num_features` if the
-/// keys have a width.
+/// Keys, and for categorical splits the rows' features, `num_features` each if the keys have a width.
 #[derive(Clone, Copy)]
 pub(crate) struct KeysAndSets<'a> {
     pub(crate) keys: Keys<'a>,
@@ -278,11 +275,11 @@ pub(crate) struct KeysAndSets<'a> {
 }
 
 impl KeysAndSets<'_> {
-    /// The code of a lane's value, and whether it is one: see [`crate::ensemble::is_in_set`].
+    /// Returns a lane's code, and whether its value is one: see [`crate::ensemble::is_in_set`].
     #[inline(always)]
     fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
         let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };
-        // Lanes behind the last row have no features: whatever they decide, nobody reads.
+        // Lanes after the last row have no features, and their results are unused.
         let value = self.features.get(row + slot / 2).copied().unwrap_or(f32::NAN);
         (value as u32, (0.0..CODE_END).contains(&value))
     }
@@ -291,23 +288,23 @@ impl KeysAndSets<'_> {
 impl GoesLeft<WideNode> for KeysAndSets<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &WideNode, lane: usize) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         let key = unsafe { self.keys.key(node.slot(), lane) };
-        // Most splits are not categorical, so that this is mostly predicted.
+        // Most splits are numerical, so this is mostly predicted.
         if node.kind != CATEGORICAL {
             return key < node.key;
         }
         let (code, is_code) = self.code(node.slot(), lane);
-        // SAFETY: `compiled::verify::categorical_splits` found the set of each to be there.
+        // SAFETY: `compiled::verify::categorical_splits` has checked that each has a set.
         let span = unsafe {
             verified::at(self.nodes.sets, node.key as usize, "a categorical split has a set")
         };
         let within = is_code & (code / 32 < span.count);
         let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
-        // An empty set may lie behind the last word; what is read for it is not used.
+        // An empty set may follow the last word; its word is unused.
         let word = self.nodes.set_words.get(word as usize).copied().unwrap_or(0);
         let member = within & (word >> (code % 32) & 1 == 1);
-        // A missing value, which is no code, has the key u32::MAX where the default is right.
+        // A missing value is no code, and has the key u32::MAX if the default is right.
         !member & (key != u32::MAX)
     }
 }

@@ -1,7 +1,7 @@
-//! Which kernels evaluation uses, chosen once by what the processor has.
+//! Kernels, chosen once by the processor's instructions.
 //!
-//! `KERNELS` is the table of all of them. A new one is one line of it and one file, and its name
-//! in [`Kernel::NAMES`].
+//! `KERNELS` is the table of all. A new kernel is one row of it, one file, and a name in
+//! [`Kernel::NAMES`].
 
 #[cfg(target_arch = "x86_64")]
 use crate::eval::block::avx2;
@@ -24,9 +24,9 @@ use crate::eval::sum::Sum;
 #[derive(Clone, Copy)]
 pub struct Kernel(&'static Entry);
 
-/// Adds the leaves of all trees to the sums of one row, if it takes less time than interleaved
-/// traversal; returns whether it did. Needs a processor that has the instructions, all features of the
-/// compiled model and a sum per output.
+/// Adds the leaves of all trees to one row's sums, if that is faster than interleaved traversal;
+/// returns whether it did. Requires a processor with the instructions, all features of the compiled
+/// model and a sum per output.
 pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &mut [S]) -> bool;
 
 struct Entry {
@@ -69,7 +69,7 @@ static KERNELS: &[Entry] = &[
     },
     #[cfg(target_arch = "x86_64")]
     Entry { name: "avx2", present: has!("avx2"), block: &avx2::KERNEL, ..PORTABLE },
-    // Every aarch64 has it.
+    // Every aarch64 has NEON.
     #[cfg(target_arch = "aarch64")]
     Entry { name: "neon", present: || true, block: &neon::KERNEL, ..PORTABLE },
     PORTABLE,
@@ -84,10 +84,10 @@ const PORTABLE: Entry = Entry {
 };
 
 impl Default for Kernel {
-    /// The best that this processor can run.
+    /// Returns the best kernel of this processor.
     fn default() -> Self {
         static BEST: OnceLock<Kernel> = OnceLock::new();
-        // The portable one needs nothing.
+        // The portable kernel has no requirements.
         *BEST.get_or_init(|| Self::available().next().unwrap_or(Kernel(const { &PORTABLE })))
     }
 }
@@ -107,16 +107,15 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// The names of all kernels, also of those that other architectures have, as a C library's
-    /// settings take them.
+    /// Names of all kernels, including other architectures', as a C library's settings take them.
     pub const NAMES: [&CStr; 5] = [c"avx512", c"avx512bw", c"avx2", c"neon", c"portable"];
 
-    /// All that this processor can run, best first; the last is the portable one.
+    /// Returns all kernels that this processor can run, best first; the last is the portable one.
     pub fn available() -> impl Iterator<Item = Kernel> {
         KERNELS.iter().filter(|kernel| (kernel.present)()).map(Kernel)
     }
 
-    /// The kernel of a name, if there is one and this processor can run it; `auto` is the best.
+    /// Returns the kernel of a name, if this processor can run it; `auto` is the best.
     pub fn from_name(name: &str) -> Option<Kernel> {
         if name == "auto" {
             return Some(Kernel::default());
@@ -124,7 +123,7 @@ impl Kernel {
         Self::available().find(|kernel| kernel.name() == name)
     }
 
-    /// One of [`Kernel::NAMES`].
+    /// Returns the name, one of [`Kernel::NAMES`].
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -134,7 +133,7 @@ impl Kernel {
     }
 }
 
-/// Sums of a width that a row's kernel adds to.
+/// Sums of a width with a kernel for single rows.
 pub(super) trait RowSum: Sum {
     fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>>;
 }
@@ -169,7 +168,7 @@ mod tests {
         assert_eq!(Kernel::from_name(""), None);
     }
 
-    /// It is part of the architecture's base, so every test of available kernels there has it.
+    /// NEON is part of the architecture's base, so every test of available kernels runs it there.
     #[test]
     #[cfg(target_arch = "aarch64")]
     fn neon_is_always_there_on_aarch64() {

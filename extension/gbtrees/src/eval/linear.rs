@@ -1,8 +1,8 @@
-//! Linear models: a coefficient per feature and output, in place of trees.
+//! Linear models: a coefficient per feature and output instead of trees.
 //!
-//! An output's sum takes its intercept first, then the product of each feature that is not missing, in their
-//! order and in f32 (`GBLinear::Pred` in src/gbm/gblinear.cc of XGBoost). What trees would have added is
-//! nothing, so this follows wherever a sum begins, with the model's base margins or the caller's.
+//! An output's sum takes its intercept, then the products of features that are not missing, in order
+//! and in f32 (`GBLinear::Pred` in XGBoost's src/gbm/gblinear.cc). There are no trees to add, so this
+//! follows the start of a sum, whether base margins or the caller's.
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
@@ -19,7 +19,7 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// Adds the linear model to the sums of rows; of a model of trees, nothing.
+    /// Adds a linear model to the sums of rows; does nothing for trees.
     #[inline(always)]
     pub(super) fn add_linear(&self, rows: &[f32], sums: &mut [f32]) {
         let coefficients = self.sections().get(COEFFICIENTS);

@@ -1,6 +1,6 @@
-//! Linear models in leaves: sums of what they give for the doubles of a row ([`crate::compiled::doubles`]).
+//! Sums of linear models in leaves over a row's doubles ([`crate::compiled::doubles`]).
 //!
-//! Trees are walked, row after row, since the leaves of tiles are the same for all rows.
+//! Trees are walked row by row, since tiles have the same leaf for all rows.
 #![allow(
     unsafe_code,
     reason = "walks trees, and finds what the compiled model's check has vouched for"
@@ -14,7 +14,7 @@ use crate::compiled::sections::{LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, OUTPUT
 use crate::eval::{Scratch, interleaved, present_values};
 use crate::verified;
 
-/// What gives the output of a leaf with a linear model.
+/// Computes the outputs of linear leaves.
 struct LinearLeaves<'a> {
     values: &'a [f64],
     leaves: &'a [LinearLeaf],
@@ -30,8 +30,7 @@ impl<'a> LinearLeaves<'a> {
         }
     }
 
-    /// What the leaf with a key gives for a row with these doubles: its value, if one of its features is
-    /// missing.
+    /// Returns a leaf's output for a row's doubles; its plain value if one of its features is missing.
     #[inline(always)]
     fn output(&self, key: u32, doubles: &[[f32; 2]]) -> f64 {
         let key = key as usize;
@@ -49,7 +48,7 @@ impl<'a> LinearLeaves<'a> {
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// Adds what the leaves of rows give to their sums, which begin with what is there if they are `STARTED`.
+    /// Adds the outputs of leaves to the sums of rows, which keep their initial values if `STARTED`.
     ///
     /// # Safety
     /// `rows.len() == n * row_length`, and `sums.len() == n * num_outputs`.
@@ -71,8 +70,8 @@ impl<B: StableBytes> CompiledModel<B> {
             let (features, doubles) = row.split_at(self.num_features());
             let (doubles, _) = doubles.as_chunks::<2>();
             let features = present_values(compiled, features, present);
-            // SAFETY: the row has all that splits test; a walk visits each tree, for which `compiled::verify`
-            // found an output that the model has.
+            // SAFETY: the row has all split values; a walk visits each tree, whose output
+            // `compiled::verify` has checked.
             unsafe {
                 keys.set_with_outcomes(compiled, self.num_split_features(), features);
                 interleaved::walk(compiled, keys, features, |tree, leaf| {

@@ -1,10 +1,9 @@
-//! Evaluation: from a row's features to its margins, or to the leaves it falls into.
+//! Evaluation: from a row's features to margins, or to the leaves that it reaches.
 //!
 //! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
-//! `interleaved` walks the compiled compiled model, several trees at once; `block` takes hundreds of rows
-//! through its tiles, and `row_avx512` one row. Leaves are added in the precision of the model's sums, from
-//! the base margin on, in the order in which the file has the trees: any other order would round otherwise
-//! than the model's library does.
+//! `interleaved` walks the compiled model, several trees at once; `block` takes hundreds of rows
+//! through the tiles, and `row_avx512` one row. Leaves are added in the precision of sums, from the
+//! base margin on, in file order; any other order would round differently from the model's library.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 mod batch;
@@ -40,10 +39,10 @@ use crate::eval::sum::Sum;
 use crate::transform::{double, single};
 use crate::{Error, ErrorKind, Result, transform, verified};
 
-/// Most bytes of a compiled model that are asked for at once: half of what a processor's first cache holds.
+/// Maximum bytes of a compiled model prefetched at once: half of the first-level cache.
 const MAX_FETCHED: usize = 16 << 10;
 
-/// Buffers for the evaluation of one row after another; nothing is allocated per row.
+/// Reusable buffers for evaluating row after row; rows allocate nothing.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     kernel: Kernel,
@@ -53,27 +52,27 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Buffers for rows of this compiled model, for the best kernel of this processor.
+    /// Creates buffers for a compiled model and the processor's best kernel.
     pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
         Self::with_kernel(compiled, Kernel::default())
     }
 
-    /// Buffers for rows of this compiled model.
+    /// Creates buffers for a compiled model and a kernel.
     pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
         let width = compiled.num_split_features();
         let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), width);
         Scratch { keys, ..Self::for_any(kernel) }
     }
 
-    /// Buffers for rows of any compiled model; they change their size where compiled models differ.
+    /// Creates buffers for any compiled model, resized as needed.
     pub fn for_any(kernel: Kernel) -> Self {
         let (keys, present) = (row_keys::RowKeys::new(0), Vec::new());
         Scratch { kernel, keys, present, ctrs: ctr::CtrBuffers::default() }
     }
 }
 
-/// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without such
-/// features see what they are given.
+/// Replaces zeros with NaN for features whose zeros are missing; without such features, returns the
+/// rows themselves.
 #[inline]
 pub(crate) fn present_values<'a>(
     compiled: Sections<'_>,
@@ -93,12 +92,12 @@ pub(crate) fn present_values<'a>(
     buffer
 }
 
-/// Asks for the first so many of these bytes.
+/// Prefetches the first `most` bytes.
 fn fetch(bytes: &[u8], most: usize) {
     prefetch_all(&bytes[..most.min(bytes.len())]);
 }
 
-/// Copies of the margins of another width, of which the closure makes others.
+/// Converts margins to and from the width of sums.
 fn converted<M: Margin, S: Sum>(
     out: &mut [M],
     make: impl FnOnce(&mut [S]) -> Result<()>,
@@ -109,7 +108,7 @@ fn converted<M: Margin, S: Sum>(
     Ok(())
 }
 
-/// The error that so many features, or so much room, are not as many as the model's.
+/// Returns the error for a wrong number of features or results.
 #[cold]
 #[inline(never)]
 pub(crate) fn wrong_length(
@@ -125,12 +124,12 @@ pub(crate) fn wrong_length(
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// The margins of a row: `features.len() == row_length`, `out.len() == num_outputs`. Features are
-    /// as [`CompiledModel::narrow_row`] makes them; NaN means that one is missing. Margins of another width
-    /// than [`CompiledModel::sum_precision`] are copies, which takes more time.
+    /// Computes the margins of a row: `features.len() == row_length`, `out.len() == num_outputs`.
+    /// Features are those of [`CompiledModel::narrow_row`]; NaN is missing. Margins of another width
+    /// than [`CompiledModel::sum_precision`] are converted, which takes longer.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless both lengths are these.
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) for other lengths.
     #[inline]
     pub fn margins<M: Margin>(
         &self,
@@ -141,8 +140,8 @@ impl<B: StableBytes> CompiledModel<B> {
         self.margins_of::<false, M>(scratch, features, out)
     }
 
-    /// As [`CompiledModel::margins`], with sums that begin with what is in `out` and not with the model's
-    /// base margins: XGBoost's `base_margin` (src/predictor/predictor.cc, `InitOutPredictions`).
+    /// Like [`CompiledModel::margins`], with sums that start from `out` instead of the base margins:
+    /// XGBoost's `base_margin` (`InitOutPredictions` in src/predictor/predictor.cc).
     ///
     /// # Errors
     /// As for [`CompiledModel::margins`].
@@ -155,7 +154,7 @@ impl<B: StableBytes> CompiledModel<B> {
         self.margins_of::<true, M>(scratch, features, out)
     }
 
-    /// Fails unless a row has all features, and as many numbers have room as there are.
+    /// Checks the number of a row's features, and of its results.
     #[inline(always)]
     fn has_lengths(&self, features: usize, [out, wanted]: [usize; 2]) -> Result<()> {
         if (features == self.row_length()) & (out == wanted) {
@@ -164,7 +163,8 @@ impl<B: StableBytes> CompiledModel<B> {
         Err(wrong_length([features, self.row_length()], [out, wanted]))
     }
 
-    /// Whether [`CompiledModel::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
+    /// Returns whether [`CompiledModel::margins_from`] is meaningful: sums are XGBoost's, without
+    /// scaling.
     pub fn takes_base_margins(&self) -> bool {
         self.sum_precision() == Precision::Single && self.scaling_at() == ScalingAt::None
     }
@@ -180,7 +180,7 @@ impl<B: StableBytes> CompiledModel<B> {
         if M::PRECISION != self.sum_precision() {
             return self.margins_of_other_width::<STARTED, M>(scratch, features, out);
         }
-        // SAFETY: the lengths are those of the compiled model.
+        // SAFETY: the lengths have been checked.
         unsafe {
             if let Some(out) = M::singles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
@@ -225,7 +225,7 @@ impl<B: StableBytes> CompiledModel<B> {
         features: &[f32],
         out: &mut [S],
     ) {
-        // SAFETY: these are as many as splits test; the caller's promise.
+        // SAFETY: without statistics, features are the split values.
         unsafe {
             if self.has_ctrs() {
                 self.sums_with_ctrs::<STARTED, _>(scratch, features, out);
@@ -246,7 +246,7 @@ impl<B: StableBytes> CompiledModel<B> {
     ) {
         let mut ctrs = std::mem::take(&mut scratch.ctrs);
         let values = self.split_values(features, &mut ctrs);
-        // SAFETY: these are as many as splits test; the caller's promise.
+        // SAFETY: these are all split values, and `out` has a sum per output.
         unsafe { self.sums_of_split_values::<STARTED, _>(scratch, values, out) };
         scratch.ctrs = ctrs;
     }
@@ -261,24 +261,24 @@ impl<B: StableBytes> CompiledModel<B> {
         out: &mut [S],
     ) {
         let compiled = self.sections();
-        // Else the sums begin with what is there.
+        // Otherwise the sums keep their initial values.
         if !STARTED {
             S::start(compiled, out);
         }
         let Scratch { kernel, keys, present, .. } = scratch;
         let features = present_values(compiled, features, present);
-        // SAFETY: there is no such Kernel where the processor does not have the instructions; the caller's
-        // promise.
+        // SAFETY: kernels only exist if the processor has their instructions; the lengths are the
+        // caller's.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }
         let values = S::leaf_values(compiled);
-        // SAFETY: the caller's promise; a walk visits each tree, for which `compiled::verify` found an output
-        // that the model has, with a leaf, whose key is one.
+        // SAFETY: the row has all split values; a walk visits each tree, whose output, and whose leaf's
+        // key, `compiled::verify` has checked.
         unsafe {
             keys.set_with_outcomes(compiled, self.num_split_features(), features);
             if let [only] = out {
-                // The usual case: the sum stays in a register.
+                // The common case: the sum stays in a register.
                 let mut sum = *only;
                 interleaved::walk(compiled, keys, features, |_, leaf| {
                     sum += S::of_key(values, leaf.key);
@@ -295,8 +295,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Says that so many rows will be evaluated soon by this kernel: what they read is asked for, of a large
-    /// compiled model the first part. Worth its time where each of many compiled models evaluates a few rows.
+    /// Prefetches what this kernel reads for `rows` rows, of a large compiled model only the first
+    /// part. Pays off when each of many compiled models evaluates a few rows.
     pub fn fetch_ahead(&self, kernel: Kernel, rows: usize) {
         let by_block = kernel.block().takes(rows);
         let by_chunks = <f32 as RowSum>::row_kernel(kernel).is_some() && self.has_chunks();
@@ -307,7 +307,7 @@ impl<B: StableBytes> CompiledModel<B> {
         } else {
             let compact = self.between(ROOTS, COMPACT_IDS);
             fetch(compact, MAX_FETCHED);
-            // Walks read one kind of wide nodes.
+            // Walks read a single kind of wide nodes.
             let wide = match self.sections().get(OUTCOME_NODES) {
                 [] => self.between(WIDE_NODES, WIDE_IDS),
                 _ => self.between(OUTCOME_TABLES, WIDE_NODES),
@@ -316,7 +316,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Finishes the sums of rows if this is where that is done.
+    /// Scales the sums of rows if `at` is the place for it.
     #[inline(always)]
     fn scale_sums<S: Sum>(&self, at: ScalingAt, sums: &mut [S]) {
         if self.scaling_at() != at {
@@ -329,11 +329,10 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// For each tree the leaf that a row falls into, by the library's number for it:
-    /// `out.len() == num_trees`.
+    /// Returns each tree's leaf by the library's number: `out.len() == num_trees`.
     ///
     /// # Errors
-    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] if the model is a linear one.
+    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] for a linear model.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
         self.has_leaves()?;
@@ -343,7 +342,7 @@ impl<B: StableBytes> CompiledModel<B> {
         let Scratch { keys, present, ctrs, .. } = scratch;
         let features = &features[..self.num_features()];
         let features = present_values(compiled, self.split_values(features, ctrs), present);
-        // SAFETY: the row has all that splits test.
+        // SAFETY: the row has all split values.
         unsafe {
             keys.set_with_outcomes(compiled, self.num_split_features(), features);
             interleaved::walk(compiled, keys, features, |tree, leaf| {
@@ -357,9 +356,9 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(())
     }
 
-    /// Turns the margins of a row into its values, in place; returns [`CompiledModel::num_values`], their
-    /// number. They are computed in the width of the margins: that of [`CompiledModel::sum_precision`] is the
-    /// library's.
+    /// Transforms a row's margins into values, in place; returns their number,
+    /// [`CompiledModel::num_values`]. They are computed in the width of the margins; the library's is
+    /// [`CompiledModel::sum_precision`].
     pub fn values<M: Margin>(&self, margins: &mut [M]) -> usize {
         if let Some(margins) = M::singles(margins) {
             self.scale_sums(ScalingAt::Values, margins);
@@ -374,9 +373,9 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// The class of a row with these margins, if the model is a classifier: with several outputs the
-    /// first of the largest, with one whether it is above the objective's threshold. Values replace
-    /// the margins if they decide.
+    /// Returns the class of a row's margins, for classifiers: the first of the largest of several
+    /// outputs, or whether a single one is above the objective's threshold. Values replace the margins
+    /// if they decide.
     pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
         let (class_by, threshold) = self.class_rule();
         if !matches!(
@@ -394,8 +393,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Whether the model's values are probabilities of classes: of the second of two, or of each of several.
-    /// A library that sums probabilities leaves them as they are, and decides between two classes at one
+    /// Returns whether values are class probabilities: of the second of two, or of each of several. A
+    /// library that sums probabilities does not transform them, and decides between two classes at one
     /// half.
     pub fn predicts_probabilities(&self) -> bool {
         use crate::ensemble::Transform::{
@@ -415,9 +414,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// The class of a row of a model with this one margin, as [`CompiledModel::class`] gives it; its value,
-    /// as [`CompiledModel::values`] does, replaces the margin. It is transformed once, where these two do so
-    /// twice.
+    /// Returns the class of a single margin, like [`CompiledModel::class`], and replaces the margin
+    /// with its value, like [`CompiledModel::values`], with one transform instead of two.
     pub fn class_and_value<M: Margin + PartialOrd>(&self, margin: &mut M) -> Option<u32> {
         let margins = std::slice::from_mut(margin);
         let class = self.class(margins);

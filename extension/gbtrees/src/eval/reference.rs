@@ -1,18 +1,17 @@
-//! The oracle: walks the checked model node by node, as the file has it.
+//! The oracle: walks the checked model node by node.
 //!
-//! Nothing here is fast. It follows the rules of the model as they are written down, one after
-//! another, and every other way of evaluation must have the same bits. The sum starts at the base
-//! margin and takes the trees in file order, each leaf, or what its linear model gives, times the tree's
-//! weight, all in the precision of the model's sums (XGBoost: `PredValueByOneTree` and its callers in
-//! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
-//! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
+//! It follows the model's rules literally and slowly, and all other ways of evaluation must have its
+//! bits. The sum starts at the base margin and adds the trees in file order, each leaf or linear
+//! model's output times the tree's weight, in the precision of sums (`PredValueByOneTree` and its
+//! callers in XGBoost's src/predictor/cpu_predictor.cc; `GBDT::PredictRaw` in LightGBM's
+//! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of values.
 
 use crate::ensemble::{
     Comparison, Ensemble, Precision, RowNumber, Split, SplitCondition, Tree, TreeOutput, is_in_set,
 };
 use crate::eval::Margin;
 
-/// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
+/// Computes a row's margins; `out.len() == model.num_outputs()`. Missing features are NaN.
 pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
     let features = &model.split_values(features)[..];
     let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
@@ -39,8 +38,8 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
     }
 }
 
-/// Adds a linear model: the intercept, then each feature that is not missing, in f32 (XGBoost:
-/// `GBLinear::Pred` in src/gbm/gblinear.cc).
+/// Adds a linear model: the intercept, then features that are not missing, in f32 (`GBLinear::Pred` in
+/// XGBoost's src/gbm/gblinear.cc).
 fn add_linear(model: &Ensemble, features: &[f64], sums: &mut [f64]) {
     if !model.is_linear() {
         return;
@@ -54,8 +53,7 @@ fn add_linear(model: &Ensemble, features: &[f64], sums: &mut [f64]) {
     }
 }
 
-/// For each tree the leaf that a row falls into, by the library's number for it;
-/// `out.len() == model.trees().len()`.
+/// Returns each tree's leaf by the library's number; `out.len() == model.trees().len()`.
 pub fn leaves<V: RowNumber>(model: &Ensemble, features: &[V], out: &mut [u32]) {
     let features = &model.split_values(features)[..];
     for (number, tree) in out.iter_mut().zip(model.trees()) {
@@ -72,7 +70,7 @@ fn leaf<V: Copy + Into<f64>>(model: &Ensemble, tree: &Tree, features: &[V]) -> u
     id
 }
 
-/// Whether a row goes to the left child of a split of the tree.
+/// Returns whether a row goes to the left child of a split.
 pub(crate) fn goes_left<V: Copy + Into<f64>>(
     model: &Ensemble,
     tree: &Tree,
@@ -101,7 +99,7 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
                     ranks.iter().filter(|rank| value >= **rank).count() as f64
                 }
                 Precision::Single => value,
-                // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
+                // As in `CategoricalDecision` of LightGBM's include/LightGBM/tree.h.
                 Precision::Double => value.trunc(),
             };
             let goes = is_in_set(words, code as f32) == members_left;

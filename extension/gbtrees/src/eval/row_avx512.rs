@@ -1,11 +1,11 @@
-//! One row with AVX-512: a register is 64 trees.
+//! One row with AVX-512: 64 trees per register.
 //!
-//! The ranks of all columns fit two registers, in which each of 64 trees looks up the rank that its
-//! node compares: one permutation and one comparison decide a node of 64 trees. So the upper levels
-//! are decided as a whole, and their bits chosen as for blocks of rows. Of the levels below, the block
-//! of nodes at which a tree has arrived is decided as a whole, four trees at a time; a table then says
-//! where its seven decisions lead. The compiled model has separate sections for this, `CHUNKS`, `TOP_NODES`
-//! and `NODE_BLOCKS`; a model without them takes interleaved traversal.
+//! The ranks of all columns fit in two registers, in which each of 64 trees looks up its node's rank:
+//! one permutation and one comparison decide a node of 64 trees. The upper levels are decided
+//! completely and their bits chosen as for blocks of rows. Below, the block of nodes that a tree has
+//! reached is decided completely, four trees at a time, and a table maps its seven decisions to a path.
+//! This uses the sections `CHUNKS`, `TOP_NODES` and `NODE_BLOCKS`; models without them use interleaved
+//! traversal.
 #![allow(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::*;
@@ -21,8 +21,7 @@ use crate::compiled::tiles::{
 use crate::eval::sum::Sum;
 use crate::verified;
 
-/// The sections that are read for a tree or a column. They are few, since to find them takes a part
-/// of a row's time.
+/// The sections read per tree or column; few, since finding them takes part of a row's time.
 struct Chunked<'a, S> {
     outputs: &'a [u32],
     search_trees: &'a [f32],
@@ -31,7 +30,7 @@ struct Chunked<'a, S> {
     leaves: &'a [S],
 }
 
-/// By the decisions of a block's nodes as bits, the path through it as three bits.
+/// Paths through a block, as three bits, by its decisions as bits.
 static PATHS: [u8; 128] = {
     let mut paths = [0; 128];
     let mut decisions = 0;
@@ -45,7 +44,7 @@ static PATHS: [u8; 128] = {
     paths
 };
 
-/// Where the decisions of each tree are found: those of tree 32 h + 4 q + i are byte q of word 2 i + h.
+/// Positions of decisions: those of tree 32 h + 4 q + i are byte q of word 2 i + h.
 static ORDER: Bytes<CHUNK_TREES> = {
     let mut order = [0; CHUNK_TREES];
     let mut tree = 0;
@@ -61,10 +60,11 @@ static ORDER: Bytes<CHUNK_TREES> = {
 #[repr(C, align(64))]
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
-/// Adds the leaves of all trees to a row's sums, if the compiled model has chunks; returns whether it has.
+/// Adds the leaves of all trees to a row's sums, if the compiled model has chunks; returns whether it
+/// has.
 ///
 /// # Safety
-/// The processor has the instructions; the features are all of the compiled model's, the sums one per output.
+/// The processor has the instructions; features and sums have the compiled model's numbers.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums: &mut [S]) -> bool {
     let chunks = sections.get(CHUNKS);
@@ -80,22 +80,22 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
     };
     let groups = sections.get(CHUNK_GROUPS);
     let mut columns = sections.get(CONDITION_COLUMNS).chunks(64);
-    // Of no column, if there are no more than a register has: no node reads those ranks.
+    // Up to 64 columns leave the second register empty, and no node reads it.
     let ranks =
         std::array::from_fn(|_| ranks_of(compiled, columns.next().unwrap_or_default(), features));
     let mut paths = Bytes([0; CHUNK_TREES]);
     for chunk in chunks {
-        // SAFETY: the compiled model's check found the nodes of its chunks to be there.
+        // SAFETY: verification has checked that the chunk's nodes exist.
         let numbers = unsafe { leaf_indices(compiled, chunk, ranks) };
-        // SAFETY: 64 bytes are written, aligned.
+        // SAFETY: 64 aligned bytes are written.
         unsafe { _mm512_store_si512(paths.0.as_mut_ptr().cast(), numbers) };
         let (first, count) = (chunk.first_group as usize, chunk.groups as usize);
-        // SAFETY: `compiled::verify::tiles` found the groups of each chunk to be there.
+        // SAFETY: `compiled::verify::tiles` has checked that each chunk's groups exist.
         let groups = unsafe { verified::range(groups, first, count, "a chunk has its groups") };
         let mut lane = 0;
         for group in groups {
             let count = group.count as usize;
-            // SAFETY: as above: a chunk has at most 64 trees, those of its groups.
+            // SAFETY: as above: a chunk has at most 64 trees, its groups'.
             let paths = unsafe { verified::range(&paths.0, lane, count, "a chunk has 64 trees") };
             let shift = chunk.levels - group.levels;
             add_leaves(compiled, group, paths, shift, sums);
@@ -105,11 +105,11 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
     true
 }
 
-/// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
-/// that were just written would wait for them.
+/// Returns a row's ranks in up to 64 columns, composed in registers: loading just written bytes would
+/// stall.
 ///
 /// # Safety
-/// The processor has the instructions that the function is compiled for.
+/// The processor has the instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 fn ranks_of<S>(
     compiled: &Chunked<'_, S>,
@@ -129,20 +129,20 @@ fn ranks_of<S>(
     ranks
 }
 
-/// A value's rank in a column: how many thresholds it is not below, counted.
+/// Returns a value's rank in a column by counting the thresholds that it is not below.
 ///
 /// # Safety
-/// The processor has the instructions that the function is compiled for.
+/// The processor has the instructions.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 fn rank_of<S>(compiled: &Chunked<'_, S>, column: &ConditionColumn, features: &[f32]) -> u64 {
     let feature = column.feature as usize;
-    // SAFETY: the caller's promise; the compiled model's check found each column to be of a feature.
+    // SAFETY: verification has checked each column's feature, and the row has all features.
     let value =
         _mm512_set1_ps(unsafe { *verified::at(features, feature, "a column is of a feature") });
-    // SAFETY: the compiled model's check found the column's search tree to be there.
+    // SAFETY: verification has checked that the column's search tree exists.
     let tree = unsafe { compiled.search_trees.as_ptr().add(column.tree as usize) };
-    // SAFETY: as above; it has at least 32 places, and a multiple of that.
+    // SAFETY: as above; it has at least 32 places, a multiple of that.
     unsafe {
         if column.kind == ColumnKind::RankedMissingRight {
             count::<_CMP_NLT_UQ>(value, tree, column.levels)
@@ -152,15 +152,15 @@ fn rank_of<S>(compiled: &Chunked<'_, S>, column: &ConditionColumn, features: &[f
     }
 }
 
-/// How many of the nodes of a search tree a value compares with. The first place is not a node.
+/// Counts the nodes of a search tree that a value compares with; the first place is not a node.
 ///
 /// # Safety
-/// The tree has that many levels, at least 5.
+/// The processor has the instructions; `tree` has `levels` levels, at least 5.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32) -> u64 {
     let compare = |place: usize| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the place is within the tree.
         let nodes = unsafe { _mm512_loadu_ps(tree.add(place)) };
         _mm512_cmp_ps_mask::<COMPARE>(value, nodes)
     };
@@ -181,17 +181,17 @@ unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32
     count
 }
 
-/// The leaf indices of a chunk's tiles, of as many bits as the chunk has levels.
+/// Returns the leaf indices of a chunk's tiles, with a bit per level of the chunk.
 ///
 /// # Safety
-/// The processor has the instructions; the chunk's nodes are there.
+/// The processor has the instructions; the chunk's nodes exist.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn leaf_indices<S>(
     compiled: &Chunked<'_, S>,
     chunk: &Chunk,
     ranks: [__m512i; 2],
 ) -> __m512i {
-    // SAFETY: the caller's promise.
+    // SAFETY: as for this function.
     unsafe {
         let nodes = compiled.top_nodes.as_ptr().add(chunk.top_nodes as usize);
         let blocks = compiled.node_blocks.as_ptr().add(chunk.blocks as usize);
@@ -206,7 +206,7 @@ unsafe fn leaf_indices<S>(
             levels => {
                 let top = top::<{ TOP_LEVELS as usize }>(nodes, ranks);
                 let paths = below(blocks, chunk.trees as usize, top, ranks);
-                // Bytes: what a shift of words brings over from the next byte is masked off.
+                // On bytes: the mask removes what a shift of words brings over from the next byte.
                 if levels == TILE_LEVELS {
                     paths
                 } else {
@@ -217,20 +217,20 @@ unsafe fn leaf_indices<S>(
     }
 }
 
-/// What 64 trees compare: their nodes' columns, and the ranks from which on they go right.
+/// The columns of 64 trees' nodes, and the ranks from which on they go right.
 #[derive(Clone, Copy)]
 struct Nodes {
     columns: __m512i,
     ranks: __m512i,
 }
 
-/// Picks each tree's node of a level by the decisions of the levels above, of which there are as many
-/// as the type says. The first decision picks first, so that but one choice waits for the last.
+/// Picks each tree's node of a level by the decisions of the levels above, whose number is in the type.
+/// The first decision picks first, so that only one choice waits for the last.
 trait Pick {
-    /// The nodes at the places of which the last bits are `suffix`, `depth` in number.
+    /// Returns the nodes at places whose last `depth` bits are `suffix`.
     ///
     /// # Safety
-    /// The processor has the instructions, and the level's nodes are there.
+    /// The processor has the instructions, and the level's nodes exist.
     unsafe fn pick(level: *const TopNode, right: &[u64], suffix: usize, depth: u32) -> Nodes;
 }
 
@@ -240,7 +240,7 @@ struct Below<P>(std::marker::PhantomData<P>);
 impl Pick for Root {
     #[inline(always)]
     unsafe fn pick(level: *const TopNode, _: &[u64], suffix: usize, _: u32) -> Nodes {
-        // SAFETY: the caller's promise; a node is two registers, aligned.
+        // SAFETY: the node exists; it is two registers, aligned.
         unsafe {
             let node = level.add(suffix);
             Nodes {
@@ -254,7 +254,7 @@ impl Pick for Root {
 impl<P: Pick> Pick for Below<P> {
     #[inline(always)]
     unsafe fn pick(level: *const TopNode, right: &[u64], suffix: usize, depth: u32) -> Nodes {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe {
             // There are as many decisions as levels above.
             let Some((last, before)) = right.split_last() else {
@@ -276,10 +276,10 @@ type Below3 = Below<Below2>;
 type Below4 = Below<Below3>;
 type Below5 = Below<Below4>;
 
-/// The paths of 64 trees through their upper levels.
+/// Returns the paths of 64 trees through their upper levels.
 ///
 /// # Safety
-/// The processor has the instructions, and the nodes of that many levels are there, the root at 1.
+/// The processor has the instructions; the nodes of `LEVELS` levels exist, with the root at 1.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -> __m512i {
     let mut numbers = _mm512_setzero_si512();
@@ -295,8 +295,7 @@ unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -
             }
         };
     }
-    // SAFETY: the caller's promise: the nodes of that many levels are there, one level after another,
-    // the root at 1.
+    // SAFETY: the nodes of these levels exist, one level after another, with the root at 1.
     unsafe {
         level!(0, Root);
         level!(1, Below1);
@@ -308,11 +307,10 @@ unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -
     numbers
 }
 
-/// The paths of 64 trees through all levels, of which eight are taken to be there, by those through the
-/// upper.
+/// Extends the paths of 64 trees to all levels, treated as eight.
 ///
 /// # Safety
-/// The processor has the instructions, and the blocks of so many trees are there.
+/// The processor has the instructions, and blocks of 64 trees exist.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn below(
     blocks: *const NodeBlock,
@@ -322,12 +320,12 @@ unsafe fn below(
 ) -> __m512i {
     let mut numbers = Bytes([0; CHUNK_TREES]);
     let zero = _mm512_setzero_si512();
-    // In the lower half of each 16 bytes a bit for every node of a block.
+    // A bit for every node of a block, in the lower half of each 16 bytes.
     let weights = _mm512_set4_epi32(0, 0, 0x0040_2010, 0x0804_0201);
-    // Bytes of decisions, eight trees per word: of the first 32 trees, and of the others.
+    // Bytes of decisions, eight trees per word: the first 32 trees, then the others.
     let mut decisions = [zero; 2];
-    // SAFETY: 64 bytes are written, aligned. There are blocks for 64 trees, 32 each, and a number
-    // of five bits is below that.
+    // SAFETY: 64 aligned bytes are written. There are 32 blocks for each of 64 trees, and five-bit
+    // numbers are below that.
     unsafe {
         _mm512_store_si512(numbers.0.as_mut_ptr().cast(), top);
         let block = |tree: usize| {
@@ -357,7 +355,7 @@ unsafe fn below(
         let low = _mm512_loadu_si512(PATHS.as_ptr().cast());
         let high = _mm512_loadu_si512(PATHS.as_ptr().add(64).cast());
         let paths = _mm512_permutex2var_epi8(low, decisions, high);
-        // Numbers have five bits, so that none leaves its byte.
+        // Numbers have five bits, so none leaves its byte.
         _mm512_or_si512(_mm512_slli_epi16::<3>(top), paths)
     }
 }
@@ -374,21 +372,21 @@ fn add_leaves<S: Sum>(
     let start = group.leaves as usize;
     let leaf = |lane: usize, path: u8| {
         debug_assert!(start + lane * stride + usize::from(path) < compiled.leaves.len(), "leaves");
-        // SAFETY: the compiled model's check found the leaves of the group's tiles to be there; a path has
-        // as many bits as the tile has levels.
+        // SAFETY: verification has checked that the leaves of the group's tiles exist; a path has as
+        // many bits as the tile has levels.
         unsafe { *compiled.leaves.get_unchecked(start + lane * stride + usize::from(path)) }
     };
     let paths = paths.iter().enumerate();
     if shift == 0 {
         sum(compiled.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), sums);
     } else {
-        // A tile without levels in a chunk of eight has a shift of as many bits as a path.
+        // A tile without levels in a chunk of eight shifts by as many bits as a path has.
         let shifted = |path: u8| (u32::from(path) >> shift) as u8;
         sum(compiled.outputs, group, paths.map(|(lane, path)| leaf(lane, shifted(*path))), sums);
     }
 }
 
-/// Adds the leaves of a group, in their order.
+/// Adds the leaves of a group, in order.
 #[inline(always)]
 fn sum<S: Sum>(
     outputs: &[u32],
@@ -403,10 +401,10 @@ fn sum<S: Sum>(
         return;
     }
     let (first, count) = (group.first as usize, group.count as usize);
-    // SAFETY: `compiled::verify` found one output per tree, and the trees of each group.
+    // SAFETY: `compiled::verify` has checked that there is an output per tree, and each group's trees.
     let outputs = unsafe { verified::range(outputs, first, count, "a group's trees have outputs") };
     for (leaf, output) in leaves.zip(outputs) {
-        // SAFETY: as above, each output to be one of the model's, for which there are sums.
+        // SAFETY: as above; outputs are the model's, and have sums.
         let sum = unsafe { verified::at_mut(sums, *output as usize, "an output has a sum") };
         *sum += leaf;
     }

@@ -1,5 +1,5 @@
-//! The keys of a row, by slot: see [`crate::compiled::records`]; behind them its outcomes to categorical
-//! splits, if the compiled model has any: see [`crate::lower::outcomes`].
+//! The keys of a row by slot (see [`crate::compiled::records`]), followed by its outcomes of
+//! categorical splits, if the compiled model has any (see [`crate::lower::outcomes`]).
 #![allow(unsafe_code, reason = "copies outcomes that the compiled model's check has vouched for")]
 
 use crate::compiled::records::OutcomeTable;
@@ -13,17 +13,17 @@ pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
     let (pairs, _) = slots.as_chunks_mut::<2>();
     for (pair, feature) in pairs.iter_mut().zip(features) {
         let key = monotone_key(*feature);
-        // All ones if it is NaN. A choice would become a branch that missing values mispredict.
+        // All ones if it is NaN; a choice would become a branch that missing values mispredict.
         let missing = u32::from(feature.is_nan()).wrapping_neg();
         *pair = [key & !missing, key | missing];
     }
 }
 
-/// Copies the line of each table that has the outcomes of a row.
+/// Copies a row's line of outcomes from each table.
 ///
 /// # Safety
-/// The tables and words are a compiled model's, whose features these are, and whose slots behind that of
-/// leaves.
+/// Tables and words are a compiled model's, `features` its features, and `slots` those after the
+/// leaves' slot.
 #[inline(always)]
 unsafe fn set_outcomes(
     mut slots: &mut [u32],
@@ -32,19 +32,19 @@ unsafe fn set_outcomes(
     features: &[f32],
 ) {
     for table in tables {
-        // SAFETY: `compiled::verify::outcomes` found every table to be of a feature.
+        // SAFETY: `compiled::verify::outcomes` has checked every table's feature.
         let value = unsafe {
             *verified::at(features, table.feature as usize, "a table of outcomes is of a feature")
         };
         let (start, width) = (table.first as usize, table.width as usize);
         let start = start + line(table, value) * width;
-        // SAFETY: as above: the words of a table are there, for all lines, and follow the last table's.
+        // SAFETY: as above: all lines of a table exist, after the last table's.
         let words = unsafe { verified::range(words, start, width, "a line of outcomes is there") };
         verified::check(width <= slots.len(), "a row has slots for its outcomes");
-        // SAFETY: as above: the slots of tables follow one another, up to that of the row's last.
+        // SAFETY: as above: the tables' slots are consecutive, up to the row's last.
         let (own, others) = unsafe { slots.split_at_mut_unchecked(width) };
         match (own, words) {
-            // The usual case in models of a few trees: no call.
+            // The common case in models of a few trees: no call.
             ([own], [word]) => *own = *word,
             (own, words) => own.copy_from_slice(words),
         }
@@ -52,7 +52,7 @@ unsafe fn set_outcomes(
     }
 }
 
-/// The line of a value in a table: see [`crate::ensemble::is_in_set`].
+/// Returns a value's line in a table: see [`crate::ensemble::is_in_set`].
 #[inline(always)]
 fn line(table: &OutcomeTable, value: f32) -> usize {
     let code = value as u32;
@@ -63,7 +63,7 @@ fn line(table: &OutcomeTable, value: f32) -> usize {
 
 #[derive(Clone, Debug)]
 pub(crate) struct RowKeys {
-    /// Two per feature, then the one that leaves read, then words of outcomes.
+    /// Two per feature, then the leaves' slot, then words of outcomes.
     keys: Vec<u32>,
 }
 
@@ -72,12 +72,12 @@ impl RowKeys {
         RowKeys { keys: vec![u32::MAX; leaf_slot(num_features) + 1] }
     }
 
-    /// With room for outcomes.
+    /// Creates keys with room for outcomes.
     pub(crate) fn with_outcomes(compiled: Sections<'_>, num_features: usize) -> Self {
         RowKeys { keys: vec![u32::MAX; compiled.num_slots(num_features)] }
     }
 
-    /// Takes a row, with its outcomes.
+    /// Sets a row's keys and outcomes.
     ///
     /// # Safety
     /// `features.len() == num_features`, the compiled model's number.
@@ -89,17 +89,17 @@ impl RowKeys {
         features: &[f32],
     ) {
         let outcomes = self.set_slots(num_features, compiled.num_slots(num_features), features);
-        // SAFETY: the caller's promise; the slots are as many as the compiled model says.
+        // SAFETY: features and slots have the compiled model's numbers.
         unsafe {
             set_outcomes(outcomes, compiled.get(OUTCOME_TABLES), compiled.get(OUTCOMES), features)
         };
     }
 
-    /// Takes a row's keys; returns the slots behind that of leaves.
+    /// Sets a row's keys; returns the slots after the leaves'.
     #[inline(always)]
     fn set_slots(&mut self, num_features: usize, num_slots: usize, features: &[f32]) -> &mut [u32] {
         if self.keys.len() != num_slots {
-            // Made for another compiled model.
+            // Created for another compiled model.
             self.keys.clear();
             self.keys.resize(num_slots, u32::MAX);
         }
@@ -108,13 +108,12 @@ impl RowKeys {
         verified::check(slots.len() == 2 * features.len(), "a row has all features");
         set_keys(slots, features);
         let (leaf, outcomes) = others.split_at_mut(1);
-        // It may have been a word of another compiled model.
+        // Another compiled model may have used it for outcomes.
         leaf[0] = u32::MAX;
         outcomes
     }
 
-    /// The keys; as many as `leaf_slot` of the compiled model that they were last set for, and one more; and
-    /// its outcomes.
+    /// Returns the keys up to the leaves' slot of the last compiled model, and its outcomes.
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.keys

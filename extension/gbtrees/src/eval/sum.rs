@@ -1,7 +1,6 @@
-//! The width of sums: f32, as XGBoost adds leaves, or f64, as LightGBM and CatBoost do.
+//! The width of sums: f32 as in XGBoost, or f64 as in LightGBM and CatBoost.
 //!
-//! A model has one of the two. What evaluates it is compiled for each, with the leaves and kernels of
-//! that width.
+//! A model has one of the two. Evaluation is compiled for both, with leaves and kernels of that width.
 #![allow(
     unsafe_code,
     reason = "finds the values of leaves that the compiled model's check has vouched for"
@@ -15,22 +14,22 @@ use crate::compiled::sections::{
 use crate::ensemble::Precision;
 use crate::verified;
 
-/// In what a caller takes margins: f32 or f64.
+/// The type of a caller's margins: f32 or f64.
 pub trait Margin: Copy {
     /// The width.
     const PRECISION: Precision;
 
-    /// The number, rounded to this width.
+    /// Returns a number rounded to this width.
     fn of(number: f64) -> Self;
-    /// The number, rounded to f32.
+    /// Returns the number rounded to f32.
     fn single(self) -> f32;
-    /// The number.
+    /// Returns the number as f64.
     fn double(self) -> f64;
-    /// One minus the number: the probability of the other of two classes.
+    /// Returns one minus the number: the probability of the other of two classes.
     fn opposite(self) -> Self;
-    /// The margins, if they are of f32.
+    /// Returns the margins if they are f32.
     fn singles(margins: &mut [Self]) -> Option<&mut [f32]>;
-    /// The margins, if they are of f64.
+    /// Returns the margins if they are f64.
     fn doubles(margins: &mut [Self]) -> Option<&mut [f64]>;
 }
 
@@ -100,24 +99,24 @@ impl Margin for f64 {
     }
 }
 
-/// What differs between the widths: where leaves are, and how sums begin and end. Each way of
-/// evaluation adds to this which of its kernels a width has.
+/// Operations that depend on the width: where leaves are, and how sums begin and end. Each way of
+/// evaluation extends this with its kernels of the width.
 pub(super) trait Sum: Margin + AddAssign + 'static {
     const ZERO: Self;
 
-    /// `self * scale / divisor + bias`, each step rounded.
+    /// Returns `self * scale / divisor + bias`, each step rounded.
     fn scaled(self, scale: f64, divisor: f64, bias: f64) -> Self;
 
-    /// Sets each output's sum to what it begins with.
+    /// Sets each output's sum to its initial value.
     fn start(compiled: Sections<'_>, sums: &mut [Self]);
 
-    /// The values that the keys of leaves are indices of, if they are.
+    /// Returns the values that keys of leaves index; empty if keys are the values.
     fn leaf_values(compiled: Sections<'_>) -> &[Self];
 
-    /// The value of a leaf with this key.
+    /// Returns the value of a leaf's key.
     ///
     /// # Safety
-    /// The key is a leaf's of the compiled model whose leaf values these are.
+    /// `key` is a leaf's of the compiled model with these values.
     unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self;
 
     fn tile_leaves(compiled: Sections<'_>) -> &[Self];
@@ -170,7 +169,7 @@ impl Sum for f64 {
 
     #[inline(always)]
     unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self {
-        // SAFETY: the caller's promise; `compiled::verify::trees` found a value for the key of every leaf.
+        // SAFETY: `compiled::verify::trees` has checked that every leaf's key finds a value.
         unsafe { *verified::at(leaf_values, key as usize, "the key of a leaf finds its value") }
     }
 

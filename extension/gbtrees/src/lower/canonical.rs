@@ -1,9 +1,8 @@
-//! A model's trees in the one form that kernels walk.
+//! A model's trees in the single form that kernels walk.
 //!
-//! There, a row goes left where its value as f32 is below a threshold of f32, right where its code
-//! is in a set, and to the default child where it is NaN; each leaf adds one number to one output.
-//! Every rule that an [`Ensemble`] can have is turned into that, exactly for every value that `cuts`
-//! makes an f32 of:
+//! In this form, a row goes left if its value as f32 is below an f32 threshold, right if its code is in
+//! a set, and to the default child if it is NaN; each leaf adds one number to one output. Every rule of
+//! an [`Ensemble`] is converted into that, exactly for every value that `cuts` narrows to f32:
 //!
 //! | rule | becomes |
 //! |---|---|
@@ -24,18 +23,18 @@ use crate::lower::cuts::Cuts;
 use crate::memory::{collect, push, with_capacity};
 use crate::{Cancel, Result, ensemble, verified};
 
-/// The trees, in the order of summation.
+/// The trees in order of summation.
 pub(crate) struct Forest<'m> {
     num_features: usize,
     sum_precision: Precision,
-    /// For each feature 1 if its zeros are missing; nothing if no feature's are.
+    /// Per feature 1 if its zeros are missing; empty if no feature's are.
     zero_missing: Vec<u8>,
-    /// For each tree of the model its linear leaves, or nothing if no tree has any.
+    /// The linear leaves of each tree of the model; empty if no tree has any.
     linear_leaves: Vec<&'m [LinearLeaf]>,
     trees: Vec<Tree<'m>>,
 }
 
-/// One tree; its node ids are the model's.
+/// A tree; its node ids are the model's.
 pub(crate) struct Tree<'m> {
     pub(crate) nodes: Vec<Node>,
     /// The words of each set, lowest codes first.
@@ -55,7 +54,7 @@ pub(crate) enum Node {
     Deleted,
 }
 
-/// A split as kernels know it; a missing value is NaN.
+/// A split for kernels; missing values are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Split {
     pub(crate) feature: u32,
@@ -76,7 +75,7 @@ pub(crate) enum SplitCondition {
 }
 
 impl Node {
-    /// The split that the node is, if it is one.
+    /// Returns the split, if the node is one.
     pub(crate) fn split(&self) -> Option<&Split> {
         match self {
             Node::Split(split) => Some(split),
@@ -84,7 +83,7 @@ impl Node {
         }
     }
 
-    /// How many training rows came to it, by their hessians; 0 for what is not in use.
+    /// Returns the sum of hessians of training rows; 0 for unused nodes.
     pub(crate) fn cover(&self) -> f32 {
         match *self {
             Node::Leaf { cover, .. } | Node::Split(Split { cover, .. }) => cover,
@@ -120,7 +119,7 @@ impl<'m> Forest<'m> {
         self.num_features
     }
 
-    /// Of sums; if they are of f32, so are the leaves.
+    /// Returns the precision of sums; leaves have the same.
     pub(crate) fn sum_precision(&self) -> Precision {
         self.sum_precision
     }
@@ -133,7 +132,7 @@ impl<'m> Forest<'m> {
         !self.linear_leaves.is_empty()
     }
 
-    /// The linear model of a leaf by the library's number for it, if it has one.
+    /// Returns the linear model of a leaf by the library's number, if it has one.
     pub(crate) fn linear_leaf(&self, tree: &Tree<'_>, number: u32) -> Option<&'m LinearLeaf> {
         self.linear_leaves.get(tree.source as usize)?.get(number as usize)
     }
@@ -182,7 +181,7 @@ impl<'m> Tree<'m> {
         &self.nodes
     }
 
-    /// Number of splits on the longest path from the root to a leaf.
+    /// Returns the number of splits on the longest path from the root to a leaf.
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }

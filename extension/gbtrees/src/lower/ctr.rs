@@ -1,4 +1,4 @@
-//! Target statistics as sections of a compiled model.
+//! Compiles target statistics into sections.
 
 use crate::compiled::aligned::PIECE;
 use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
@@ -26,7 +26,7 @@ impl CtrSections {
 
     fn add(&mut self, projection: &Projection, cancel: Cancel<'_>) -> Result<()> {
         let Projection { parts, keys, width, lines } = projection;
-        // At most half of the slots are taken.
+        // At most half of the slots are used.
         let bits = (2 * keys.len()).max(1).next_power_of_two().ilog2();
         let record = CtrProjection {
             first_part: to_u32(self.parts.len())?,

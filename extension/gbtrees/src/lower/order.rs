@@ -1,10 +1,10 @@
 //! The order of a tree's nodes in memory.
 //!
-//! A walk waits for every cache line that it touches, so nodes that are visited one after another
-//! should share one. The two children of a split lie side by side, the right one first, since one
-//! link serves both; such a pair is what is placed. The first line of a tree holds the root and three pairs,
-//! every further line four: a pair and, among the pairs below it, those that most training rows came to. A
-//! walk of eight steps then touches about four lines; level by level it would touch seven.
+//! A walk waits for every cache line that it touches, so nodes visited in succession should share one.
+//! A split's children are adjacent, the right one first, since one link serves both; such a pair is the
+//! unit of placement. A tree's first line holds the root and three pairs, each further line four: a
+//! pair and, among the pairs below, those with the most training rows. A walk of eight steps then
+//! touches about four lines; level by level it would touch seven.
 
 use std::collections::VecDeque;
 
@@ -14,32 +14,32 @@ use crate::memory::{filled, grow, push};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
-/// Nodes that share a cache line.
+/// Nodes per cache line.
 pub(crate) const LINE: usize = 8;
-/// Pairs that share one.
+/// Pairs per cache line.
 const PAIRS: usize = LINE / 2;
 
-/// What lies at a position of a tree in memory.
+/// The content of a position of a tree in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Position {
-    /// Nothing: it fills a line.
+    /// Padding.
     Filler,
-    /// A node with this id; a split's right child is at position `right`, its left child behind it.
+    /// The node `id`; a split's right child is at position `right`, its left child after it.
     Node { id: u32, right: u32 },
 }
 
-/// The children of a split, the right one first.
+/// Returns the children of a split, the right one first.
 pub(crate) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
     tree.nodes()[id as usize].split().map(|split| [split.right, split.left])
 }
 
-/// How many training rows came to a node, by their hessians.
+/// Returns a node's sum of hessians of training rows.
 fn cover(tree: &Tree<'_>, id: u32) -> f32 {
     tree.nodes()[id as usize].cover()
 }
 
-/// Up to `count` connected pairs, each named by its parent, from those below `open` on; what is left
-/// of `open` are the pairs next to them.
+/// Takes up to `count` connected pairs, named by their parents, from those below `open`, which then
+/// holds the adjacent pairs.
 fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
     let mut parents = Vec::with_capacity(count);
     while parents.len() < count {
@@ -60,7 +60,7 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
     parents
 }
 
-/// What lies at each position. The root is at the first, children are behind their parents, and the
+/// Returns the content of each position. The root is first, children follow their parents, and the
 /// number of positions is a multiple of [`LINE`].
 pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Position>> {
     let at = filled(tree.nodes().len(), 0)?;
@@ -71,7 +71,7 @@ pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Posit
     order.put_pairs(&first)?;
     order.fill_line()?;
     let mut queue = VecDeque::from(open);
-    // Whole subtrees that do not fill a line, by their number of pairs less one.
+    // Whole subtrees smaller than a line, by their number of pairs minus one.
     let mut small: [Vec<Vec<u32>>; PAIRS - 1] = Default::default();
     let mut blocks = 0usize;
     while let Some(parent) = queue.pop_front() {
@@ -96,7 +96,7 @@ pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Posit
 struct Order<'a> {
     tree: &'a Tree<'a>,
     positions: Vec<Position>,
-    /// By id, where a node is. A model has fewer nodes than u32 counts.
+    /// Positions by node id. A model has fewer nodes than u32 counts.
     at: Vec<u32>,
     cancel: Cancel<'a>,
 }
@@ -107,7 +107,7 @@ impl Order<'_> {
         push(&mut self.positions, Position::Node { id, right: 0 })
     }
 
-    /// Places the pairs below these splits, which have been placed before or are among them.
+    /// Places the pairs below splits, which are placed already or among them.
     fn put_pairs(&mut self, parents: &[u32]) -> Result<()> {
         for parent in parents {
             let next = self.positions.len();
@@ -127,7 +127,7 @@ impl Order<'_> {
         grow(&mut self.positions, count, Position::Filler)
     }
 
-    /// Places subtrees of one, two and three pairs so that they cross no line, if that can be.
+    /// Places subtrees of one, two and three pairs without crossing lines, if possible.
     fn put_small(&mut self, small: [Vec<Vec<u32>>; PAIRS - 1]) -> Result<()> {
         let [ones, twos, threes] = small;
         let mut ones = ones.into_iter();

@@ -1,11 +1,10 @@
 //! The outcomes of categorical splits, looked up once per row.
 //!
-//! A processor cannot predict whether a step will need a key or a set. So each feature with
-//! categorical splits has a table: for every code the outcomes of all of its splits, a bit each,
-//! 1 for right. A row copies the line of its code behind its keys, into separate slots, and an
-//! [`OutcomeNode`] finds its bit there by the arithmetic that compares a key. Splits of the
-//! same condition share a bit. A compiled model has no outcomes where tables would be too large or lines too
-//! long for what they save; its walks ask for sets.
+//! A processor cannot predict whether a step will read a key or a set. So each feature with categorical
+//! splits has a table with, for every code, the outcomes of all its splits, a bit each, 1 for right. A
+//! row copies its code's line to slots after its keys, and an [`OutcomeNode`] finds its bit there with
+//! the arithmetic of a key's comparison. Splits with the same condition share a bit. Models whose
+//! tables would be too large, or lines too long for the gain, have no outcomes; their walks read sets.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -20,24 +19,24 @@ use crate::memory::push;
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
-/// Words that all tables may have, whatever the model.
+/// Words of all tables allowed for any model.
 const MAX_WORDS: usize = 4096;
-/// Further words that they may have per wide node, which itself has four.
+/// Further words allowed per wide node, which itself has four.
 const MAX_WORDS_PER_NODE: usize = 16;
-/// Most words of a row's outcomes per step of its walk: to copy these takes less time than to predict
-/// one step wrongly.
+/// Maximum words of a row's outcomes per step of its walk: copying them is faster than one
+/// misprediction.
 const MAX_WORDS_PER_STEP: usize = 16;
 
 #[derive(Default)]
 pub(crate) struct Outcomes {
     pub(crate) tables: Vec<OutcomeTable>,
     pub(crate) words: Vec<u32>,
-    /// One per wide node, or none.
+    /// One per wide node, or empty.
     pub(crate) nodes: Vec<OutcomeNode>,
 }
 
 impl Outcomes {
-    /// The outcomes of trees that a row walks in so many steps.
+    /// Creates the outcomes of trees that a row walks in `steps` steps.
     pub(crate) fn of(
         trees: &Trees,
         num_features: usize,
@@ -94,7 +93,7 @@ impl Outcomes {
                 let table = self.tables.binary_search_by_key(&(slot / 2), |table| table.feature);
                 let table = sure(table.ok(), "a feature with categorical splits has a table");
                 let slot = self.tables[table].slot + bit / 32;
-                // Moves the bit to the top, where it alone says whether the word is below this key.
+                // Shifts the bit to the top, where it alone decides whether the word is below the key.
                 OutcomeNode { key: 1 << 31, slot, right_offset, factor: 1 << (31 - bit % 32) }
             }));
         }
@@ -102,20 +101,20 @@ impl Outcomes {
     }
 }
 
-/// Whether tables are small compared with the nodes, and lines short compared with the walk.
+/// Returns whether tables are small compared to nodes, and lines short compared to walks.
 fn pay(conditions: &CategoricalConditions<'_>, num_nodes: usize, steps: u64) -> bool {
     let most = MAX_WORDS_PER_NODE.saturating_mul(num_nodes).saturating_add(MAX_WORDS);
     conditions.words() <= most
         && conditions.words_of_row() as u64 <= steps.saturating_mul(MAX_WORDS_PER_STEP as u64)
 }
 
-/// What categorical splits ask: whether a code is in a set, and whether a missing value goes right.
+/// A categorical split's condition: its set, and whether missing values go right.
 pub(crate) type CategoricalCondition<'a> = (&'a [u32], bool);
 
 #[derive(Default)]
 pub(crate) struct CategoricalConditions<'a> {
     pub(crate) by_feature: BTreeMap<u32, OfFeature<'a>>,
-    /// Of each categorical split, in the order of the nodes, its condition among its feature's.
+    /// Each categorical split's condition among its feature's, in node order.
     pub(crate) of_nodes: Vec<u32>,
 }
 
@@ -136,31 +135,31 @@ impl<'a> CategoricalConditions<'a> {
         if words.len() >= NODES_PER_CHECK {
             cancel.check()?;
         }
-        // The slot of a feature in which missing is above all thresholds is the odd one.
+        // The odd slot is the one in which missing values are above all thresholds.
         let missing_right = !node.slot.is_multiple_of(2);
         let of_feature = self.by_feature.entry(node.slot / 2).or_default();
         push(&mut self.of_nodes, of_feature.index_of((words, missing_right))?)?;
         Ok(())
     }
 
-    /// Words of a row's outcomes.
+    /// Returns the words of a row's outcomes.
     pub(crate) fn words_of_row(&self) -> usize {
         self.by_feature.values().map(OfFeature::width).sum()
     }
 
-    /// Words of all tables.
+    /// Returns the words of all tables.
     pub(crate) fn words(&self) -> usize {
         let words = |of: &OfFeature<'_>| of.width().saturating_mul(of.lines());
         self.by_feature.values().map(words).fold(0, usize::saturating_add)
     }
 }
 
-/// The conditions about a feature, each once.
+/// The distinct conditions on a feature.
 #[derive(Default)]
 pub(crate) struct OfFeature<'a> {
     indices: HashMap<CategoricalCondition<'a>, u32>,
     conditions: Vec<CategoricalCondition<'a>>,
-    /// One more than the largest code of any set.
+    /// The largest code in any set plus one.
     pub(crate) codes: usize,
 }
 
@@ -179,17 +178,17 @@ impl<'a> OfFeature<'a> {
         }
     }
 
-    /// Words of a line.
+    /// Returns the words of a line.
     pub(crate) fn width(&self) -> usize {
         self.conditions.len().div_ceil(32)
     }
 
-    /// One per code, one for what is in no set, one for missing values.
+    /// Returns the number of lines: one per code, for values in no set, and for missing values.
     fn lines(&self) -> usize {
         self.codes + 2
     }
 
-    /// Appends the lines of the table.
+    /// Appends the table's lines.
     pub(crate) fn write(&self, into: &mut Vec<u32>, cancel: Cancel<'_>) -> Result<()> {
         let (first, width) = (into.len(), self.width());
         into.resize(first + self.lines() * width, 0);
@@ -215,7 +214,7 @@ impl<'a> OfFeature<'a> {
 
 #[cfg(test)]
 mod tests {
-    // That walks read outcomes, that a wrong table is refused, and that one of too many codes is not made.
+    // Walks read outcomes, wrong tables are refused, and tables with too many codes are not created.
     use crate::Cancel;
     use crate::compiled::CompiledModel;
     use crate::compiled::aligned::AlignedBytes;
@@ -333,7 +332,8 @@ mod tests {
             let own: &mut Tree = &mut model.trees[tree];
             *own = with_sets.next().unwrap();
         };
-        // 3, a categorical one, 15, a categorical one, 14; then of the 15 and 14 a run of 30.
+        // Expected: 3 trees, a categorical one, 15, a categorical one, 14; then the 15 and 14 form a
+        // run of 30.
         replace(&mut model, 3);
         replace(&mut model, 19);
         let all = [(GroupKind::Categorical, LANES), (GroupKind::Categorical, LANES)];

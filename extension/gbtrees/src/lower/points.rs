@@ -1,12 +1,12 @@
-//! What explanations know of each tree before: the mean of its leaves, and how many points of quadrature
-//! they need.
+//! Precomputed data for explanations: the mean of each tree's leaves, and its number of quadrature
+//! points.
 //!
-//! Contributions are integrals over polynomials of one degree less than a path has features, so half as
-//! many points as a path can have features are exact. Beyond [`EXACT`] features, fewer points are as good
-//! to an f32, if shares are those of a training: the leading coefficients are products of shares, which
-//! are at least one row's. That is checked for each such path: for a row that takes all of its splits, for
-//! one that takes none, and for the row whose polynomial has the largest leading coefficient. A tree that
-//! fails has two points more, or as many as are exact.
+//! Contributions are integrals of polynomials whose degree is the number of a path's features minus
+//! one, so half as many points as features are exact. Beyond [`EXACT`] features, fewer points are as
+//! accurate in f32 for realistic shares, since leading coefficients are products of shares, which are
+//! at least one row's. This is checked per path: for a row that takes all its splits, for one that
+//! takes none, and for the row with the largest leading coefficient. A tree that fails gets two more
+//! points, or as many as are exact.
 
 use crate::compiled::records::TreeSummary;
 use crate::ensemble::NODES_PER_CHECK;
@@ -15,28 +15,28 @@ use crate::memory::filled;
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
 
-/// Most features of a path for which the points are exact in any case.
+/// Maximum features of a path for which points are always exact.
 const EXACT: usize = 12;
-/// Points where a path has more features.
+/// Points of paths with more features.
 const FEW: usize = EXACT / 2;
-/// And where these are not enough.
+/// Points where those do not suffice.
 pub(crate) const MANY: usize = 8;
-/// How far integrals over products may be from their values.
+/// Maximum error of the checked integrals.
 const WITHIN: f64 = 1e-7;
-/// The least product of shares.
+/// Lower bound of products of shares.
 const LEAST: f64 = 1e-30;
 
-/// What summaries are computed with.
+/// Computes summaries; buffers are reused from tree to tree.
 pub(crate) struct Summaries<'p> {
-    /// See [`crate::ensemble::ctr::Ctrs::players`]. They are called features here.
+    /// See [`crate::ensemble::ctr::Ctrs::players`]; called features here.
     players: &'p [u32],
-    /// By feature the product of its shares on the path; nothing if it is not on it.
+    /// Product of shares on the path by feature; `None` off the path.
     on_path: Vec<Option<f64>>,
     open: Vec<Step>,
 }
 
 enum Step {
-    /// A child of a split so many levels below the root.
+    /// A child of a split at `level` below the root.
     Edge {
         child: u32,
         level: usize,
@@ -50,9 +50,9 @@ enum Step {
     },
 }
 
-/// What a walk has come to.
+/// An event of a walk.
 enum Event {
-    /// A child of a split at that level: the product of a feature's shares before it, and after.
+    /// A child of a split at `level`, with the product of its feature's shares before and after.
     Edge {
         level: usize,
         before: Option<f64>,
@@ -89,19 +89,19 @@ impl<'p> Summaries<'p> {
         Ok(TreeSummary { mean, points: points as u32, splits, ..TreeSummary::default() })
     }
 
-    /// How many points are enough where a path has so many features.
+    /// Returns a sufficient number of points for paths of up to `most` features.
     fn checked_points(
         &mut self,
         tree: &Tree<'_>,
         most: usize,
         cancel: Cancel<'_>,
     ) -> Result<usize> {
-        // A product of all of a path's polynomials has one degree more.
+        // A product of all of a path's polynomials has one more degree.
         let exact = exact_points(most + 1);
         let rules = [FEW, MANY, exact].map(Rule::of);
         let points: Vec<f64> = rules.iter().flat_map(|rule| rule.points.clone()).collect();
         let start: Vec<f64> = rules.iter().flat_map(|rule| rule.weights.clone()).collect();
-        // By level the products of each row's polynomials, weighted.
+        // The weighted products of each row's polynomials, by level.
         let row = points.len();
         let mut products: Vec<f64> = start.repeat(ROWS.len());
         let level_size = products.len();
@@ -142,7 +142,7 @@ impl<'p> Summaries<'p> {
         })
     }
 
-    /// Meets every edge and every leaf, depth first.
+    /// Visits every edge and every leaf, depth first.
     fn walk(
         &mut self,
         tree: &Tree<'_>,
@@ -178,7 +178,7 @@ impl<'p> Summaries<'p> {
         Ok(())
     }
 
-    /// At a node of that level, weight and number of features on the path.
+    /// Handles the arrival at a node, given level, weight and number of features on the path.
     fn arrive(
         &mut self,
         tree: &Tree<'_>,
@@ -205,28 +205,28 @@ impl<'p> Summaries<'p> {
     }
 }
 
-/// A feature's polynomial at a point, of a product of shares: for the rows that are checked.
+/// A feature's polynomial at a point, given its product of shares.
 type Polynomial = fn(f64, f64) -> f64;
 
 const ROWS: [Polynomial; 3] =
     [taken, not_taken, |share, q| if share < 0.5 { taken(share, q) } else { not_taken(share, q) }];
 
-/// Of a row that takes all splits on the feature.
+/// The polynomial of a row that takes all splits on the feature.
 fn taken(share: f64, q: f64) -> f64 {
     share + q * (1.0 - share)
 }
 
-/// Of one that does not.
+/// The polynomial of a row that does not.
 fn not_taken(share: f64, q: f64) -> f64 {
     share * (1.0 - q)
 }
 
-/// Whether a number can be a cover: a sum of hessians, of rows or of weights.
+/// Returns whether a number can be a cover: a sum of hessians, rows or weights.
 fn is_cover(cover: f32) -> bool {
     cover.is_finite() && cover >= 0.0
 }
 
-/// Whether all nodes have covers. Zeros alone are none, unless there is no split that they would weigh.
+/// Returns whether all nodes have covers. Zeros only count if there is no split to weight.
 pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool> {
     let (mut has_splits, mut has_weight) = (false, false);
     for tree in forest.trees() {
@@ -246,16 +246,15 @@ pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool
     Ok(has_weight || !has_splits)
 }
 
-/// The share of a split's rows that went to a child.
+/// Returns the share of a split's rows that went to a child.
 ///
-/// XGBoost 3.4.1 takes a half where the parent has no cover, and never less than 1e-12
-/// (src/predictor/interpretability/shap.cc): no share is 0, and no weight is lost.
+/// As in XGBoost 3.4.1 (src/predictor/interpretability/shap.cc), it is a half if the parent has no
+/// cover, and at least 1e-12: no share is 0, and no weight is lost.
 pub(crate) fn share(child: f32, parent: f32) -> f64 {
     if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
 }
 
-/// The share of the left child of a split with these children. The two shares add up to 1, whatever the
-/// file says.
+/// Returns the share of a split's left child; both shares add up to 1, whatever the file says.
 pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
     let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
     left / (left + right)
@@ -273,7 +272,8 @@ mod tests {
         Summaries::new(&players).unwrap().of(&tree, Cancel::never()).unwrap()
     }
 
-    /// Points of a chain: each split is on another feature and sends such a share to its left, a leaf.
+    /// Returns the points of a chain of splits on distinct features, each with a leaf of this share on
+    /// its left.
     fn points_of_chain(features: u32, share: f32) -> u32 {
         let mut nodes = Vec::new();
         let mut cover = 1.0f32;
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn extreme_shares_need_more_points() {
-        // A row that takes all splits, and one that takes none.
+        // Rows that take all splits, and none.
         assert_eq!(points_of_chain(18, 0.99), 8);
         assert_eq!(points_of_chain(18, 0.01), 8);
         assert_eq!(points_of_chain(90, 0.99), 45);

@@ -1,9 +1,9 @@
-//! The splits of each tree as explanations walk them.
+//! The splits of each tree for explanations.
 //!
-//! A split comes before those below it, the left ones first, and knows the split above it on the same
-//! feature. What a feature is with target statistics, [`crate::ensemble::ctr::Ctrs::players`] says. They lie
-//! at the end of a compiled model, away from what predictions read; where the model's file has no covers, a
-//! compiled model has none.
+//! A split precedes those below it, left ones first, and refers to the split above it on the same
+//! feature. With target statistics, features are those of [`crate::ensemble::ctr::Ctrs::players`].
+//! Splits are at the end of a compiled model, apart from what predictions read, and absent if the file
+//! has no covers.
 
 use crate::compiled::records::{
     CATEGORICAL, GroupKind, LEFT_TWO_LEAVES, Leaves, RIGHT_TWO_LEAVES, SplitRecord, TreeSummary,
@@ -18,7 +18,7 @@ use crate::lower::trees::Trees;
 use crate::memory::filled;
 use crate::{Cancel, Result};
 
-/// The least product of shares.
+/// Lower bound of products of shares.
 const LEAST: f32 = 1e-30;
 
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Splits {
     }
 }
 
-/// The nodes of a tree, by their index among those of their kind.
+/// A tree's nodes, by index among those of their kind.
 struct Nodes<'a> {
     trees: &'a Trees,
     outcomes: &'a Outcomes,
@@ -87,7 +87,7 @@ impl Nodes<'_> {
         shares[node as usize]
     }
 
-    /// A leaf's value beyond the mean of the tree; nothing for a split.
+    /// Returns a leaf's value minus the tree's mean; `None` for a split.
     fn value(&self, node: u32) -> Option<f64> {
         let WideNode { key, right_offset, .. } = self.wide(node);
         let value = match &self.trees.leaf_values[..] {
@@ -98,7 +98,7 @@ impl Nodes<'_> {
         (right_offset == 0).then_some(value - self.mean)
     }
 
-    /// A split without its place among others.
+    /// Returns a split without its place among others.
     fn split(&self, node: u32) -> SplitRecord {
         let WideNode { key, slot, kind, .. } = self.wide(node);
         let is_categorical = self.kind == GroupKind::Categorical;
@@ -110,15 +110,15 @@ impl Nodes<'_> {
     }
 }
 
-/// What a walk knows of each feature.
+/// State of a walk by feature.
 struct Paths<'p> {
-    /// By what splits test, the feature that it is.
+    /// Features by what splits test.
     players: &'p [u32],
-    /// By feature its place among those of the tree.
+    /// Places of features among the tree's.
     places: Vec<Option<u32>>,
-    /// Those of the tree.
+    /// The tree's features.
     features: Vec<u32>,
-    /// By place.
+    /// Indexed by place.
     on_path: Vec<OnPath>,
     open: Vec<Step>,
 }
@@ -127,12 +127,12 @@ struct Paths<'p> {
 struct OnPath {
     /// The product of the shares of its splits.
     product: f32,
-    /// The last of them, and the side: see [`SplitRecord::above`].
+    /// Its last split and side: see [`SplitRecord::above`].
     above: u32,
 }
 
 enum Step {
-    /// A node, and the split that it is the right child of, if it is one.
+    /// A node, and the split of which it is the right child, if any.
     Arrive {
         node: u32,
         right_of: Option<usize>,
@@ -150,7 +150,7 @@ impl<'p> Paths<'p> {
         Ok(Paths { players, places, features, on_path, open })
     }
 
-    /// Adds the splits of a tree, by their index in it.
+    /// Adds the splits of a tree, indexed within it.
     fn add(
         &mut self,
         nodes: &Nodes<'_>,
@@ -189,7 +189,7 @@ impl<'p> Paths<'p> {
         let feature = self.players[slot as usize / 2];
         let (share, place) = (nodes.share(node), self.place_of(feature));
         let before = self.on_path[place];
-        // In turn: the left side, the right side, and what was.
+        // In turn: the left side, the right side, and restoring.
         self.open.push(Step::Set { place, to: before });
         let children = [(right, 1.0 - share, Some(at)), (left, share, None)];
         for (side, (node, share, right_of)) in (1u32..).zip(children) {
@@ -224,7 +224,7 @@ impl<'p> Paths<'p> {
         }) as usize
     }
 
-    /// Adds the tree's features to those of all trees.
+    /// Appends the tree's features to those of all trees.
     fn end(&mut self, features: &mut Vec<u32>) -> Result<()> {
         features.try_reserve(self.features.len())?;
         features.extend_from_slice(&self.features);
@@ -236,7 +236,7 @@ impl<'p> Paths<'p> {
     }
 }
 
-/// Completes a tree's splits by what is below them.
+/// Completes a tree's splits with data of those below them.
 fn set_children(splits: &mut [SplitRecord]) {
     let count = splits.len() as u32;
     for at in 0..splits.len() {

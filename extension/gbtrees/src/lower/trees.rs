@@ -1,6 +1,6 @@
-//! Compiles the trees: from nodes by file id to nodes in the order in which they are walked.
+//! Compiles trees: from nodes by file id to nodes in walking order.
 //!
-//! Trees that `kinds` has walked as categorical have wide nodes, others compact nodes where those can
+//! Trees that `walked_as_categorical` selects have wide nodes; others have compact nodes if these can
 //! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
 
 use crate::compiled::records::{
@@ -23,12 +23,12 @@ pub(crate) struct Trees {
     pub(crate) groups: Vec<Group>,
     pub(crate) compact_nodes: Vec<CompactNode>,
     pub(crate) compact_ids: Vec<u32>,
-    /// Of the rows of a split, the part that went left; one per compact node.
+    /// The share of rows that went left, per compact node.
     pub(crate) compact_shares: Vec<f32>,
     pub(crate) wide_nodes: Vec<WideNode>,
     pub(crate) wide_ids: Vec<u32>,
     pub(crate) wide_shares: Vec<f32>,
-    /// The leaves' values, if sums are of f64.
+    /// The leaves' values, if sums are f64.
     pub(crate) leaf_values: Vec<f64>,
     /// One per leaf value, if the model has linear leaves.
     pub(crate) linear_leaves: Vec<LinearLeaf>,
@@ -43,7 +43,7 @@ impl Trees {
         self.groups[after - 1].kind
     }
 
-    /// The words of a set.
+    /// Returns the words of a set.
     pub(crate) fn words(&self, set: u32) -> &[u32] {
         words_of(&self.sets, &self.set_words, set)
     }
@@ -101,7 +101,7 @@ impl Trees {
         Ok(())
     }
 
-    /// Puts a tree into the last group, if that is of its kind and has room, else into a new one.
+    /// Adds a tree to the last group, if it is of its kind and has room, or to a new one.
     fn join_group(&mut self, tree: u32, depth: u32, kind: GroupKind) {
         match self.groups.last_mut() {
             Some(group) if group.kind == kind && group.count < LANES as u32 => {
@@ -112,7 +112,7 @@ impl Trees {
         }
     }
 
-    /// A leaf's key: its value's bits, or where there are too many bits the index of its value.
+    /// Returns a leaf's key: the bits of its value, or for f64 the value's index.
     fn leaf_key(&mut self, value: f64, sums: Precision) -> Result<u32> {
         if sums == Precision::Single {
             return Ok((value as f32).to_bits());
@@ -121,7 +121,7 @@ impl Trees {
         to_u32(self.leaf_values.len() - 1)
     }
 
-    /// Adds what finds a leaf's linear model by the key that the leaf has just got.
+    /// Adds the linear model of the leaf whose key was just created.
     fn add_linear_leaf(&mut self, value: f64, leaf: Option<&ensemble::LinearLeaf>) -> Result<()> {
         let first = to_u32(self.linear_terms.len())?;
         let terms = leaf.map_or(&[][..], |leaf| &leaf.terms);
@@ -136,7 +136,7 @@ impl Trees {
         Ok(())
     }
 
-    /// A tree's nodes, in the order in which they lie.
+    /// Returns a tree's nodes in memory order.
     fn compile(
         &mut self,
         tree: &Tree<'_>,
@@ -198,16 +198,16 @@ impl Trees {
     }
 }
 
-/// A node where it lies.
+/// A node in memory order.
 struct Compiled {
     node: WideNode,
-    /// Its id in the file.
+    /// Id in the file.
     id: u32,
-    /// Of its rows that went left, if it is a split.
+    /// Share of its rows that went left, for a split.
     share: f32,
 }
 
-/// The kind of a tree of numerical splits alone.
+/// Returns the kind of a tree with only numerical splits.
 fn numerical_kind(nodes: &[Compiled], cancel: Cancel<'_>) -> Result<GroupKind> {
     let fits = |number: u32| u16::try_from(number).is_ok();
     let compact = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
@@ -216,7 +216,7 @@ fn numerical_kind(nodes: &[Compiled], cancel: Cancel<'_>) -> Result<GroupKind> {
     Ok(if compact { GroupKind::Compact } else { GroupKind::Wide })
 }
 
-/// For each tree whether it is walked as trees with categorical splits are.
+/// Returns which trees are walked like categorical ones.
 pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Vec<bool>> {
     let trees = forest.trees().iter();
     let mut categorical =

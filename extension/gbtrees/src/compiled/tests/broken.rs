@@ -1,4 +1,4 @@
-//! Compiled models that change after they were verified: evaluation stops, and gives no number.
+//! Compiled models that change after verification: evaluation stops without a result.
 
 #![allow(unsafe_code, reason = "opens compiled models without verification")]
 
@@ -29,7 +29,7 @@ enum Asked {
 
 use Asked::*;
 
-/// Whether what was asked gave numbers: not if it stopped at an invariant, or returned an error for it.
+/// Returns whether a call gave numbers, instead of stopping at an invariant or returning its error.
 fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
     match catch_unwind(AssertUnwindSafe(|| ask(compiled, asked))) {
         Ok(Ok(())) => true,
@@ -66,11 +66,10 @@ fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
     }
 }
 
-/// The compiled model, which nobody has verified since it was changed, gives no numbers, and is refused at
-/// opening.
+/// Asserts that a changed compiled model gives no numbers, and is refused when opened.
 fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
     assert!(refused(&compiled), "{what}: opened");
-    // SAFETY: tests read nothing without a check: see `verified`.
+    // SAFETY: tests check every access: see `verified`.
     let compiled = unsafe { CompiledModel::open_checked(compiled) }.unwrap();
     for asked in all {
         assert!(!gives_numbers(&compiled, *asked), "{what}: {asked:?}");
@@ -79,7 +78,7 @@ fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
 
 const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
 
-/// Copies of a compiled model, which is compiled once: that takes minutes under miri.
+/// Returns a source of copies, so that the model is compiled once; under miri that takes minutes.
 fn copies_of(model: &Ensemble) -> impl Fn() -> AlignedBytes + use<> {
     let bytes = compile(model, &[], Cancel::never()).unwrap();
     move || AlignedBytes::copy_of(&bytes).unwrap()
@@ -104,7 +103,7 @@ fn missing_nodes_stop_evaluation() {
         });
     };
     stops("link", tampered(numerical(), COMPACT_NODES, far), walked);
-    // The depth is the third word of a group.
+    // The third word of a group is its depth.
     let shallow = tampered_at(numerical(), GROUPS.index, |groups: &mut [u32]| groups[2] = 0);
     stops("depth", shallow, &[Margins, Leaves, Interactions]);
     let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[0] = 2);
@@ -118,7 +117,7 @@ fn missing_sets_and_values_stop_evaluation() {
     let sets = |nodes: &mut [crate::compiled::records::WideNode]| {
         nodes.iter_mut().filter(|node| node.kind == 1).for_each(|node| node.key = 1 << 20);
     };
-    // Where there are outcomes, nobody reads them.
+    // Models with outcomes do not read sets.
     stops("set", tampered(categorical(), WIDE_NODES, sets), &[]);
     let double = copies(Shape { any_library: true, ..Shape::of(6, 2, 30, 5) });
     let values = |nodes: &mut [crate::compiled::records::CompactNode]| {
@@ -166,7 +165,7 @@ fn missing_splits_stop_explanations() {
 
 #[test]
 fn missing_tiles_stop_evaluation() {
-    // Without vectors there are no blocks.
+    // Without vector instructions there are no blocks.
     if Kernel::default().name() == "portable" {
         return;
     }

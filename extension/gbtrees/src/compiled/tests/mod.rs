@@ -1,4 +1,4 @@
-//! Compiled models of random models: what they say, and that a damaged one is refused or does no harm.
+//! Compiled random models: their properties, and that damaged ones are refused or harmless.
 
 mod broken;
 
@@ -31,7 +31,7 @@ fn labels(count: usize) -> Vec<String> {
     (0..count).map(|class| format!("class {class}")).collect()
 }
 
-/// A model with something in every section: compact and wide nodes, sets, names, dictionaries.
+/// Returns a model with data in every section: compact and wide nodes, sets, names, dictionaries.
 fn small_model() -> Ensemble {
     with_categories(model(5, SMALL))
 }
@@ -40,7 +40,7 @@ fn small_image() -> AlignedBytes {
     compile(&small_model(), &labels(2), Cancel::never()).unwrap()
 }
 
-/// The compiled model with other records in a section, and the checksum of these.
+/// Changes a section's records and updates the checksum.
 pub(crate) fn tampered<T: Pod>(
     compiled: AlignedBytes,
     section: Section<T>,
@@ -49,7 +49,7 @@ pub(crate) fn tampered<T: Pod>(
     tampered_at(compiled, section.index, change)
 }
 
-/// The same for records that are not any bits, as others.
+/// Changes a section's words, for records in which not all bits are valid.
 fn tampered_at<T: Pod>(
     mut compiled: AlignedBytes,
     section: usize,
@@ -156,7 +156,7 @@ fn misaligned_bytes_are_refused() {
         }
     }
     #[allow(unsafe_code, reason = "the test needs bytes at an odd place")]
-    // SAFETY: the bytes are those of an AlignedBytes that nobody else has.
+    // SAFETY: the bytes belong to an AlignedBytes that nothing else uses.
     unsafe impl crate::compiled::aligned::StableBytes for Shifted {}
 
     let compiled = small_image();
@@ -170,7 +170,7 @@ fn misaligned_bytes_are_refused() {
 #[allow(unsafe_code, reason = "the test opens what was checked just before")]
 fn a_checked_image_reopens_unchanged() {
     let checked = CompiledModel::open(small_image()).unwrap();
-    // SAFETY: these are the bytes that have just been opened.
+    // SAFETY: the same bytes have just been verified.
     let again = unsafe { CompiledModel::open_checked(small_image()) }.unwrap();
     let mut margins = [[0.0f32; 2]; 2];
     for row in narrowed(&checked, &rows(6, &small_model(), 100)) {
@@ -188,7 +188,7 @@ fn an_impossible_header_is_refused_even_if_checked_before() {
     for place in [0, 8, 16] {
         let mut compiled = small_image();
         compiled.bytes_mut()[place] ^= 0xff;
-        // SAFETY: nothing is read of what is refused.
+        // SAFETY: a refused model is not read.
         let opened = unsafe { CompiledModel::open_checked(compiled) };
         assert!(
             opened.is_err_and(|error| error.kind() == ErrorKind::CompiledModel),
@@ -197,13 +197,12 @@ fn an_impossible_header_is_refused_even_if_checked_before() {
     }
 }
 
-/// Opens a compiled model that someone tampered with; if it opens, evaluates all that it offers. Gives
-/// whether it opened.
+/// Opens a tampered compiled model and calls all its methods; returns whether it opened.
 fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     let Ok(compiled) = AlignedBytes::copy_of(bytes).and_then(CompiledModel::open) else {
         return false;
     };
-    // What a caller would refuse to take memory for is not a compiled model of this test.
+    // Larger models would be refused by a caller for their memory.
     if compiled.num_features() > 1000 || compiled.num_outputs() > 1000 {
         return true;
     }
@@ -227,7 +226,7 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     }
     let width = compiled.num_features() + 1;
     let mut scratch = ContributionScratch::default();
-    // Together, and alone. It may say that it has no covers, or that its trees are too deep.
+    // Rows are explained together and alone. The model may claim to have no covers, or too deep trees.
     let mut is_explained = false;
     for count in [20, 5, 1] {
         let mut out = vec![0.0; count * compiled.num_outputs() * width];
@@ -252,7 +251,7 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     true
 }
 
-/// Where the header says where a section is.
+/// Returns the offset of a section's span in the header.
 fn span_of(section: usize) -> usize {
     size_of::<Header>() - size_of::<Span>() * (SECTIONS - section)
 }
@@ -272,7 +271,7 @@ fn chunks_without_tiles_are_refused() {
     assert!(!without([CHUNKS.index, CHUNK_GROUPS.index]));
 }
 
-/// Leaves of a chunk are read without checks, so its tiles must have leaves and no exits.
+/// Leaves of a chunk are read unchecked, so its tiles must have leaves and no exits.
 #[test]
 fn a_chunk_of_tiles_with_exits_is_refused() {
     let model = model(9, Shape::of(3, 2, 70, 8));
@@ -280,7 +279,7 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
     let word = |at: usize| u64::from_ne_bytes(compiled[at..at + 8].try_into().unwrap()) as usize;
     assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
     let below = word(span_of(CHUNK_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
-    // There are more nodes than any id says, so ids are exits that nothing else refuses.
+    // Ids are below the number of nodes, so as exits they pass all other checks.
     let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
     compiled.copy_within(ids..ids + size_of::<Span>(), exits);
     compiled[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
@@ -297,7 +296,7 @@ fn a_compound_of_a_missing_mask_is_refused() {
     assert!(!refused(&compiled()));
     let opened = CompiledModel::open(compiled()).unwrap();
     let runs = opened.sections().get(COMPOUND_RUNS);
-    // Each word of a run with the operations apart, and of one whose operations are the same.
+    // Tests each word of a run with separate operations, and of one with common operations.
     for apart in [true, false] {
         let is_apart = |run: &&CompoundRun| (run.length as usize > CompoundRun::ALIKE) == apart;
         let run = runs.iter().find(is_apart).unwrap();
@@ -305,7 +304,7 @@ fn a_compound_of_a_missing_mask_is_refused() {
         for word in first..=first + run.length as usize {
             let other = |words: &mut [u16]| words[word] = MAX_MASKS as u16;
             assert!(refused(&tampered(compiled(), COMPOUND_WORDS, other)), "{word}: no mask");
-            // A processor adds what joins to the index of the first mask.
+            // A kernel would add the operation's bit to the index of the first mask.
             let joined = |words: &mut [u16]| words[word] ^= CompoundRun::OR;
             let right = apart && word > first;
             assert_eq!(refused(&tampered(compiled(), COMPOUND_WORDS, joined)), !right, "{word}");
@@ -330,7 +329,7 @@ fn tampered_images_are_refused_or_evaluate_within_bounds() {
     assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
 }
 
-/// Tampers with one to three words of a compiled model, and with no section less often than with another.
+/// Tampers with one to three words, choosing each section equally often.
 fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
     let mut tampered = whole.to_vec();
     let word = |at: usize| u64::from_ne_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
@@ -343,7 +342,7 @@ fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
         if length < 4 {
             continue;
         }
-        // Whole words, since links, slots and counts are.
+        // Whole words, since links, slots and counts are words.
         let at = start + 4 * random.below(length / 4);
         let word = match random.below(4) {
             0 => random.below(40) as u32,
@@ -360,7 +359,7 @@ fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
 #[test]
 fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     // Shallow trees with sets of all sizes; deep trees, whose tiles have exits; large tiles of
-    // numerical splits alone, which have chunks.
+    // numerical splits only, which have chunks.
     let shapes = [
         SMALL,
         Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) },
@@ -368,7 +367,7 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
         Shape::of(3, 1, 20, 10),
     ];
     let plain = (7..).zip(shapes).map(|(seed, shape)| (seed, model(seed, shape)));
-    // Sums of f64 and cuts, some of whose trees are symmetric.
+    // f64 sums and cuts, with some symmetric trees.
     let any_library = Shape { any_library: true, categorical: 4, ..Shape::of(6, 2, 30, 5) };
     let others = (20..23).map(|seed| (seed, model(seed, any_library)));
     let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));

@@ -1,4 +1,4 @@
-//! What must hold of tiles before a kernel traverses them.
+//! Verifies tiles before kernels traverse them.
 
 use crate::Result;
 use crate::compiled::records::LANES;
@@ -11,7 +11,7 @@ use crate::compiled::tiles::{
 };
 use crate::ensemble::Precision;
 
-/// Whether `count` records from `first` on are among `all`.
+/// Returns whether `count` records from `first` on are among `all`.
 fn within(first: u32, count: usize, all: usize) -> bool {
     (first as usize).checked_add(count).is_some_and(|end| end <= all)
 }
@@ -47,7 +47,7 @@ pub(crate) fn verify(compiled: &Sections<'_>, num_features: usize, sums: Precisi
     verify_chunks(compiled, sums)
 }
 
-/// Chunks hold every group of theirs once and in order, and these every tree, or there are none.
+/// Verifies that chunks, if any, contain every group and tree once and in order.
 fn verify_chunks(compiled: &Sections<'_>, sums: Precision) -> Result<()> {
     let (chunks, columns) = (compiled.get(CHUNKS), compiled.get(CONDITION_COLUMNS));
     if chunks.is_empty() {
@@ -138,7 +138,7 @@ fn verify_group(group: &TileGroup, compiled: &Sections<'_>, sums: Precision) -> 
     let start = group.nodes as usize;
     let nodes = compiled.get(TILE_NODES).get(start..start + count * group.tile_nodes());
     let nodes = nodes.ok_or_else(|| damaged("has a tile without nodes"))?;
-    // There are masks for MAX_CONDITIONS conditions, however many the segment has, and for compounds.
+    // There are masks for MAX_CONDITIONS conditions, even if a segment has fewer, and for compounds.
     let largest = nodes.iter().copied().fold(0, u16::max);
     ensure(usize::from(largest) < MAX_MASKS, "has a node without a condition")?;
     if group.below == 0 {
@@ -162,7 +162,7 @@ fn verify_leaves(group: &TileGroup, compiled: &Sections<'_>, sums: Precision) ->
     ensure(leaves, "has a tile without leaves")
 }
 
-/// One coding per group if any group is recoded.
+/// Verifies that there is one coding per group if any group is recoded.
 fn verify_codings(compiled: &Sections<'_>) -> Result<()> {
     let (groups, codings) = (compiled.get(TILE_GROUPS), compiled.get(CODINGS));
     let coded = |group: &TileGroup| group.form == TileForm::Coded;
@@ -181,7 +181,7 @@ fn verify_compounds(run: &CompoundRun, compiled: &Sections<'_>) -> Result<()> {
     let words = words.ok_or_else(|| damaged("has a run of compounds without words"))?;
     let length = run.length as usize;
     let masks = &words[CompoundRun::op_words(length)..];
-    // Where the operations are apart, all indices but the first of a chain are joined by one.
+    // With separate operations, all indices of a chain but the first include one.
     let op = if length > CompoundRun::ALIKE { CompoundRun::OR } else { 0 };
     let first = masks.iter().step_by(length + 1).copied().fold(0, u16::max);
     let largest = masks.iter().map(|mask| mask & !op).fold(first, u16::max);

@@ -1,9 +1,9 @@
-//! That walks end at leaves: what the records of nodes, each right by itself, must be together.
+//! Verifies that walks end at leaves: how the records of nodes, each valid by itself, fit together.
 //!
-//! From every root a tree begins whose nodes lie between it and the next root, each of them the child of one
-//! split at most, so that no walk of a whole tree meets a node twice. No leaf is deeper than the tree's group
-//! says, nor further below an exit of its tile than the tile's group says: a walk of so many steps ends at a
-//! leaf, and the key of a leaf finds a value.
+//! A tree's nodes lie between its root and the next one, and each is the child of at most one split, so
+//! a walk of a whole tree meets no node twice. No leaf is deeper than its group's depth, or further
+//! below an exit than its tile group's steps: such a walk ends at a leaf, and a leaf's key finds a
+//! value.
 
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
@@ -30,7 +30,7 @@ pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_
         leaf_keys(wide, leaf_values.len(), cancel)?;
     }
     outcomes(compiled, cancel)?;
-    // From the last tree to the first, as a tree ends where the next of its kind begins.
+    // Backwards, since a tree ends where the next of its kind begins.
     let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
     let mut tiles = compiled.get(TILE_GROUPS);
     let mut heights = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_
     Ok(())
 }
 
-/// Leaves whose keys are indices of values.
+/// Verifies that the leaves' keys are indices of values.
 fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>) -> Result<()> {
     let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
         part.iter().all(|node| node.right_offset() != 0 || (node.key() as usize) < values)
@@ -67,7 +67,7 @@ fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>)
     ensure(right, "has a leaf without a value")
 }
 
-/// Nodes of outcomes that lead where the wide nodes lead, to the same leaves.
+/// Verifies that outcome nodes have the links and leaves of the wide nodes.
 fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
     let nodes = compiled.get(OUTCOME_NODES).chunks(NODES_PER_CHECK);
     let nodes = nodes.zip(compiled.get(WIDE_NODES).chunks(NODES_PER_CHECK));
@@ -83,13 +83,13 @@ fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
 struct Tree {
     index: u32,
     root: usize,
-    /// That its group says.
+    /// Depth according to the group.
     depth: u32,
     kind: GroupKind,
 }
 
 impl Tree {
-    /// `tile` is the index of the group of tiles that has this tree, if there are tiles.
+    /// Verifies a tree; `tile` is its group of tiles, if there are tiles.
     fn verify<N: InterleavedNode>(
         &self,
         compiled: &Sections<'_>,
@@ -104,7 +104,7 @@ impl Tree {
         heights.clear();
         heights.try_reserve(own.len())?;
         heights.resize(own.len(), 0);
-        // Children lie behind their parents.
+        // Children follow their parents.
         for (part, nodes) in own.chunks(NODES_PER_CHECK).enumerate().rev() {
             cancel.check()?;
             for (at, node) in nodes.iter().enumerate().rev() {
@@ -131,7 +131,7 @@ impl Tree {
         }
     }
 
-    /// Exits of the tree's tile that are nodes of the tree, no further from its leaves than the group says.
+    /// Verifies that exits of the tile are nodes of the tree, no further from its leaves than stated.
     fn exits(&self, compiled: &Sections<'_>, tile: &TileGroup, heights: &[u32]) -> Result<()> {
         let is_wide = |kind| kind != GroupKind::Compact;
         ensure(is_wide(tile.kind) == is_wide(self.kind), "has a tile with exits of another kind")?;
@@ -145,7 +145,7 @@ impl Tree {
     }
 }
 
-/// Verifies the splits of all trees, or that there are none; groups have been verified.
+/// Verifies the splits of all trees, or their absence; groups have been verified.
 pub(crate) fn verify_splits(
     compiled: &Sections<'_>,
     num_features: usize,
@@ -191,14 +191,14 @@ struct Size {
     num_slots: usize,
 }
 
-/// What is known of a split from the one above it.
+/// Facts about a split known from its parent.
 struct Below {
-    /// How many levels it may have.
+    /// Maximum levels.
     levels: u32,
     has_two_leaves: Option<bool>,
 }
 
-/// Splits of a tree: each but the first is the child of one before it, no deeper than the group says.
+/// Verifies a tree's splits: each but the first is the child of an earlier one, and none is too deep.
 fn of_tree(
     compiled: &Sections<'_>,
     summary: &TreeSummary,
@@ -208,7 +208,7 @@ fn of_tree(
     cancel: Cancel<'_>,
 ) -> Result<()> {
     rights.clear();
-    // The next split, if there is to be one.
+    // The next split, if another one must follow.
     let mut next = (!splits.is_empty()).then_some(Below { levels: depth, has_two_leaves: None });
     for (at, split) in splits.iter().enumerate() {
         if at.is_multiple_of(NODES_PER_CHECK) {

@@ -23,25 +23,25 @@ impl Instructions for Half {
 
     #[inline(always)]
     unsafe fn load(mask: *const Mask, part: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2, and the mask the part.
         unsafe { Half(_mm256_load_si256(mask.cast::<__m256i>().add(part))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, mask: *mut Mask, part: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2, and the mask the part.
         unsafe { _mm256_store_si256(mask.cast::<__m256i>().add(part), self.0) }
     }
 
     #[inline(always)]
     unsafe fn fill(bit: bool) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { Half(_mm256_set1_epi64x(-i64::from(bit))) }
     }
 
     #[inline(always)]
     unsafe fn choose(self, right: Self, left: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe {
             let right = _mm256_and_si256(self.0, right.0);
             Half(_mm256_or_si256(right, _mm256_andnot_si256(self.0, left.0)))
@@ -50,26 +50,26 @@ impl Instructions for Half {
 
     #[inline(always)]
     unsafe fn both(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { Half(_mm256_and_si256(self.0, other.0)) }
     }
 
     #[inline(always)]
     unsafe fn either(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { Half(_mm256_or_si256(self.0, other.0)) }
     }
 
     // One instruction less than a choice.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe { Half(_mm256_or_si256(greater.0, _mm256_and_si256(equal.0, rest.0))) }
     }
 
     #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
-        // SAFETY: the caller's promise; two times 32 bytes are read.
+        // SAFETY: the processor has AVX2; two times 32 bytes are read.
         unsafe {
             let mut low = _mm256_loadu_si256(bytes.as_ptr().cast());
             let mut high = _mm256_loadu_si256(bytes.as_ptr().add(32).cast());
@@ -86,9 +86,9 @@ impl Instructions for Half {
     #[inline(always)]
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut indices = [0; 64];
-        // SAFETY: the caller's promise; two times 32 bytes are written.
+        // SAFETY: the processor has AVX2; two times 32 bytes are written.
         unsafe {
-            // To each byte the byte of the 32 bits that has its own.
+            // Copies to each byte the one of the 32 bits that includes its bit.
             let [a, b, c, d] = [0, 1, 2, 3].map(|byte| 0x0101_0101_0101_0101 * byte);
             let spread = _mm256_set_epi64x(d, c, b, a);
             let own = _mm256_set1_epi64x(0x8040_2010_0804_0201u64.cast_signed());
@@ -98,7 +98,7 @@ impl Instructions for Half {
                     let bits = mask.0[word] >> (32 * half);
                     let bits = _mm256_shuffle_epi8(_mm256_set1_epi32(bits as i32), spread);
                     let set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
-                    // All ones are -1: twice the number so far, and one more where the bit is set.
+                    // All ones is -1, so this doubles the number and adds the bit.
                     numbers = _mm256_sub_epi8(_mm256_add_epi8(numbers, numbers), set);
                 }
                 _mm256_storeu_si256(indices.as_mut_ptr().cast(), numbers);
@@ -115,7 +115,7 @@ impl Instructions for Half {
         missing_right: bool,
         ranks: &mut Ranks,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX2.
         unsafe {
             let found = if missing_right {
                 rank_avx2::ranks::<_CMP_NLT_UQ>(values, rows, tree)
@@ -141,7 +141,7 @@ impl LookUp for Half {
         leaves: &[f64],
         sums: &mut Sums<f64>,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { add_fours::<LEVELS>(path, rows, leaves, sums) }
     }
 
@@ -149,8 +149,8 @@ impl LookUp for Half {
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);
         for (table, mask) in tables.iter().zip(masks) {
-            // SAFETY: a table is four times 16 bytes, aligned to 64, and there are eight words of 64
-            // codes.
+            // SAFETY: the processor has AVX2; a table is four times 16 bytes, aligned to 64, and codes
+            // are eight words of 64.
             unsafe {
                 let quarter = |quarter: usize| {
                     let bytes = _mm_load_si128(table.0.as_ptr().add(16 * quarter).cast());
@@ -167,10 +167,10 @@ impl LookUp for Half {
     }
 }
 
-/// The sums of 64 rows, and their leaves, four at a time: fewer additions and stores than one by one.
+/// Adds the leaves of 64 rows, four at a time, which takes fewer additions and stores.
 ///
 /// # Safety
-/// The processor has the instructions; there are 2^LEVELS leaves.
+/// The processor has AVX2; there are 2^LEVELS leaves.
 #[inline(always)]
 unsafe fn add_fours<const LEVELS: u32>(
     path: &PathBits,
@@ -180,7 +180,7 @@ unsafe fn add_fours<const LEVELS: u32>(
 ) {
     let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
     for (word, sums) in words.take(rows.div_ceil(64)) {
-        // SAFETY: the caller's promise; there are eight words, and an index is below 2^LEVELS.
+        // SAFETY: the processor has AVX2; there are eight words, and indices are below 2^LEVELS.
         unsafe {
             let indices = Half::leaf_indices(path, word, LEVELS);
             let fours = sums.as_chunks_mut::<4>().0.iter_mut().zip(indices.as_chunks::<4>().0);
@@ -197,16 +197,16 @@ unsafe fn add_fours<const LEVELS: u32>(
 /// Looks up the codes of 32 rows in a table of four quarters.
 ///
 /// # Safety
-/// The processor has the instructions; the rows are among the block's.
+/// The processor has AVX2; the rows are in the block.
 #[inline(always)]
 unsafe fn look_up_32(codes: &Codes, first: usize, quarters: [__m256i; 4]) -> u32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX2, and the rows are in the block.
     unsafe {
         let bytes = _mm256_load_si256(codes.bytes.as_ptr().add(first).cast());
         let bits = _mm256_load_si256(codes.bits.as_ptr().add(first).cast());
         let at = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
         let [a, b, c, d] = quarters.map(|quarter| _mm256_shuffle_epi8(quarter, at));
-        // The fifth and sixth bit of a byte's index say in which quarter it is.
+        // The fifth and sixth bit of a byte's index select the quarter.
         let odd = _mm256_slli_epi16::<3>(bytes);
         let left = _mm256_blendv_epi8(a, b, odd);
         let right = _mm256_blendv_epi8(c, d, odd);

@@ -1,6 +1,6 @@
-//! Blocks of rows with AVX-512 and VBMI: the codes and the leaves of 64 rows are looked up byte by byte.
+//! Blocks of rows with AVX-512 and VBMI: codes and leaves of 64 rows are looked up byte by byte.
 //!
-//! Sums lie in the order in which unpacking bytes puts rows.
+//! Sums are in the order of unpacked bytes.
 
 use std::arch::x86_64::*;
 
@@ -18,7 +18,7 @@ block_kernel! {
     lanes_double: UNPACKED_DOUBLE,
 }
 
-/// Within 64 rows, the 16 of a lane come in fours, one of each of four registers.
+/// Within 64 rows, a lane's 16 come in fours, one from each of four registers.
 const UNPACKED: [u16; BLOCK] = {
     let mut lanes = [0; BLOCK];
     let mut row = 0;
@@ -30,7 +30,7 @@ const UNPACKED: [u16; BLOCK] = {
     lanes
 };
 
-/// The same for sums of f64: the 16 of a lane come in twos, one of each of eight registers.
+/// For f64, a lane's 16 come in twos, one from each of eight registers.
 const UNPACKED_DOUBLE: [u16; BLOCK] = {
     let mut lanes = [0; BLOCK];
     let mut row = 0;
@@ -52,7 +52,8 @@ impl LookUp for Bytes {
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);
         for (table, mask) in tables.iter().zip(masks) {
-            // SAFETY: tables and codes are aligned to 64 bytes; codes have 8 words of 64 bytes.
+            // SAFETY: the processor has VBMI; tables and codes are aligned to 64 bytes, and codes are 8
+            // words of 64 bytes.
             unsafe {
                 let table = _mm512_load_si512(table.0.as_ptr().cast());
                 for (word, outcome) in mask.0.iter_mut().enumerate().take(words) {
@@ -64,7 +65,7 @@ impl LookUp for Bytes {
         }
     }
 
-    /// Looks the leaves' bytes up one by one, for 64 rows at a time, and puts them together.
+    /// Looks up each byte of the leaves of 64 rows, and combines the bytes.
     #[inline(always)]
     unsafe fn add<const LEVELS: u32>(
         path: &PathBits,
@@ -75,7 +76,7 @@ impl LookUp for Bytes {
         const { assert!(LEVELS <= 8) };
         let registers = (1usize << LEVELS).div_ceil(16);
         let (leaves, sums) = (leaves.as_ptr(), sums.0.as_mut_ptr());
-        // SAFETY: the caller's promise: a tile has at least 16 leaves, and 2^LEVELS. There are eight
+        // SAFETY: the processor has VBMI; a tile has at least 16 leaves, and 2^LEVELS. There are eight
         // words of four registers of sums, aligned to 64 bytes.
         unsafe {
             let zero = _mm512_setzero_si512();
@@ -128,7 +129,7 @@ impl LookUp for Bytes {
         }
     }
 
-    /// The same with eight bytes per leaf.
+    /// The f64 version, with eight bytes per leaf.
     #[inline(always)]
     unsafe fn add_double<const LEVELS: u32>(
         path: &PathBits,
@@ -140,7 +141,7 @@ impl LookUp for Bytes {
         let quarters = (1usize << LEVELS).div_ceil(64);
         let registers = (1usize << LEVELS).div_ceil(8);
         let (leaves, sums) = (leaves.as_ptr(), sums.0.as_mut_ptr());
-        // SAFETY: the caller's promise: a tile has at least 16 leaves, and 2^LEVELS. There are eight
+        // SAFETY: the processor has VBMI; a tile has at least 16 leaves, and 2^LEVELS. There are eight
         // words of eight registers of sums, aligned to 64 bytes.
         unsafe {
             let mut tables = [[_mm512_setzero_si512(); 8]; 4];
@@ -172,10 +173,10 @@ impl LookUp for Bytes {
     }
 }
 
-/// Byte `byte` of 64 floats, in their order.
+/// Returns byte `byte` of 64 floats, in order.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX-512 and VBMI.
 #[inline(always)]
 pub(super) unsafe fn every_fourth_byte(floats: [__m512i; 4], byte: i8) -> __m512i {
     /// Every fourth byte of two registers, twice.
@@ -188,7 +189,7 @@ pub(super) unsafe fn every_fourth_byte(floats: [__m512i; 4], byte: i8) -> __m512
         }
         bytes
     };
-    // SAFETY: the caller's promise; 64 bytes are read.
+    // SAFETY: the processor has VBMI; 64 bytes are read.
     unsafe {
         let every = _mm512_loadu_si512(EVERY_FOURTH.as_ptr().cast());
         let every = _mm512_add_epi8(every, _mm512_set1_epi8(byte));
@@ -198,11 +199,10 @@ pub(super) unsafe fn every_fourth_byte(floats: [__m512i; 4], byte: i8) -> __m512
     }
 }
 
-/// Of up to 64 doubles, in as many registers as are said, the first byte of each in their order, then
-/// the second, and so on.
+/// Returns the first bytes of up to 64 doubles in order, then the second bytes, and so on.
 ///
 /// # Safety
-/// The processor has the instructions; the registers' doubles are there.
+/// The processor has AVX-512 and VBMI; `doubles` has `registers` times 8 doubles.
 #[inline(always)]
 pub(super) unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> [__m512i; 8] {
     /// Byte `8 * b + i` is byte `b` of double `i`.
@@ -215,7 +215,7 @@ pub(super) unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> 
         }
         bytes
     };
-    // SAFETY: the caller's promise; 64 bytes are read.
+    // SAFETY: the processor has VBMI; the doubles are there, and 64 bytes are read.
     unsafe {
         let zero = _mm512_setzero_si512();
         let order = _mm512_loadu_si512(BYTE_BY_BYTE.as_ptr().cast());
@@ -224,7 +224,7 @@ pub(super) unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> 
             let doubles = _mm512_loadu_si512(doubles.add(8 * register).cast());
             *eight = _mm512_permutexvar_epi8(order, doubles);
         }
-        // A matrix of eight by eight words, transposed: first pairs, then pairs of pairs by lanes.
+        // Transposes a matrix of eight by eight words: first pairs, then pairs of pairs by lanes.
         let mut bytes = [zero; 8];
         for odd in 0..2 {
             let mut pairs = [zero; 4];
@@ -247,13 +247,13 @@ pub(super) unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> 
     }
 }
 
-/// The doubles whose bytes these are, in the order of `UNPACKED_DOUBLE`.
+/// Combines bytes into doubles, in the order of `UNPACKED_DOUBLE`.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX-512.
 #[inline(always)]
 pub(super) unsafe fn doubles_of_bytes(bytes: [__m512i; 8]) -> [__m512i; 8] {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX-512.
     unsafe {
         let mut doubles = bytes;
         for high in 0..2 {

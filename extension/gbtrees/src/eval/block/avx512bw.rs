@@ -1,6 +1,6 @@
-//! Blocks of rows with AVX-512 of bytes and words but without VBMI: Skylake-SP to Cascade Lake.
+//! Blocks of rows with AVX-512BW but without VBMI: Skylake-SP to Cascade Lake.
 //!
-//! Leaves are looked up as numbers, 32 of them by one instruction for 16 rows, or 16 for 8 rows.
+//! Leaves are looked up as numbers: 32 of them per instruction for 16 rows, or 16 for 8 rows.
 
 use std::arch::x86_64::*;
 
@@ -28,7 +28,8 @@ impl LookUp for Numbers {
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);
         for (table, mask) in tables.iter().zip(masks) {
-            // SAFETY: a table is four times 16 bytes; codes have 8 words of 64 bytes, aligned to that.
+            // SAFETY: the processor has AVX-512BW; a table is four times 16 bytes, and codes are 8
+            // words of 64 bytes, aligned to that.
             unsafe {
                 let quarters = [0, 1, 2, 3].map(|quarter| {
                     let bytes = _mm_load_si128(table.0.as_ptr().add(16 * quarter).cast());
@@ -39,7 +40,7 @@ impl LookUp for Numbers {
                     let bits = _mm512_load_si512(codes.bits.as_ptr().add(64 * word).cast());
                     let at = _mm512_and_si512(bytes, _mm512_set1_epi8(15));
                     let [a, b, c, d] = quarters.map(|quarter| _mm512_shuffle_epi8(quarter, at));
-                    // The fifth and sixth bit of a byte's index say in which quarter it is.
+                    // The fifth and sixth bit of a byte's index select the quarter.
                     let odd = _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(16));
                     let upper = _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(32));
                     let low = _mm512_mask_blend_epi8(odd, a, b);
@@ -61,8 +62,8 @@ impl LookUp for Numbers {
         const { assert!(LEVELS <= 8) };
         let registers = (1usize << LEVELS).div_ceil(16);
         let sums = sums.0.as_mut_ptr();
-        // SAFETY: the caller's promise: a tile has at least 16 leaves, and 2^LEVELS. There are eight
-        // words of four registers of sums, aligned to 64 bytes.
+        // SAFETY: the processor has AVX-512BW; a tile has at least 16 leaves, and 2^LEVELS. There are
+        // eight words of four registers of sums, aligned to 64 bytes.
         unsafe {
             let mut table = [_mm512_setzero_ps(); 16];
             for (register, floats) in table.iter_mut().enumerate().take(registers) {
@@ -90,13 +91,13 @@ impl LookUp for Numbers {
     ) {
         const { assert!(LEVELS <= 8) };
         if LEVELS > MAX_LEVELS_OF_DOUBLES {
-            // SAFETY: the caller's promise.
+            // SAFETY: as for this function.
             return unsafe { add_one_by_one::<Whole, f64, LEVELS>(path, rows, leaves, sums) };
         }
         let registers = (1usize << LEVELS).div_ceil(8);
         let sums = sums.0.as_mut_ptr();
-        // SAFETY: the caller's promise: a tile has at least 16 leaves, and 2^LEVELS. There are eight
-        // words of eight registers of sums, aligned to 64 bytes.
+        // SAFETY: the processor has AVX-512BW; a tile has at least 16 leaves, and 2^LEVELS. There are
+        // eight words of eight registers of sums, aligned to 64 bytes.
         unsafe {
             let mut table = [_mm512_setzero_pd(); 8];
             for (register, doubles) in table.iter_mut().enumerate().take(registers) {
@@ -116,16 +117,16 @@ impl LookUp for Numbers {
     }
 }
 
-/// Leaves of more levels are more registers than there are.
+/// Leaves of more levels do not fit in registers.
 const MAX_LEVELS_OF_DOUBLES: u32 = 6;
 
-/// Of 2^LEVELS floats, 16 to a register, those at 16 places.
+/// Returns 16 of 2^LEVELS floats, by position; `table` has 16 per register.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX-512.
 #[inline(always)]
 unsafe fn floats_at<const LEVELS: u32>(table: &[__m512; 16], at: __m512i) -> __m512 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX-512.
     unsafe {
         if LEVELS <= 4 {
             return _mm512_permutexvar_ps(at, table[0]);
@@ -145,13 +146,13 @@ unsafe fn floats_at<const LEVELS: u32>(table: &[__m512; 16], at: __m512i) -> __m
     }
 }
 
-/// Of 2^LEVELS doubles, 8 to a register, those at 8 places.
+/// Returns 8 of 2^LEVELS doubles, by position; `table` has 8 per register.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX-512.
 #[inline(always)]
 unsafe fn doubles_at<const LEVELS: u32>(table: &[__m512d; 8], at: __m512i) -> __m512d {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX-512.
     unsafe {
         let mut found = [_mm512_setzero_pd(); 4];
         let pairs = table.as_chunks::<2>().0.iter();

@@ -1,8 +1,7 @@
 //! A block of rows through all tiles: columns, conditions, paths, sums.
 //!
-//! The same for every [`BlockKernel`]. Values are taken out of the rows column by column; each segment's
-//! conditions are evaluated; then tree after tree is walked and added, so that each row's sum grows in
-//! the order of the file.
+//! Common to all [`BlockKernel`]s. Values are extracted column by column, each segment's conditions are
+//! evaluated, then tree after tree is walked and added, so that each row's sum grows in file order.
 #![allow(
     unsafe_code,
     reason = "calls kernels for instructions that the processor has, over tiles that were checked"
@@ -30,25 +29,25 @@ use crate::eval::block::{
 };
 use crate::eval::interleaved::NodeSections;
 
-/// Rows of so many features are fetched before they are read column by column: rows of fewer lie near enough for
-/// a processor to fetch the next by itself, and a block of more would not stay in its second cache.
+/// Numbers of features for which rows are prefetched before reading columns: processors prefetch
+/// narrower rows themselves, and a block of wider rows exceeds the second-level cache.
 const FETCHED_FEATURES: RangeInclusive<usize> = 100..=400;
 const NO_VALUES: Values = Values([0.0; BLOCK]);
 
-/// What is kept of a block; nothing is allocated once it has grown.
+/// Buffers of a block; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
 pub(in crate::eval) struct Buffers<S> {
-    /// Of each column, its index among those of its kind.
+    /// Each column's index among those of its kind.
     column_indices: Vec<usize>,
     column_values: ColumnValues,
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
     values: Vec<Values>,
-    /// One per condition of a segment, and one per compound of a group: [`MAX_MASKS`].
+    /// One per condition of a segment and compound of a group: [`MAX_MASKS`].
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
-    /// One per output: what its sums begin with.
+    /// Initial sums, one per output.
     start: Vec<S>,
     sums: Vec<Sums<S>>,
     keys: BlockKeys,
@@ -72,16 +71,16 @@ impl<S: BlockSum> Buffers<S> {
     }
 }
 
-/// As many as there can be; memory is taken of those alone that are used.
+/// Allocates all masks; the system backs only those that are used.
 fn no_masks() -> Box<[Mask]> {
-    // SAFETY: a mask of zeros is one.
+    // SAFETY: zeros are a valid mask.
     unsafe { Box::new_zeroed_slice(MAX_MASKS).assume_init() }
 }
 
-/// The sums of a block of rows.
+/// Computes the sums of a block of rows.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel.
+/// The processor has the kernel's instructions.
 pub(super) unsafe fn sums<S: BlockSum>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -96,14 +95,14 @@ pub(super) unsafe fn sums<S: BlockSum>(
     for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
         sums.0 = [*start; BLOCK];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has the kernel's instructions.
     unsafe { read_columns(kernel, compiled, buffers, rows) };
     let groups = compiled.get(TILE_GROUPS);
     if groups.iter().any(|group| group.below > 0) {
         buffers.keys.set(rows);
     }
     for segment in compiled.get(SEGMENTS) {
-        // SAFETY: the caller's promise; the segment is one of the compiled model's.
+        // SAFETY: the processor has the kernel's instructions; the segment is the compiled model's.
         unsafe {
             evaluate_conditions(kernel, compiled, segment, buffers, rows.count);
             let groups = groups.iter().enumerate().skip(segment.first_group as usize);
@@ -121,10 +120,10 @@ pub(super) unsafe fn sums<S: BlockSum>(
     }
 }
 
-/// Finds ranks and codes, and keeps values that are compared as they are.
+/// Computes ranks and codes, and keeps values that are compared directly.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel.
+/// The processor has the kernel's instructions.
 unsafe fn read_columns<S>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -152,12 +151,12 @@ unsafe fn read_columns<S>(
             ColumnKind::RankedMissingRight if before.is_some_and(|it| column.follows(it)) => {
                 let places = next(0);
                 let ranks = grown(ranks, 0..places.end, [NO_MASK; RANK_BITS]);
-                // SAFETY: the caller's promise.
+                // SAFETY: the processor has the kernel's instructions.
                 unsafe { rank_missing_right(kernel, column_values, rows.count, ranks) };
             }
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                 let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
-                // SAFETY: the caller's promise.
+                // SAFETY: the processor has the kernel's instructions.
                 unsafe {
                     rank_columns(kernel, compiled, sharing, column_values, rows.count, ranks)
                 };
@@ -173,7 +172,7 @@ unsafe fn read_columns<S>(
     }
 }
 
-/// The buffers at these places; more are made where there are fewer.
+/// Returns the buffers in a range, growing the vector if necessary.
 fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut [T] {
     if buffers.len() < places.end {
         buffers.resize(places.end, empty);
@@ -181,10 +180,11 @@ fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut
     &mut buffers[places]
 }
 
-/// Makes the last ranks of those before, in the same thresholds: missing values have the highest there.
+/// Derives the last ranks from the ones before, for the same thresholds: missing values get the
+/// highest.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel.
+/// The processor has the kernel's instructions.
 unsafe fn rank_missing_right(
     kernel: &BlockKernel,
     values: &Values,
@@ -194,7 +194,7 @@ unsafe fn rank_missing_right(
     let (known, last) = ranks.split_at_mut(ranks.len() - 1);
     let (before, ranks) = (&known[known.len() - 1], &mut last[0]);
     let mut missing = NO_MASK;
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has the kernel's instructions.
     unsafe { (kernel.missing)(values, rows, &mut missing) };
     for (bits, before) in ranks.iter_mut().zip(before) {
         let words = before.0.iter().zip(&missing.0).map(|(word, missing)| word | missing);
@@ -202,10 +202,10 @@ unsafe fn rank_missing_right(
     }
 }
 
-/// Finds the ranks of columns that share a search, or of one.
+/// Computes the ranks of columns that share a search, or of a single one.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel.
+/// The processor has the kernel's instructions.
 unsafe fn rank_columns(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -216,7 +216,7 @@ unsafe fn rank_columns(
 ) {
     let trees = compiled.get(SEARCH_TREES);
     let missing_right = columns[0].kind == ColumnKind::RankedMissingRight;
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has the kernel's instructions.
     unsafe {
         if columns.len() >= kernel.min_sharing {
             let trees = trees[columns[0].tree as usize..].as_chunks().0;
@@ -238,7 +238,7 @@ fn set_codes(values: &Values, codes: &mut Codes) {
 /// Evaluates all conditions of a segment.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel.
+/// The processor has the kernel's instructions.
 unsafe fn evaluate_conditions<S>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -253,7 +253,7 @@ unsafe fn evaluate_conditions<S>(
         let first = run.first_condition as usize;
         let masks = &mut masks[first..first + run.count as usize];
         let (column, index) = (columns[run.column as usize], &column_indices[run.column as usize]);
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has the kernel's instructions.
         unsafe {
             match column.kind {
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
@@ -274,10 +274,10 @@ unsafe fn evaluate_conditions<S>(
     }
 }
 
-/// Evaluates the compounds of a group, if it has any.
+/// Evaluates the compounds of a group, if any.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the group is one of the compiled model's.
+/// The processor has the kernel's instructions; the group is the compiled model's.
 unsafe fn evaluate_compounds(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -297,8 +297,9 @@ unsafe fn evaluate_compounds(
         let words = run.words as usize;
         let words = &compiled.get(COMPOUND_WORDS)[words..words + run.num_words()];
         debug_assert!(done + run.count as usize <= MAX_COMPOUNDS, "compounds");
-        // SAFETY: the caller's promise; the compiled model's check found all indices below MAX_MASKS, and the
-        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind conditions.
+        // SAFETY: the processor has the kernel's instructions. Verification has bounded all indices by
+        // MAX_MASKS, and a group's compounds by MAX_COMPOUNDS, which have room after the conditions'
+        // masks.
         unsafe {
             let out = masks.add(MAX_CONDITIONS + done);
             (kernel.compounds)(run.length as usize, words, rows, masks, out);
@@ -322,11 +323,11 @@ fn look_up_large(
     }
 }
 
-/// Walks the rows of a block through a tile of a group.
+/// Walks the rows of a block through a tile.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the tile is one of the compiled model's, and the
-/// conditions of its segment and the compounds of its group have been evaluated.
+/// The processor has the kernel's instructions; the tile is the compiled model's, with its segment's
+/// conditions and its group's compounds evaluated.
 unsafe fn walk_tile(
     kernel: &BlockKernel,
     group: &TileGroup,
@@ -343,8 +344,8 @@ unsafe fn walk_tile(
         }
         return;
     }
-    // SAFETY: the caller's promise; the compiled model's check found each node's mask to be below MAX_MASKS,
-    // as many as there are.
+    // SAFETY: the processor has the kernel's instructions; verification has bounded each node's mask by
+    // MAX_MASKS, the number of masks.
     unsafe {
         match kernel.walk.get(group.levels as usize) {
             Some(walk) => walk(nodes, masks, rows, path),
@@ -356,8 +357,8 @@ unsafe fn walk_tile(
 /// Walks the trees of a group and adds their leaves.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the group is one of the compiled model's, and the
-/// conditions of its segment have been evaluated.
+/// The processor has the kernel's instructions; the group is the compiled model's, with its segment's
+/// conditions evaluated.
 unsafe fn add_group<S: BlockSum>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
@@ -372,12 +373,12 @@ unsafe fn add_group<S: BlockSum>(
     let nodes = compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let sums = &mut sums[outputs[group.first as usize + tree] as usize];
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
             let leaves = &leaves[start..start + tile_leaves(levels)];
-            // SAFETY: the caller's promise; the leaves are those of the tile.
+            // SAFETY: the processor has the kernel's instructions; the leaves are the tile's.
             unsafe {
                 match add {
                     Some(add) => add(path, rows.count, leaves, sums),
@@ -394,7 +395,7 @@ unsafe fn add_group<S: BlockSum>(
         } else {
             let start = group.leaves as usize + (tree << levels);
             let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
-            // SAFETY: the caller's promise.
+            // SAFETY: the processor has the kernel's instructions.
             unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
             let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
             if tree + 1 < group.count as usize {
@@ -402,8 +403,8 @@ unsafe fn add_group<S: BlockSum>(
             }
             let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
             let nodes = &NodeSections::of(compiled);
-            // SAFETY: the group is one of the compiled model's, whose keys were set before its trees; leaf
-            // indices are below the number of the tile's leaves, and the keys are those of leaves.
+            // SAFETY: the group is the compiled model's, and keys were set before its trees; leaf
+            // indices are below the number of the tile's leaves, and the keys are leaves'.
             unsafe {
                 lower.add(nodes, rows, keys, leaf_indices, |row, key| {
                     let lane = usize::from(lanes[row % BLOCK]) % BLOCK;

@@ -1,9 +1,9 @@
-//! Outcomes of the sets of a column by masks, for processors that cannot look up bytes in a table.
+//! Outcomes of a column's sets by masks, for processors without byte look-ups in tables.
 //!
-//! A row's code is a byte of a table and a bit of that byte. Of the rows with a byte those go right whose bit is
-//! among the bits of the table's byte: the mask of the rows with that byte, joined with the mask of the rows
-//! with any of those bits. There are at most 256 masks of the second kind, made once per column and block, so
-//! that a table costs two masks per byte that occurs, and not a look-up per row.
+//! A row's code is a byte of a table and a bit in it. A table sends right the rows with a byte whose
+//! bit is set in the table's byte: the mask of rows with that byte AND the mask of rows with any of
+//! those bits. There are at most 256 masks of the latter kind, computed once per column and block, so a
+//! table costs two masks per occurring byte instead of a look-up per row.
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::Instructions;
@@ -11,7 +11,7 @@ use crate::eval::block::{BLOCK, Codes, Mask, NO_MASK};
 
 const TABLE_BYTES: usize = size_of::<CodeTable>();
 
-/// See [`crate::eval::block::BlockKernel::look_up`].
+/// Implements [`crate::eval::block::BlockKernel::look_up`].
 ///
 /// # Safety
 /// The processor has the instructions of `I`.
@@ -29,7 +29,7 @@ pub(super) unsafe fn look_up<I: Instructions>(
     for (row, (byte, bits)) in codes.bytes.iter().zip(&codes.bits).enumerate().take(rows) {
         let (byte, own) = (usize::from(*byte) % TABLE_BYTES, 1 << (row % 64));
         with_byte[byte].0[row / 64] |= own;
-        // All bits of the byte for missing values are alike.
+        // All bits of the byte for missing values are equal.
         with_bit[bits.trailing_zeros() as usize % 8].0[row / 64] |= own;
         occurs |= 1 << byte;
     }
@@ -47,7 +47,7 @@ pub(super) unsafe fn look_up<I: Instructions>(
     }
     for (table, mask) in tables.iter().zip(masks) {
         for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
-            // SAFETY: the caller's promise; there are as many masks as bytes have values.
+            // SAFETY: the processor has the instructions of `I`; there is a mask per value of a byte.
             unsafe {
                 let mut right = I::fill(false);
                 for byte in bytes[..count].iter().map(|byte| usize::from(*byte) % TABLE_BYTES) {

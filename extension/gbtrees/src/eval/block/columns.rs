@@ -1,7 +1,7 @@
-//! The columns of a block: the values of its features, and what their conditions compare with.
+//! Columns of a block: values of features, and operands of conditions.
 //!
-//! Rows lie one after another, so that a feature's values lie apart, in long rows each in another cache line.
-//! There several neighbouring features are copied together, while a line is at hand.
+//! Rows are contiguous, so a feature's values are spread, in wide rows over one cache line each. There,
+//! several neighbouring features are copied together while a line is in cache.
 
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
@@ -9,17 +9,17 @@ use crate::ensemble::is_in_set;
 use crate::eval::block::{BLOCK, Rows, Values};
 use crate::eval::interleaved::NodeSections;
 
-/// Features that are copied together: a quarter of a processor's first cache.
+/// Features copied together: a quarter of the first-level cache.
 const TOGETHER: usize = 8;
-/// Rows of so many features lie in a line each, so that a block of them stays in the first cache: one column after
-/// another takes less time.
+/// Rows of up to this many features fit in one line each, so a block stays in the first-level cache and
+/// single columns are faster.
 const NEAR: usize = 16;
 
-/// Some successive features of a block of rows.
+/// Successive features of a block of rows.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnValues {
     first: usize,
-    /// How many are there.
+    /// Number of valid columns.
     count: usize,
     columns: Box<[Values; TOGETHER]>,
 }
@@ -35,7 +35,7 @@ impl ColumnValues {
         self.count = 0;
     }
 
-    /// The values of a feature, in a block whose other features were read by this since it was cleared.
+    /// Returns a feature's values; all features since the last `clear` must be of one block.
     pub(super) fn of(&mut self, rows: &Rows<'_>, feature: usize) -> &Values {
         if feature < self.first || feature >= self.first + self.count {
             self.first = feature;
@@ -58,7 +58,7 @@ impl ColumnValues {
     }
 }
 
-/// The columns, those together that share a search.
+/// Groups the columns by shared search.
 pub(super) fn columns_by_search(
     compiled: Sections<'_>,
 ) -> impl Iterator<Item = &[ConditionColumn]> {
@@ -73,7 +73,7 @@ pub(super) fn search_tree<'a>(trees: &'a [f32], column: &ConditionColumn) -> &'a
     &trees[start..start + (1 << column.levels)]
 }
 
-/// Where a value's bit is in a [`CodeTable`]: the byte, and the bit alone.
+/// Returns the position of a value's bit in a [`CodeTable`]: the byte, and the bit's mask.
 #[inline(always)]
 pub(super) fn bit_of_code(value: f32) -> (u8, u8) {
     if value.is_nan() {
@@ -86,13 +86,13 @@ pub(super) fn bit_of_code(value: f32) -> (u8, u8) {
     }
 }
 
-/// The operands of a run, in their section.
+/// Returns a run's operands in their section.
 pub(super) fn operands<'a, T>(section: &'a [T], run: &ConditionRun) -> &'a [T] {
     let start = run.operands as usize;
     &section[start..start + run.count as usize]
 }
 
-/// Whether a value goes right at a split with a set that has no table; `large` is a record of
+/// Returns whether a value goes right at a set without a table; `large` is a record of
 /// [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS).
 pub(super) fn goes_right_large(nodes: &NodeSections<'_>, large: u32, value: f32) -> bool {
     if value.is_nan() { large & 1 == 1 } else { is_in_set(nodes.words(large / 2), value) }

@@ -1,14 +1,14 @@
-//! The compounds of a group of recoded trees: conditions joined by AND and OR, one mask each.
+//! Compounds of recoded trees: conditions joined by AND and OR, one mask each.
 
 use crate::compiled::tiles::CompoundRun;
 use crate::eval::block::instructions::Instructions;
 use crate::eval::block::{BLOCK, Mask, WORDS};
 
-/// See [`crate::eval::block::BlockKernel::compounds`].
+/// Implements [`crate::eval::block::BlockKernel::compounds`].
 ///
 /// # Safety
-/// The processor has the instructions. `words` are those of the run, whose indices are all of masks at
-/// `masks`; there is room for `count` masks at `out`.
+/// The processor has the instructions of `I`. `words` are the run's, with indices of masks at `masks`;
+/// there is room for `count` masks at `out`.
 #[inline(always)]
 pub(super) unsafe fn evaluate<I: Instructions>(
     length: usize,
@@ -20,7 +20,7 @@ pub(super) unsafe fn evaluate<I: Instructions>(
     let (ops, chains) = words.split_at(CompoundRun::op_words(length));
     let ops = ops.iter().fold(0, |_, ops| *ops);
     for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
-        // SAFETY: the caller's promise is this function's.
+        // SAFETY: as for this function.
         unsafe {
             match (length, ops & 3) {
                 (1, 0) => chains_of_one::<I, false>(chains, masks, out, part),
@@ -43,7 +43,7 @@ pub(super) unsafe fn evaluate<I: Instructions>(
 /// See [`evaluate`].
 #[inline(always)]
 unsafe fn join<I: Instructions, const OR: bool>(a: I, b: I) -> I {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has the instructions of `I`.
     unsafe { if OR { a.either(b) } else { a.both(b) } }
 }
 
@@ -57,7 +57,7 @@ unsafe fn chains_of_one<I: Instructions, const OR: bool>(
     part: usize,
 ) {
     for (index, chain) in chains.as_chunks::<2>().0.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the chain's indices are of masks.
         unsafe {
             let [a, b] = chain.map(|mask| I::load(masks.add(usize::from(mask)), part));
             join::<I, OR>(a, b).store(out.add(index), part);
@@ -75,7 +75,7 @@ unsafe fn chains_of_two<I: Instructions, const FIRST: bool, const SECOND: bool>(
     part: usize,
 ) {
     for (index, chain) in chains.as_chunks::<3>().0.iter().enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the chain's indices are of masks.
         unsafe {
             let [a, b, c] = chain.map(|mask| I::load(masks.add(usize::from(mask)), part));
             let inner = join::<I, FIRST>(a, b);
@@ -84,16 +84,16 @@ unsafe fn chains_of_two<I: Instructions, const FIRST: bool, const SECOND: bool>(
     }
 }
 
-/// A chain whose words have its operations.
+/// Evaluates a chain whose words include its operations.
 ///
 /// # Safety
 /// See [`evaluate`].
 #[inline(always)]
 unsafe fn any_chain<I: Instructions>(chain: &[u16], masks: *const Mask, part: usize) -> I {
-    // What the majority with two masks is AND of them by, and what it is OR by: operations change from chain
-    // to chain, so that a processor would not foresee them.
+    // The majority with all zeros is AND, with all ones OR. Operations vary between chains, so a branch
+    // would be unpredictable.
     static BY: [Mask; 2] = [Mask([0; WORDS]), Mask([u64::MAX; WORDS])];
-    // SAFETY: the caller's promise; a chain has three masks at least.
+    // SAFETY: the chain's indices are of masks, at least three.
     unsafe {
         let mut joined = I::load(masks.add(usize::from(chain[0])), part);
         for word in &chain[1..] {

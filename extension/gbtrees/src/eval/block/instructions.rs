@@ -1,8 +1,8 @@
-//! What an instruction set brings, and what all make of it.
+//! Traits of instruction sets, and the functions generic over them.
 //!
-//! A file per instruction set implements [`Instructions`] for its registers and [`LookUp`] for the way it
-//! looks codes and leaves up, and calls [`block_kernel`], which compiles these functions, and the generic
-//! ones below, with the set's features. Everything is inlined into those functions: only there do intrinsics
+//! A file per instruction set implements [`Instructions`] for its registers and [`LookUp`] for looking
+//! up codes and leaves, and calls [`block_kernel`], which compiles these and the generic functions
+//! below with the set's features. Everything is inlined into those functions: only there do intrinsics
 //! become instructions.
 
 use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
@@ -11,85 +11,86 @@ use crate::eval::block::{
 };
 use crate::eval::sum::Sum;
 
-/// Part of a mask in registers, and what a kernel does with it.
+/// A part of a mask in registers, with its operations.
 ///
 /// # Safety
-/// The processor has the instructions, for every function; further needs are with each.
+/// All functions require a processor with the instructions; further conditions are documented with
+/// each.
 pub(super) trait Instructions: Copy {
     const PARTS: usize;
 
-    /// A part of a mask. Safety: `part` is below `PARTS`.
+    /// Loads a part of a mask.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`]; `part` is below `PARTS`.
     unsafe fn load(mask: *const Mask, part: usize) -> Self;
 
-    /// Puts a part into a mask. Safety: `part` is below `PARTS`.
+    /// Stores a part of a mask.
     ///
     /// # Safety
-    /// The processor has the instructions, and the mask has the part.
+    /// See [`Instructions`]; `part` is below `PARTS`.
     unsafe fn store(self, mask: *mut Mask, part: usize);
 
-    /// All bits 0, or all 1.
+    /// Returns all bits 0, or all 1.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     unsafe fn fill(bit: bool) -> Self;
 
-    /// By each bit, `right` if it is set, else `left`.
+    /// Chooses bitwise: `right` where the bit is set, otherwise `left`.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     unsafe fn choose(self, right: Self, left: Self) -> Self;
 
     /// AND.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     unsafe fn both(self, other: Self) -> Self;
 
     /// OR.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     unsafe fn either(self, other: Self) -> Self;
 
-    /// By each bit, what at least two of three have.
+    /// Bitwise majority of three.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn majority(self, other: Self, third: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for the trait.
         unsafe { self.both(other).either(third.both(self.either(other))) }
     }
 
     /// `greater | equal & rest`, where `greater` implies `equal`.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for the trait.
         unsafe { rest.choose(equal, greater) }
     }
 
-    /// Of 64 bytes, a word per bit, the highest first.
+    /// Transposes 64 bytes into a word per bit, highest first.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
 
-    /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
+    /// Returns the leaf indices of the rows of a word, below 2^`levels`.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`]; `word` is below [`WORDS`].
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
-    /// See [`crate::eval::block::BlockKernel::rank`]; this one searches value by value.
+    /// Implements [`crate::eval::block::BlockKernel::rank`], by default value by value.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn rank(
         values: &Values,
@@ -104,30 +105,30 @@ pub(super) trait Instructions: Copy {
             rank_scalar::ranks::<false>(values, rows, tree)
         };
         for (word, bytes) in found.as_chunks::<64>().0.iter().enumerate().take(rows.div_ceil(64)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: as for the trait.
             unsafe { Self::put_ranks(bytes, word, ranks) };
         }
     }
 
-    /// See [`crate::eval::block::BlockKernel::missing`].
+    /// Implements [`crate::eval::block::BlockKernel::missing`].
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
         let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
         for (word, values) in words.take(rows.div_ceil(64)) {
             let bytes = values.map(|value| if value.is_nan() { 0x80 } else { 0 });
-            // SAFETY: the caller's promise.
+            // SAFETY: as for the trait.
             let [highest, ..] = unsafe { Self::bits_of_bytes(&bytes) };
             *word = highest;
         }
     }
 
-    /// See [`crate::eval::block::BlockKernel::rank_wide`]; this one searches value by value.
+    /// Implements [`crate::eval::block::BlockKernel::rank_wide`], by default value by value.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn rank_wide(
         values: &Values,
@@ -145,44 +146,45 @@ pub(super) trait Instructions: Copy {
             let words = found.as_chunks::<64>().0.iter().enumerate();
             for (word, wide) in words.take(rows.div_ceil(64)) {
                 let bytes = wide.map(|rank| rank_scalar::rank_in(rank, column));
-                // SAFETY: the caller's promise.
+                // SAFETY: as for the trait.
                 unsafe { Self::put_ranks(&bytes, word, ranks) };
             }
         }
     }
 
-    /// Puts the ranks of the rows of a word among those of the block. Safety: none but the trait's.
+    /// Stores the ranks of a word's rows.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`Instructions`].
     #[inline(always)]
     unsafe fn put_ranks(bytes: &[u8; 64], word: usize, ranks: &mut Ranks) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for the trait.
         let bits = unsafe { Self::bits_of_bytes(bytes) };
         ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
     }
 }
 
-/// How a kernel looks codes and leaves up.
+/// Look-up of codes and leaves.
 ///
 /// # Safety
-/// The processor has the instructions, for every function; further needs are with each.
+/// All functions require a processor with the instructions; further conditions are documented with
+/// each.
 pub(super) trait LookUp {
-    /// What it does with masks.
+    /// Operations on masks.
     type Masks: Instructions;
-    /// Whether sums lie in the order of the rows.
+    /// Whether sums are in the order of rows.
     const IN_ORDER: bool;
 
-    /// See [`crate::eval::block::BlockKernel::look_up`].
+    /// Implements [`crate::eval::block::BlockKernel::look_up`].
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`LookUp`].
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
-    /// See [`crate::eval::block::BlockKernel::add`]; this one reads leaf by leaf.
+    /// Implements [`crate::eval::block::BlockKernel::add`], by default leaf by leaf.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// See [`LookUp`]; there are 2^LEVELS leaves.
     #[inline(always)]
     unsafe fn add<const LEVELS: u32>(
         path: &PathBits,
@@ -190,14 +192,14 @@ pub(super) trait LookUp {
         leaves: &[f32],
         sums: &mut Sums<f32>,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { add_one_by_one::<Self::Masks, f32, LEVELS>(path, rows, leaves, sums) }
     }
 
-    /// The same for sums of f64.
+    /// Version for f64 sums.
     ///
     /// # Safety
-    /// The processor has the instructions that the function is compiled for.
+    /// As for [`LookUp::add`].
     #[inline(always)]
     unsafe fn add_double<const LEVELS: u32>(
         path: &PathBits,
@@ -205,15 +207,15 @@ pub(super) trait LookUp {
         leaves: &[f64],
         sums: &mut Sums<f64>,
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { add_one_by_one::<Self::Masks, f64, LEVELS>(path, rows, leaves, sums) }
     }
 }
 
-/// See [`crate::eval::block::BlockKernel::add`].
+/// Adds each row's leaf, one by one.
 ///
 /// # Safety
-/// The processor has the instructions; there are 2^LEVELS leaves.
+/// The processor has the instructions of `I`; there are 2^LEVELS leaves.
 #[inline(always)]
 pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
     path: &PathBits,
@@ -223,32 +225,32 @@ pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
 ) {
     let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
     for (word, sums) in words.take(rows.div_ceil(64)) {
-        // SAFETY: the caller's promise; there are eight words.
+        // SAFETY: the processor has the instructions; there are eight words.
         let indices = unsafe { I::leaf_indices(path, word, LEVELS) };
         for (sum, index) in sums.iter_mut().zip(indices) {
-            // SAFETY: the caller's promise: an index is below 2^LEVELS, the number of leaves.
+            // SAFETY: an index is below 2^LEVELS, the number of leaves.
             *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
         }
     }
 }
 
-/// Of numbers of two bits, whether they are at least 0, 1, ... 4.
+/// Returns whether two-bit numbers are at least 0, 1, ... 4.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has the instructions of `I`.
 #[inline(always)]
 unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
-    // SAFETY: the caller's promise is that of the trait.
+    // SAFETY: as for the trait.
     unsafe { [I::fill(true), high.choose(high, low), high, high.choose(low, high), I::fill(false)] }
 }
 
-/// Of numbers of four bits, whether they are at least 0, 1, ... 16.
+/// Returns whether four-bit numbers are at least 0, 1, ... 16.
 ///
 /// # Safety
-/// The processor has the instructions; there are four.
+/// The processor has the instructions of `I`; there are four bits.
 #[inline(always)]
 unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
-    // SAFETY: the caller's promise is that of the trait.
+    // SAFETY: as for the trait.
     unsafe {
         let [a, b, c, d] = [bits[0], bits[1], bits[2], bits[3]];
         let (high, low) = (at_least_of_two(a, b), at_least_of_two(c, d));
@@ -260,10 +262,10 @@ unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
     }
 }
 
-/// See [`crate::eval::block::BlockKernel::compare`].
+/// Implements [`crate::eval::block::BlockKernel::compare`].
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has the instructions of `I`.
 #[inline(always)]
 pub(super) unsafe fn compare<I: Instructions>(
     ranks: &Ranks,
@@ -271,7 +273,7 @@ pub(super) unsafe fn compare<I: Instructions>(
     masks: &mut [Mask],
 ) {
     for part in 0..I::PARTS {
-        // SAFETY: the caller's promise; there are as many parts.
+        // SAFETY: the processor has the instructions, and the mask the parts.
         unsafe {
             let mut bits = [I::fill(false); RANK_BITS];
             bits.iter_mut().zip(ranks).for_each(|(bits, mask)| *bits = I::load(mask, part));
@@ -284,10 +286,10 @@ pub(super) unsafe fn compare<I: Instructions>(
     }
 }
 
-/// See [`crate::eval::block::BlockKernel::leaf_indices`].
+/// Implements [`crate::eval::block::BlockKernel::leaf_indices`].
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has the instructions of `I`.
 #[inline(always)]
 pub(super) unsafe fn leaf_indices<I: Instructions>(
     path: &PathBits,
@@ -297,12 +299,12 @@ pub(super) unsafe fn leaf_indices<I: Instructions>(
 ) {
     let words = out.as_chunks_mut::<64>().0.iter_mut().enumerate();
     for (word, out) in words.take(rows.div_ceil(64).min(WORDS)) {
-        // SAFETY: the caller's promise; there are eight words.
+        // SAFETY: the processor has the instructions; there are eight words.
         *out = unsafe { I::leaf_indices(path, word, levels) };
     }
 }
 
-/// `$function::<0>`, `$function::<1>`, ... for every number of levels.
+/// Expands to `$function::<0>`, `$function::<1>`, ... for every number of levels.
 macro_rules! by_levels {
     ($function:ident) => {
         [
@@ -320,7 +322,7 @@ macro_rules! by_levels {
 }
 pub(super) use by_levels;
 
-/// `KERNEL`, the [`crate::eval::block::BlockKernel`] of the module: what `$look_up` and its masks implement,
+/// Defines the module's `KERNEL`, a [`crate::eval::block::BlockKernel`] of `$look_up` and its masks,
 /// compiled with `$features`.
 macro_rules! block_kernel {
     ($look_up:ty, $(#[$features:meta],)? $($field:ident: $value:expr),* $(,)?) => {
@@ -341,7 +343,7 @@ macro_rules! block_kernel {
                 missing_right: bool,
                 ranks: &mut Ranks,
             ) {
-                // SAFETY: the caller's promise is this function's, here and below.
+                // SAFETY: all these functions require what the trait's do.
                 unsafe { Masks::rank(values, rows, tree, missing_right, ranks) }
             }
 
@@ -523,10 +525,10 @@ macro_rules! block_kernel {
 }
 pub(super) use block_kernel;
 
-/// See [`crate::eval::block::BlockKernel::add_wide`].
+/// Implements [`crate::eval::block::BlockKernel::add_wide`].
 ///
 /// # Safety
-/// The processor has the instructions; there are 2^levels leaves, and 9 to 16 levels.
+/// The processor has the instructions of `L`; there are 9 to 16 levels, and 2^levels leaves.
 #[inline(always)]
 pub(super) unsafe fn add_wide<L: LookUp, S: Sum>(
     path: &PathBits,
@@ -540,7 +542,7 @@ pub(super) unsafe fn add_wide<L: LookUp, S: Sum>(
     let upper = levels.saturating_sub(TILE_LEVELS);
     let (first, last) = path.split_at(upper as usize % path.len());
     for word in 0..rows.min(BLOCK).div_ceil(64) {
-        // SAFETY: the caller's promise; there are eight words.
+        // SAFETY: the processor has the instructions; there are eight words.
         let (high, low) = unsafe {
             let high = L::Masks::leaf_indices(first, word, upper);
             (high, L::Masks::leaf_indices(last, word, TILE_LEVELS))
@@ -548,7 +550,7 @@ pub(super) unsafe fn add_wide<L: LookUp, S: Sum>(
         for (row, (high, low)) in (64 * word..).zip(high.into_iter().zip(low)) {
             let index = usize::from(high) << TILE_LEVELS | usize::from(low);
             let lane = if L::IN_ORDER { row } else { usize::from(lanes[row]) };
-            // SAFETY: the caller's promise: an index is below 2^levels, the number of leaves.
+            // SAFETY: an index is below 2^levels, the number of leaves.
             sums.0[lane % BLOCK] += unsafe { *leaves.get_unchecked(index) };
         }
     }

@@ -1,6 +1,6 @@
-//! Below the tiles of deep trees: one tree, several rows at a time.
+//! The levels below tiles: one tree, several rows at a time.
 //!
-//! The path through its tile leads a row to a node of interleaved traversal, from which it goes on.
+//! The path through a tile leads a row to a node, from which interleaved traversal continues.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
@@ -17,7 +17,7 @@ use crate::verified;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockKeys {
-    /// The last of each row is `u32::MAX`.
+    /// Each row's last key is `u32::MAX`.
     keys: Vec<u32>,
     width: usize,
 }
@@ -26,7 +26,7 @@ impl BlockKeys {
     pub(super) fn set(&mut self, rows: &Rows<'_>) {
         let width = leaf_slot(rows.num_features) + 1;
         if self.width != width {
-            // Lanes without a row walk too, and stay at leaves only if their last key is u32::MAX.
+            // Unused lanes walk too, and stay at leaves only if their last key is u32::MAX.
             self.keys.clear();
             self.keys.resize(BLOCK * width, u32::MAX);
             self.width = width;
@@ -39,24 +39,23 @@ impl BlockKeys {
     }
 }
 
-/// Steps that are taken before it is seen which rows have come to a leaf.
+/// Steps between two checks of which rows have reached a leaf.
 const STRIDE: u32 = 4;
 
-/// How one tree goes on below its tile.
+/// The continuation of a tree below its tile.
 pub(super) struct LowerLevels<'a> {
-    /// By leaf index of the tile, the index of a node of the kind.
+    /// Node indices by the tile's leaf index.
     pub(super) exits: &'a [u32],
     pub(super) kind: GroupKind,
-    /// To the deepest leaf.
+    /// Steps to the deepest leaf.
     pub(super) steps: u32,
 }
 
-/// The most nodes that are prefetched before they are walked: what a processor's second-level cache
-/// holds in addition to the rest.
+/// Maximum nodes to prefetch before a walk, to fit in the second-level cache next to other data.
 const MAX_FETCHED: usize = 16 << 10;
 
 impl LowerLevels<'_> {
-    /// Says that a tree of the same kind, by its index, will be walked soon.
+    /// Prefetches the nodes of another tree of the same kind.
     pub(super) fn fetch_ahead(&self, compiled: Sections<'_>, tree: usize) {
         fn fetch<N>(nodes: &[N], root: usize, next: usize) {
             let end = next.clamp(root, nodes.len()).min(root + MAX_FETCHED);
@@ -74,8 +73,8 @@ impl LowerLevels<'_> {
     /// Calls `visit` with each row and the key of its leaf.
     ///
     /// # Safety
-    /// The nodes are those of the compiled model that the exits are of, and the keys have been set to the
-    /// rows. The indices are of leaves of the tile.
+    /// Nodes and exits are of one compiled model, keys have been set for the rows, and indices are of
+    /// the tile's leaves.
     pub(super) unsafe fn add(
         &self,
         nodes: &NodeSections<'_>,
@@ -86,7 +85,7 @@ impl LowerLevels<'_> {
     ) {
         let keys = Keys { keys: &keys.keys, width: keys.width };
         let (indices, num_features) = (&leaf_indices[..rows.count.min(BLOCK)], rows.num_features);
-        // SAFETY: the caller's promise is that of these functions.
+        // SAFETY: as for this function.
         unsafe {
             match self.kind {
                 GroupKind::Compact => self.add_leaves(nodes.compact, &keys, indices, visit),
@@ -101,7 +100,8 @@ impl LowerLevels<'_> {
     }
 
     /// # Safety
-    /// As for [`LowerLevels::add`]; there are keys for as many rows as indices, a multiple of [`LANES`].
+    /// As for [`LowerLevels::add`]; there are keys for as many rows as indices, rounded up to a
+    /// multiple of [`LANES`].
     unsafe fn add_leaves<N: InterleavedNode>(
         &self,
         nodes: &[N],
@@ -112,10 +112,10 @@ impl LowerLevels<'_> {
         let mut at = [self.exits[0]; BLOCK];
         for (at, index) in at.iter_mut().zip(leaf_indices) {
             let index = usize::from(*index);
-            // SAFETY: the caller's promise; a tile has as many exits as leaves.
+            // SAFETY: a tile has as many exits as leaves.
             *at = unsafe { *verified::at(self.exits, index, "a tile's path has an exit") };
         }
-        // SAFETY: the caller's promise; exits are nodes.
+        // SAFETY: exits are nodes, and the keys the rows'.
         unsafe { walk(nodes, keys, &mut at, leaf_indices.len(), self.steps) };
         for (row, at) in at.into_iter().enumerate().take(leaf_indices.len()) {
             // SAFETY: a walk ends at a node.
@@ -126,12 +126,12 @@ impl LowerLevels<'_> {
     }
 }
 
-/// Walks the first `count` rows, so many steps each at most. Those that have come to a leaf are left out of
-/// the next steps, so that no row waits for the deepest of its neighbours.
+/// Walks the first `count` rows, at most `steps` each. Rows at a leaf drop out, so that no row waits
+/// for the deepest of its neighbours.
 ///
 /// # Safety
-/// All rows are at nodes; `keys` can decide every node for each row, where rows are lanes, also for those
-/// that are not in use of the last [`LANES`].
+/// All rows are at nodes; `keys` can decide every node for each lane, including unused lanes of the
+/// last [`LANES`].
 #[inline(always)]
 unsafe fn walk<N: InterleavedNode>(
     nodes: &[N],
@@ -146,10 +146,10 @@ unsafe fn walk<N: InterleavedNode>(
         let stride = steps.min(STRIDE);
         let mut kept = 0;
         for first in (0..left).step_by(LANES) {
-            // Behind the last are rows too, if not those of this walk: they stay where they are, or go on.
+            // Lanes after the last walk other rows of the block, which does no harm.
             let rows: [usize; LANES] =
                 std::array::from_fn(|lane| usize::from(walking[(first + lane) % BLOCK]) % BLOCK);
-            // SAFETY: the caller's promise.
+            // SAFETY: the rows are at nodes, and have keys.
             let ends = unsafe { go_on(nodes, keys, rows.map(|row| at[row]), &rows, stride) };
             for (lane, (row, end)) in rows.into_iter().zip(ends).enumerate() {
                 at[row] = end as u32;

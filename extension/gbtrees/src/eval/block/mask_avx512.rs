@@ -1,4 +1,4 @@
-//! Masks of blocks of rows with AVX-512 of bytes and words: a whole mask per register.
+//! Masks with AVX-512BW: a whole mask per register.
 
 use std::arch::x86_64::*;
 
@@ -13,49 +13,49 @@ impl Instructions for Whole {
 
     #[inline(always)]
     unsafe fn load(mask: *const Mask, _: usize) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW; a mask is 64 aligned bytes.
         unsafe { Whole(_mm512_load_si512(mask.cast())) }
     }
 
     #[inline(always)]
     unsafe fn store(self, mask: *mut Mask, _: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW; a mask is 64 aligned bytes.
         unsafe { _mm512_store_si512(mask.cast(), self.0) }
     }
 
     #[inline(always)]
     unsafe fn fill(bit: bool) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW.
         unsafe { Whole(_mm512_set1_epi64(-i64::from(bit))) }
     }
 
     #[inline(always)]
     unsafe fn choose(self, right: Self, left: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW.
         unsafe { Whole(_mm512_ternarylogic_epi64::<0xCA>(self.0, right.0, left.0)) }
     }
 
     #[inline(always)]
     unsafe fn majority(self, other: Self, third: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW.
         unsafe { Whole(_mm512_ternarylogic_epi64::<0xE8>(self.0, other.0, third.0)) }
     }
 
     #[inline(always)]
     unsafe fn both(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW.
         unsafe { Whole(_mm512_and_si512(self.0, other.0)) }
     }
 
     #[inline(always)]
     unsafe fn either(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has AVX-512BW.
         unsafe { Whole(_mm512_or_si512(self.0, other.0)) }
     }
 
     #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
-        // SAFETY: the caller's promise; 64 bytes are read.
+        // SAFETY: the processor has AVX-512BW; 64 bytes are read.
         unsafe {
             let mut bytes = _mm512_loadu_si512(bytes.as_ptr().cast());
             let mut bits = [0; RANK_BITS];
@@ -70,7 +70,7 @@ impl Instructions for Whole {
     #[inline(always)]
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut out = [0; 64];
-        // SAFETY: the caller's promise; 64 bytes are written.
+        // SAFETY: the processor has AVX-512BW; 64 bytes are written.
         unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), indices(path, word, levels)) };
         out
     }
@@ -84,7 +84,7 @@ impl Instructions for Whole {
         ranks: &mut Ranks,
     ) {
         let groups = rows.div_ceil(16).min(BLOCK / 16);
-        // SAFETY: the caller's promise; the trees' lengths are looked at.
+        // SAFETY: the processor has AVX-512BW; the trees' lengths are checked.
         unsafe {
             match (tree.len(), missing_right) {
                 (32, false) => search::<5, _CMP_GE_OQ>(values, groups, tree, ranks),
@@ -102,10 +102,10 @@ impl Instructions for Whole {
 }
 
 /// Searches a tree of `LEVELS` levels for 16 values at a time. Each register holds 32 nodes in two
-/// halves; larger levels choose between registers by the first steps.
+/// halves; the first steps choose between registers of larger levels.
 ///
 /// # Safety
-/// The processor has the instructions; `tree.len() == 1 << LEVELS`, `groups <= BLOCK / 16`.
+/// The processor has AVX-512BW; `tree.len() == 1 << LEVELS`, `groups <= BLOCK / 16`.
 #[inline(always)]
 unsafe fn search<const LEVELS: usize, const COMPARE: i32>(
     values: &Values,
@@ -115,8 +115,7 @@ unsafe fn search<const LEVELS: usize, const COMPARE: i32>(
 ) {
     let (tree, values) = (tree.as_ptr(), values.0.as_ptr());
     let masks = ranks.as_mut_ptr().cast::<u16>();
-    // SAFETY: the registers that are read are within the tree; values and masks have room for 32
-    // groups.
+    // SAFETY: all registers read are within the tree; values and masks have room for 32 groups.
     unsafe {
         let one = _mm512_set1_epi32(1);
         for mask in 0..RANK_BITS - LEVELS {
@@ -152,23 +151,23 @@ unsafe fn search<const LEVELS: usize, const COMPARE: i32>(
     }
 }
 
-/// Of 32 nodes, those at the last five bits of `at`.
+/// Returns those of 32 nodes at the last five bits of `at`.
 ///
 /// # Safety
-/// The processor has the instructions; there are 32 nodes.
+/// The processor has AVX-512BW; `first` points to 32 nodes.
 #[inline(always)]
 unsafe fn nodes(first: *const f32, at: __m512i) -> __m512 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX-512BW, and there are 32 nodes.
     unsafe { _mm512_permutex2var_ps(_mm512_loadu_ps(first), at, _mm512_loadu_ps(first.add(16))) }
 }
 
-/// The leaf indices of 64 rows.
+/// Returns the leaf indices of 64 rows.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX-512BW.
 #[inline(always)]
 pub(super) unsafe fn indices(path: &[Mask], word: usize, levels: u32) -> __m512i {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX-512BW.
     unsafe {
         let mut indices = _mm512_setzero_si512();
         for (level, mask) in (0..levels).zip(path) {

@@ -1,27 +1,26 @@
-//! Traversal of a tile for all rows of a block at once: choices between masks, as a multiplexer.
+//! Traverses a tile for all rows of a block: choices between masks, as in a multiplexer.
 //!
-//! Everything here is inlined into the function of an instruction set that calls it, and unrolled, so
-//! that all choices of a level are made in registers.
+//! Everything is inlined into an instruction set's function and unrolled, so that all choices of a
+//! level are made in registers.
 
 use crate::compiled::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
 use crate::eval::block::instructions::Instructions;
 use crate::eval::block::{BLOCK, Mask, PathBits};
 
-/// Masks by index, among which a choice is made. A trait and not a closure, since only functions can
-/// be inlined whatever their size, and these must be: their instructions are those of the function
-/// that they end up in.
+/// Masks by index. A trait instead of a closure, since only functions can be always inlined, which the
+/// caller's instructions require.
 trait MaskSource<B> {
     /// # Safety
-    /// The processor has the instructions of `B`, and there is such a mask.
+    /// The processor has the instructions of `B`, and the mask exists.
     unsafe fn get(&self, index: usize) -> B;
 }
 
-/// A choice by some number of bits among 1, 2, 4, ... masks.
+/// A choice by a number of bits among 1, 2, 4, ... masks.
 trait MuxTree {
-    /// Chooses among as many masks as the tree has leaves, the `index`-th of such groups.
+    /// Chooses within the `index`-th group of as many masks as the tree has leaves.
     ///
     /// # Safety
-    /// The processor has the instructions of `B`; there are as many masks, and as many bits.
+    /// The processor has the instructions of `B`; there are enough masks and bits.
     unsafe fn choose<B: Instructions>(bits: &[B], masks: &impl MaskSource<B>, index: usize) -> B;
 }
 
@@ -33,7 +32,7 @@ struct Mux<C>(std::marker::PhantomData<C>);
 impl MuxTree for Leaf {
     #[inline(always)]
     unsafe fn choose<B: Instructions>(_: &[B], masks: &impl MaskSource<B>, index: usize) -> B {
-        // SAFETY: the caller's promise is this function's.
+        // SAFETY: as for this function.
         unsafe { masks.get(index) }
     }
 }
@@ -41,7 +40,7 @@ impl MuxTree for Leaf {
 impl<C: MuxTree> MuxTree for Mux<C> {
     #[inline(always)]
     unsafe fn choose<B: Instructions>(bits: &[B], masks: &impl MaskSource<B>, index: usize) -> B {
-        // SAFETY: the caller's promise is this function's.
+        // SAFETY: as for this function.
         unsafe {
             // There are as many bits as levels of the tree.
             let [by, rest @ ..] = bits else { return masks.get(index) };
@@ -67,7 +66,7 @@ struct Nodes<const LEVELS: u32, const LEVEL: u32> {
 impl<B: Instructions, const LEVELS: u32, const LEVEL: u32> MaskSource<B> for Nodes<LEVELS, LEVEL> {
     #[inline(always)]
     unsafe fn get(&self, path: usize) -> B {
-        // SAFETY: the caller's promise; node_index is an index in the tile.
+        // SAFETY: the mask exists; node_index is within the tile.
         unsafe {
             let condition = usize::from(*self.nodes.add(node_index(LEVELS, LEVEL, path)));
             B::load(self.masks.add(condition), self.part)
@@ -75,7 +74,7 @@ impl<B: Instructions, const LEVELS: u32, const LEVEL: u32> MaskSource<B> for Nod
     }
 }
 
-/// What each block of nodes chooses by the bits of its levels.
+/// The choices of each block of nodes by the bits of its levels.
 struct Blocks<'a, B, C, T> {
     bits: &'a [B],
     masks: T,
@@ -85,16 +84,16 @@ struct Blocks<'a, B, C, T> {
 impl<B: Instructions, C: MuxTree, T: MaskSource<B>> MaskSource<B> for Blocks<'_, B, C, T> {
     #[inline(always)]
     unsafe fn get(&self, block: usize) -> B {
-        // SAFETY: the caller's promise.
+        // SAFETY: as for this function.
         unsafe { C::choose(self.bits, &self.masks, block) }
     }
 }
 
-/// The paths of the first `rows` rows through a tile of `LEVELS` levels.
+/// Returns the paths of the first `rows` rows through a tile of `LEVELS` levels.
 ///
 /// # Safety
-/// The processor has the instructions of `B`. `nodes` are those of a tile of that many levels, and each
-/// is the index of one of `masks`.
+/// The processor has the instructions of `B`. `nodes` are a tile's of this many levels, each an index
+/// of `masks`.
 #[inline(always)]
 pub(super) unsafe fn walk<B: Instructions, const LEVELS: u32>(
     nodes: *const u16,
@@ -103,15 +102,15 @@ pub(super) unsafe fn walk<B: Instructions, const LEVELS: u32>(
     path: &mut PathBits,
 ) {
     for part in 0..(rows * B::PARTS).div_ceil(BLOCK).min(B::PARTS) {
-        // SAFETY: the caller's promise is this function's.
+        // SAFETY: as for this function.
         unsafe { walk_part::<B, LEVELS>(nodes, masks, path, part) };
     }
 }
 
-/// The same for part of the rows.
+/// Walks a part of the rows.
 ///
 /// # Safety
-/// As for the whole.
+/// As for [`walk`].
 #[inline(always)]
 unsafe fn walk_part<B: Instructions, const LEVELS: u32>(
     nodes: *const u16,
@@ -125,7 +124,7 @@ unsafe fn walk_part<B: Instructions, const LEVELS: u32>(
             Nodes::<LEVELS, { $level }> { nodes, masks, part }
         };
     }
-    // SAFETY: the caller's promise is this function's; there are at most eight levels, and masks of a path.
+    // SAFETY: as for this function; there are at most eight levels, and a path has a mask for each.
     unsafe {
         let mut bits_of: [B; TILE_LEVELS as usize] = [nodes!(0).get(0); TILE_LEVELS as usize];
         macro_rules! level {
@@ -162,12 +161,12 @@ unsafe fn walk_part<B: Instructions, const LEVELS: u32>(
     }
 }
 
-/// Groups of this many levels are chosen in registers in the walk of a wide tile.
+/// Levels per group that are chosen in registers in the walk of a wide tile.
 const GROUP: u32 = 5;
-/// Most such groups at a level.
+/// Maximum groups at a level.
 const GROUPS: usize = 1 << (CODE_LEVELS - 1 - GROUP);
 
-/// The nodes of a level of a tile that is all top, from one of them on.
+/// The nodes of a level of an all-top tile, from one on.
 struct Level {
     nodes: *const u16,
     masks: *const Mask,
@@ -177,12 +176,12 @@ struct Level {
 impl<B: Instructions> MaskSource<B> for Level {
     #[inline(always)]
     unsafe fn get(&self, path: usize) -> B {
-        // SAFETY: the caller's promise.
+        // SAFETY: the node exists and is an index of a mask.
         unsafe { B::load(self.masks.add(usize::from(*self.nodes.add(path))), self.part) }
     }
 }
 
-/// The paths of the first `rows` rows through a tile of 9 to [`CODE_LEVELS`] levels.
+/// Returns the paths of the first `rows` rows through a tile of 9 to [`CODE_LEVELS`] levels.
 ///
 /// # Safety
 /// As for [`walk`].
@@ -195,7 +194,7 @@ pub(super) unsafe fn walk_wide<B: Instructions>(
     path: &mut PathBits,
 ) {
     for part in 0..(rows * B::PARTS).div_ceil(BLOCK).min(B::PARTS) {
-        // SAFETY: the caller's promise is this function's; there are at most so many levels.
+        // SAFETY: as for this function; there are at most CODE_LEVELS levels.
         unsafe {
             let mut bits = [B::fill(false); CODE_LEVELS as usize];
             for level in 0..levels.min(CODE_LEVELS) {
@@ -216,10 +215,10 @@ pub(super) unsafe fn walk_wide<B: Instructions>(
     }
 }
 
-/// The choice among the nodes of a level: in groups by the last bits, then among the groups by the others.
+/// Chooses among the nodes of a level: by the last bits within groups, then by the others among groups.
 ///
 /// # Safety
-/// As for [`walk_wide`], of which this is a level above [`GROUP`].
+/// As for [`walk_wide`], at a level above [`GROUP`].
 #[inline(always)]
 unsafe fn by_groups<B: Instructions>(
     bits: &[B; CODE_LEVELS as usize],
@@ -228,7 +227,7 @@ unsafe fn by_groups<B: Instructions>(
 ) -> B {
     let upper = (level - GROUP) as usize;
     let (first, last) = (&bits[..upper], &bits[upper..level as usize]);
-    // SAFETY: the caller's promise is this function's, here and below.
+    // SAFETY: as for this function, here and below.
     let mut chosen = unsafe { [B::fill(false); GROUPS] };
     for (group, chosen) in chosen.iter_mut().enumerate().take(1 << upper) {
         // SAFETY: see above.

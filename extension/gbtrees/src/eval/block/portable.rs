@@ -1,5 +1,4 @@
-//! Blocks of rows in portable code: a quarter of a mask at a time, in a register of x86-64's base if there is
-//! one.
+//! Blocks of rows in portable code: a quarter of a mask at a time, in an SSE2 register on x86-64.
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
@@ -14,7 +13,7 @@ block_kernel! {
     lanes_double: IN_ORDER,
 }
 
-/// Two words in a register of SSE2, which every x86-64 has.
+/// Two words in an SSE2 register; every x86-64 has SSE2.
 #[cfg(target_arch = "x86_64")]
 mod register {
     use std::arch::x86_64::*;
@@ -24,18 +23,18 @@ mod register {
 
     impl Register {
         /// # Safety
-        /// 16 bytes are there, aligned.
+        /// `words` is valid for 16 aligned bytes.
         #[inline(always)]
         pub(super) unsafe fn load(words: *const u64) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller passes 16 aligned bytes.
             Register(unsafe { _mm_load_si128(words.cast()) })
         }
 
         /// # Safety
-        /// 16 bytes are there, aligned.
+        /// `words` is valid for 16 aligned bytes.
         #[inline(always)]
         pub(super) unsafe fn store(self, words: *mut u64) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller passes 16 aligned bytes.
             unsafe { _mm_store_si128(words.cast(), self.0) };
         }
 
@@ -57,7 +56,7 @@ mod register {
             Register(unsafe { _mm_or_si128(self.0, other.0) })
         }
 
-        /// The bits of another register that this one does not have.
+        /// Returns the bits of `other` that are not in `self`.
         #[inline(always)]
         pub(super) fn not_in(self, other: Self) -> Self {
             // SAFETY: see above.
@@ -73,18 +72,18 @@ mod register {
 
     impl Register {
         /// # Safety
-        /// Two words are there.
+        /// `words` points to two words.
         #[inline(always)]
         pub(super) unsafe fn load(words: *const u64) -> Self {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller passes two words.
             Register(unsafe { *words.cast() })
         }
 
         /// # Safety
-        /// Two words are there.
+        /// `words` points to two words.
         #[inline(always)]
         pub(super) unsafe fn store(self, words: *mut u64) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller passes two words.
             unsafe { *words.cast() = self.0 };
         }
 
@@ -103,7 +102,7 @@ mod register {
             Register([self.0[0] | other.0[0], self.0[1] | other.0[1]])
         }
 
-        /// The bits of another register that this one does not have.
+        /// Returns the bits of `other` that are not in `self`.
         #[inline(always)]
         pub(super) fn not_in(self, other: Self) -> Self {
             Register([!self.0[0] & other.0[0], !self.0[1] & other.0[1]])
@@ -121,13 +120,13 @@ impl Instructions for Quarter {
 
     #[inline(always)]
     unsafe fn load(mask: *const Mask, part: usize) -> Self {
-        // SAFETY: the caller's promise; masks are aligned to 64 bytes.
+        // SAFETY: the mask has the part; masks are aligned to 64 bytes.
         unsafe { Quarter(Register::load(mask.cast::<u64>().add(2 * part))) }
     }
 
     #[inline(always)]
     unsafe fn store(self, mask: *mut Mask, part: usize) {
-        // SAFETY: the caller's promise; masks are aligned to 64 bytes.
+        // SAFETY: the mask has the part; masks are aligned to 64 bytes.
         unsafe { self.0.store(mask.cast::<u64>().add(2 * part)) }
     }
 
@@ -176,7 +175,7 @@ impl Instructions for Quarter {
         for mask in path.iter().take(levels as usize) {
             let bits = mask.0[word].to_le_bytes();
             for (indices, bits) in rows.iter_mut().zip(bits) {
-                // Below 2^8 with the last level, so that no index reaches into the next.
+                // Below 2^8 with the last level, so that no index overflows into the next.
                 let twice = u64::from_le_bytes(*indices) << 1;
                 *indices = (twice | SPREAD[usize::from(bits)]).to_le_bytes();
             }
@@ -185,7 +184,7 @@ impl Instructions for Quarter {
     }
 }
 
-/// Each bit of a byte as a byte, the lowest first.
+/// Each bit of a byte as a byte, lowest first.
 static SPREAD: [u64; 256] = {
     let mut spread = [0; 256];
     let mut byte = 0;
@@ -200,7 +199,7 @@ static SPREAD: [u64; 256] = {
     spread
 };
 
-/// Bit `i` of byte `j` is bit `j` of byte `i`.
+/// Transposes: bit `i` of byte `j` becomes bit `j` of byte `i`.
 #[inline(always)]
 fn transposed(mut bytes: u64) -> u64 {
     for (distance, half) in
@@ -219,7 +218,7 @@ impl LookUp for Quarter {
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         if tables.len() >= MIN_TABLES {
-            // SAFETY: the processor's base is all that is needed.
+            // SAFETY: code for the base instruction set has no requirements.
             return unsafe { code_masks::look_up::<Self>(codes, rows, tables, masks) };
         }
         let (bytes, bits) = (codes.bytes.as_chunks::<64>().0, codes.bits.as_chunks::<64>().0);
@@ -236,7 +235,7 @@ impl LookUp for Quarter {
     }
 }
 
-/// For fewer tables of a column its masks cost more than to look up each row.
+/// For fewer tables of a column, masks cost more than a look-up per row.
 const MIN_TABLES: usize = 4;
 
 #[cfg(test)]

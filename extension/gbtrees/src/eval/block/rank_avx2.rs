@@ -1,19 +1,19 @@
-//! The search of ranks with AVX2: the upper five levels of a search tree in registers, eight values at a
-//! time, and what is below by comparing one value with all of it.
+//! Rank search with AVX2: the upper five levels of a search tree in registers for eight values at a
+//! time, the rest by comparing one value with all thresholds below.
 
 use std::arch::x86_64::*;
 
 use crate::eval::block::{BLOCK, Values};
 
-/// Levels of a search tree that are in registers.
+/// Levels of a search tree held in registers.
 const TOP: u32 = 5;
 
-/// The thresholds below a node of the last of these levels, in any order, and infinity.
+/// The thresholds below a node of the last such level, in any order, and infinity.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct Below([f32; 8]);
 
-/// How many bits are set of seven.
+/// Population count of seven bits.
 static ONES: [u8; 128] = {
     let mut ones = [0; 128];
     let mut bits = 1;
@@ -24,11 +24,11 @@ static ONES: [u8; 128] = {
     ones
 };
 
-/// The ranks of the first `rows` values in a search tree of 32 to 256 places, a power of two; in any other
-/// they are 0. `COMPARE` is that of a value with a threshold from which on it goes right.
+/// Returns the ranks of the first `rows` values in a search tree of 32 to 256 places, a power of two; 0
+/// for other trees. `COMPARE` is the comparison of a value with a threshold that sends it right.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX2.
 #[inline(always)]
 pub(super) unsafe fn ranks<const COMPARE: i32>(
     values: &Values,
@@ -43,17 +43,17 @@ pub(super) unsafe fn ranks<const COMPARE: i32>(
     let below = below(tree, levels_below);
     let groups = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in groups.take(rows.div_ceil(8)) {
-        // SAFETY: the caller's promise; a tree has 32 places or more.
+        // SAFETY: the processor has AVX2; a tree has at least 32 places.
         let tops = unsafe { top::<COMPARE>(values, tree) };
         for ((rank, top), value) in ranks.iter_mut().zip(tops).zip(values) {
             let top = top as u32 % (1 << TOP);
-            // SAFETY: the caller's promise; eight thresholds are read, aligned.
+            // SAFETY: the processor has AVX2; eight aligned thresholds are read.
             let steps = unsafe {
                 let thresholds = _mm256_load_ps(below[top as usize].0.as_ptr());
                 let right = _mm256_cmp_ps::<COMPARE>(_mm256_set1_ps(*value), thresholds);
                 ONES[_mm256_movemask_ps(right) as usize % ONES.len()]
             };
-            // Only values at the end, which are infinite or missing, count what is no threshold.
+            // Only infinite or missing values count padding.
             *rank = ((top << levels_below) as u8).saturating_add(steps);
         }
     }
@@ -72,13 +72,13 @@ fn below(tree: &[f32], levels: u32) -> [Below; 1 << TOP] {
     below
 }
 
-/// Where eight values come to after five levels of a tree: 32 and more.
+/// Returns the places of eight values after five levels of a tree, from 32 on.
 ///
 /// # Safety
-/// The processor has the instructions; there are 32 places.
+/// The processor has AVX2; there are 32 places.
 #[inline(always)]
 unsafe fn top<const COMPARE: i32>(values: &[f32; 8], tree: &[f32]) -> [i32; 8] {
-    // SAFETY: the caller's promise; eight values are read, and eight places written.
+    // SAFETY: the processor has AVX2; eight values are read, and eight places written.
     unsafe {
         let tree = tree.as_ptr();
         let upper = _mm256_loadu_ps(tree);
@@ -87,7 +87,7 @@ unsafe fn top<const COMPARE: i32>(values: &[f32; 8], tree: &[f32]) -> [i32; 8] {
         let values = _mm256_loadu_ps(values.as_ptr());
         let first = _mm256_cmp_ps::<COMPARE>(values, _mm256_set1_ps(*tree.add(1)));
         let mut at = step(_mm256_set1_epi32(1), first);
-        // Permutations look at three bits of a place, so that places begin at 0 for them.
+        // Permutations use three bits of a place, so places count from 0.
         for nodes in [upper, upper, fourth] {
             let thresholds = _mm256_permutevar8x32_ps(nodes, at);
             at = step(at, _mm256_cmp_ps::<COMPARE>(values, thresholds));
@@ -102,12 +102,12 @@ unsafe fn top<const COMPARE: i32>(values: &[f32; 8], tree: &[f32]) -> [i32; 8] {
     }
 }
 
-/// Twice a place, and one more where the value goes right: there all bits are set, which is -1.
+/// Doubles a place, and adds one if the value goes right, where all bits are set (-1).
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has AVX2.
 #[inline(always)]
 unsafe fn step(at: __m256i, right: __m256) -> __m256i {
-    // SAFETY: the caller's promise.
+    // SAFETY: the processor has AVX2.
     unsafe { _mm256_sub_epi32(_mm256_add_epi32(at, at), _mm256_castps_si256(right)) }
 }

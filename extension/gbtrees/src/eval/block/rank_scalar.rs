@@ -1,20 +1,20 @@
-//! The search of ranks by loads of one number each, where gathers are slower or missing.
+//! Rank search by scalar loads, where gathers are slow or missing.
 //!
-//! A column has at most 255 thresholds, so that its ranks are bytes. The columns of a feature that has more
-//! are searched as one: first for the column, then in its search tree.
+//! A column has at most 255 thresholds, so ranks are bytes. Columns of a feature with more thresholds
+//! are searched together: first for the column, then in its search tree.
 
 use crate::compiled::tiles::{LargestTree, MAX_RANKS, MAX_TREE};
 use crate::eval::block::{BLOCK, Values};
 
-/// Whether a value goes right of a threshold.
+/// Returns whether a value goes right of a threshold.
 #[inline(always)]
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is not below includes NaN")]
 fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
     if MISSING_RIGHT { !(value < threshold) } else { value >= threshold }
 }
 
-/// The ranks of the first `rows` values, eight searches at a time. A tree has 32 to 256 places, a
-/// power of two.
+/// Returns the ranks of the first `rows` values, eight searches at a time. A tree has 32 to 256 places,
+/// a power of two.
 #[inline(always)]
 pub(super) fn ranks<const MISSING_RIGHT: bool>(
     values: &Values,
@@ -29,8 +29,8 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
         let mut at = [1usize; 8];
         for _ in 0..levels {
             for (at, value) in at.iter_mut().zip(values) {
-                // SAFETY: before the last step a place is below half of the number of nodes, a
-                // power of two, so that after `levels` steps none has left the tree.
+                // SAFETY: before the last step a place is below half the number of nodes, a power of
+                // two, so `levels` steps stay within the tree.
                 let threshold = unsafe { *tree.get_unchecked(*at) };
                 *at = 2 * *at + usize::from(not_below::<MISSING_RIGHT>(*value, threshold));
             }
@@ -40,8 +40,9 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
     ranks
 }
 
-/// The ranks of the first `rows` values among the thresholds of successive columns, [`MAX_RANKS`] each, the
-/// last perhaps fewer. `trees` are theirs, at most [`MAX_SHARING`](crate::compiled::tiles::MAX_SHARING).
+/// Returns the ranks of the first `rows` values among the thresholds of successive columns,
+/// [`MAX_RANKS`] each except for the last. `trees` are theirs, at most
+/// [`MAX_SHARING`](crate::compiled::tiles::MAX_SHARING).
 #[inline(always)]
 pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
     values: &Values,
@@ -57,8 +58,8 @@ pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
         while left > 1 {
             let half = left / 2;
             for (column, value) in columns.iter_mut().zip(values) {
-                // SAFETY: a column is at most the number of trees less what is left, so that half of that
-                // more is one of them.
+                // SAFETY: a column is at most the number of trees minus the remaining ones, so half of
+                // these more is a valid index.
                 let tree = unsafe { trees.get_unchecked(*column + half) };
                 let first = tree[MAX_TREE / 2];
                 *column += half * usize::from(not_below::<MISSING_RIGHT>(*value, first));
@@ -80,7 +81,7 @@ pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
     ranks
 }
 
-/// The rank in one of the columns.
+/// Returns the rank in one of the columns.
 #[inline(always)]
 pub(super) fn rank_in(wide: u16, column: usize) -> u8 {
     wide.saturating_sub((MAX_RANKS * column) as u16).min(MAX_RANKS as u16) as u8

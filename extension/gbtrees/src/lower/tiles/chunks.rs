@@ -1,6 +1,6 @@
-//! The tiles once more, as one row is evaluated through them: 64 trees at a time.
+//! Chunks: copies of the tiles for evaluating single rows, 64 trees at a time.
 //!
-//! A compiled model has these sections only where it gains by them.
+//! Compiled models have them only where they pay off.
 
 use crate::compiled::tiles::{
     CHUNK_COLUMNS, CHUNK_TREES, Chunk, NodeBlock, TILE_LEVELS, TOP_LEVELS, TileGroup, TopNode,
@@ -25,8 +25,8 @@ pub(crate) struct Chunks {
 }
 
 impl Chunks {
-    /// Whether a model can have chunks and gains by them: not if it has codes, or deep trees, or more columns
-    /// than bytes can name, or interleaved traversal takes less time.
+    /// Returns whether chunks are possible and pay off: no codes, no deep trees, columns addressable by
+    /// bytes, and faster than interleaved traversal.
     pub(crate) fn fit(forest: &Forest<'_>, columns: &Columns) -> bool {
         columns.records.len() <= CHUNK_COLUMNS
             && columns.records.iter().all(|column| column.kind.is_ranked())
@@ -34,7 +34,7 @@ impl Chunks {
             && pays(forest, columns)
     }
 
-    /// The chunks of groups whose tiles lie as trees do.
+    /// Creates chunks of groups whose tiles hold whole trees.
     pub(crate) fn of(
         forest: &Forest<'_>,
         groups: Vec<TileGroup>,
@@ -78,7 +78,7 @@ impl Chunks {
         chunk.top_nodes = to_u32(self.top_nodes.len())?;
         chunk.blocks = to_u32(self.node_blocks.len())?;
         let top = 1 << Chunk::top_levels(chunk.levels);
-        // As if the chunk were full: whoever reads four trees at a time stays among blocks.
+        // Sized for a full chunk, since kernels read four trees at a time.
         let blocks = CHUNK_TREES * Chunk::tree_blocks(chunk.levels);
         self.top_nodes.try_reserve(top)?;
         self.node_blocks.try_reserve(blocks)?;
@@ -126,8 +126,8 @@ impl Chunks {
     }
 }
 
-/// Whether chunks take less time than interleaved traversal, by rough costs in picoseconds: of ranks, which
-/// are found by comparing with all of a search tree, and of trees.
+/// Returns whether chunks are faster than interleaved traversal, by rough costs in picoseconds: of
+/// ranks, found by comparing with a whole search tree, and of trees.
 fn pays(forest: &Forest<'_>, columns: &Columns) -> bool {
     let trees = forest.trees().len();
     let steps: u64 = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();

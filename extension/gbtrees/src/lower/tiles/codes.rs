@@ -1,16 +1,16 @@
 //! Codes: any tree of few leaves as a perfect tree, however deep it is.
 //!
-//! A tree of L leaves becomes a tile of ceil(log2 L) levels. The leaves are numbered from left to right, and
-//! the boundary between leaf `b - 1` and leaf `b` belongs to the one split that parts them. A node of the
-//! tile asks on which side of a boundary a row's leaf is, and so halves a range of leaves; each half needs to
-//! fit the levels below, which leaves a choice of boundaries.
+//! A tree of L leaves becomes a tile of ceil(log2 L) levels. Leaves are numbered from left to right;
+//! the boundary between leaf `b - 1` and leaf `b` belongs to the split that separates them. A node of
+//! the tile tests on which side of a boundary a row's leaf is, which divides a range of leaves; each
+//! half must fit the levels below, which leaves a choice of boundaries.
 //!
-//! Whether a row's leaf is at least `b` is `P1 op (P2 op (... P))`: P is the condition of the boundary's
-//! split, the others are those of the splits above it, the root first, and each `op` is AND if the boundary
-//! is right of that split's own, OR if it is left of it. Within a range of leaves only splits matter whose
-//! boundaries lie inside of it: see [`Boundaries::chain`]. So the lower a node of the tile, the shorter its
-//! chain; the best boundaries are found by dynamic programming over ranges, in levels above the lowest eight
-//! by the shortest chain alone.
+//! Whether a row's leaf is at least `b` is `P1 op (P2 op (... P))`: P is the condition of the
+//! boundary's split, the others are those of the splits above it, from the root, and each `op` is AND
+//! if the boundary is right of that split's, OR if left. Within a range only splits with boundaries
+//! inside matter: see [`Boundaries::chain`]. So chains get shorter with lower nodes. The best
+//! boundaries are found by dynamic programming over ranges; above the lowest eight levels, by the
+//! shortest chain alone.
 
 use crate::compiled::tiles::{MAX_LEAVES, TILE_LEVELS};
 use crate::lower::canonical::Tree;
@@ -23,20 +23,20 @@ use crate::{Cancel, Result};
 /// No boundary: a range of one leaf is not divided.
 const NONE: u16 = 0;
 
-/// The leaves of a tree from left to right, and the splits between them.
+/// A tree's leaves from left to right, and the splits between them.
 pub(crate) struct Boundaries {
     /// Ids of the leaves.
     pub(crate) leaves: Vec<u32>,
-    /// By boundary the id of its split; boundary 0 is none.
+    /// Split ids by boundary; boundary 0 is none.
     splits: Vec<u32>,
-    /// By boundary that of the split above, 0 for the root.
+    /// The boundary of the split above, by boundary; 0 for the root.
     above: Vec<u16>,
 }
 
 impl Boundaries {
-    /// Those of a tree of up to [`MAX_LEAVES`] leaves.
+    /// Returns the boundaries of a tree of up to [`MAX_LEAVES`] leaves.
     pub(crate) fn of(tree: &Tree<'_>) -> Option<Self> {
-        /// What is still to be visited: a subtree and the boundary above it, or a split between its children.
+        /// A subtree to visit and the boundary above it, or a split between its children.
         enum Open {
             Subtree(u32),
             Boundary(u32),
@@ -79,14 +79,14 @@ impl Boundaries {
         }
     }
 
-    /// The boundaries of the splits above a boundary's own, the nearest first.
+    /// Returns the boundaries of the splits above a boundary's, nearest first.
     fn ancestors(&self, boundary: u16) -> impl Iterator<Item = u16> {
         let above = |boundary: u16| self.above[usize::from(boundary)];
         let next = move |boundary: &u16| Some(above(*boundary)).filter(|above| *above != NONE);
         std::iter::successors(next(&boundary), next)
     }
 
-    /// Those of them that are inside of a range of leaves.
+    /// Returns those ancestors inside of a range of leaves.
     fn ancestors_inside(
         &self,
         [low, high]: [usize; 2],
@@ -96,10 +96,11 @@ impl Boundaries {
         self.ancestors(boundary as u16).map(usize::from).filter(inside)
     }
 
-    /// Whether the leaf of a row whose leaf is in `range` is at least `boundary`, as a chain.
+    /// Returns the chain that tests whether a row's leaf, known to be in `range`, is at least
+    /// `boundary`.
     ///
-    /// A row whose leaf is in the range and that comes to a split whose boundary is not inside of it goes
-    /// where the boundary lies, so that such splits decide nothing.
+    /// At a split whose boundary is outside of the range, a row goes to the boundary's side, so such
+    /// splits decide nothing.
     fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
         let condition = |boundary: usize| {
             let condition = condition_of(tree, self.splits[boundary], sets);
@@ -120,7 +121,7 @@ pub(crate) enum Op {
     Or,
 }
 
-/// `last op (... (second op first))`: conditions from the inside to the outside.
+/// `last op (... (second op first))`: conditions from the inside out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     pub(crate) first: Condition,
@@ -132,8 +133,8 @@ impl Chain {
         std::iter::once(self.first).chain(self.links.iter().map(|(_, condition)| *condition))
     }
 
-    /// Joins a condition around the chain. Conditions of a column among those that the same operation joins
-    /// become one: the higher threshold implies the lower.
+    /// Joins a condition around the chain. A column's conditions joined by the same operation merge:
+    /// the higher threshold implies the lower.
     fn join(&mut self, op: Op, condition: Condition) {
         let alike = self.links.iter().rev().take_while(|(other, _)| *other == op).count();
         let run = self.links.len() - alike;
@@ -150,21 +151,20 @@ impl Chain {
     }
 }
 
-/// How a tree is recoded.
+/// The recoding of a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    /// Of the tile.
+    /// Levels of the tile.
     pub(crate) levels: u32,
-    /// By place in the tile, level by level with the root at 1: the boundary at which a node divides its
-    /// range, or 0 where the range is one leaf.
+    /// By position in the tile, level by level with the root at 1: the boundary that divides the node's
+    /// range, or 0 for a single leaf.
     boundaries: Vec<u16>,
-    /// Chains that are more than a condition, and their operations, of which some may be saved when chains
-    /// are made.
+    /// Upper bounds of chains longer than a condition, and of their operations.
     pub(crate) compounds: u32,
     pub(crate) ops: u32,
 }
 
-/// A node of a tile: its level, its path, and the chain that it asks for.
+/// A node of a tile: level, path, and the chain that it tests.
 pub(crate) struct CodeNode {
     pub(crate) level: u32,
     pub(crate) path: usize,
@@ -178,7 +178,7 @@ impl Code {
         self.compounds += u32::from(ops > 0);
     }
 
-    /// Calls `visit` with the nodes of the tile that ask for anything.
+    /// Calls `visit` with the nodes of the tile that test something.
     pub(crate) fn nodes(
         &self,
         tree: &Tree<'_>,
@@ -197,7 +197,7 @@ impl Code {
         });
     }
 
-    /// By path through a tile of so many levels, at least the code's, the number of its leaf.
+    /// Returns leaf numbers by path through a tile of `levels` levels, at least the code's.
     pub(crate) fn leaves(&self, boundaries: &Boundaries, levels: u32) -> Vec<u16> {
         let mut leaves = vec![0; 1 << levels];
         self.ranges(boundaries, |level, path, range, boundary| {
@@ -209,8 +209,7 @@ impl Code {
         leaves
     }
 
-    /// Calls `visit` with the level, path, range of leaves and boundary of every node, ranges of one leaf
-    /// included.
+    /// Calls `visit` with level, path, range and boundary of every node, including ranges of one leaf.
     fn ranges(&self, boundaries: &Boundaries, mut visit: impl FnMut(u32, usize, [u16; 2], u16)) {
         let mut open = vec![(0u32, 0usize, [0, boundaries.leaves.len() as u16])];
         while let Some((level, path, range)) = open.pop() {
@@ -227,37 +226,37 @@ impl Code {
     }
 }
 
-/// Costs by two ends of a range, one row per end, of which successive other ends lie together.
+/// Costs by the two ends of a range: a row per one end, indexed by the other.
 type Table = Vec<u16>;
 
-/// How far the leaves of a range may be from the average of its level: enough for short chains, and few
-/// enough for a search that takes a millisecond.
+/// Maximum deviation of a range's leaves from its level's average: enough for short chains, and few
+/// enough for a search within a millisecond.
 const SPREAD: usize = 16;
 
-/// Finds codes; keeps its memory from tree to tree.
+/// Finds codes; buffers are reused from tree to tree.
 ///
-/// What has at most [`TILE_LEVELS`] levels is solved for least cost; above, ranges are divided where the
-/// chain is shortest.
+/// Up to [`TILE_LEVELS`] levels are solved for least cost; above, ranges are divided at the shortest
+/// chain.
 #[derive(Default)]
 pub(crate) struct Coder {
-    /// The first leaf of the range that is solved; the ends below count from there.
+    /// The first leaf of the range being solved; ends below are relative to it.
     first: usize,
-    /// By lower end and boundary: the operations for splits left of the boundary.
+    /// Operations for splits left of the boundary, by lower end and boundary.
     left_ops: Table,
-    /// By upper end and boundary: those for splits right of it.
+    /// Operations for splits right of the boundary, by upper end and boundary.
     right_ops: Table,
-    /// By levels: the cost of a range below a boundary, and that boundary's operations, by lower end.
+    /// By level: the cost of a range below a boundary, including its operations, by lower end.
     lower: Vec<Table>,
-    /// The same above a boundary, by upper end.
+    /// The cost above a boundary, by upper end.
     upper: Vec<Table>,
-    /// Leaves of the range that is solved, and levels.
+    /// Leaves and levels of the range being solved.
     leaves: usize,
     levels: u32,
     width: usize,
 }
 
 impl Coder {
-    /// The code of least cost.
+    /// Returns the code of least cost.
     pub(crate) fn code(&mut self, boundaries: &Boundaries, cancel: Cancel<'_>) -> Result<Code> {
         let leaves = boundaries.leaves.len();
         let levels = levels_of(leaves);
@@ -278,7 +277,7 @@ impl Coder {
         Ok(code)
     }
 
-    /// Writes the best boundaries of the range that was solved, whose root has this place.
+    /// Writes the best boundaries of the solved range, whose root is at `place`.
     fn take(&self, code: &mut Code, place: usize) {
         let mut open = vec![(place, [0, self.leaves], self.levels)];
         while let Some((place, [low, high], levels)) = open.pop() {
@@ -300,7 +299,7 @@ impl Coder {
         let range = [self.first, self.first + self.leaves];
         for boundary in range[0] + 1..range[1] {
             for above in boundaries.ancestors_inside(range, boundary) {
-                // Counted at the one end from which on it is inside; summed below.
+                // Counted at the end from which on it is inside, and summed up below.
                 let (table, end) = if above < boundary {
                     (&mut self.left_ops, above - self.first - 1)
                 } else {
@@ -318,7 +317,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Fills the tables of all levels but the last, for a range of leaves.
+    /// Fills the tables of all levels but the last for a range of leaves.
     fn solve(
         &mut self,
         boundaries: &Boundaries,
@@ -349,7 +348,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Finds the cost of a range with so many levels, and puts it where the level above reads it.
+    /// Computes the cost of a range, and stores it for the level above.
     fn put(&mut self, level: usize, [low, high]: [usize; 2]) {
         let cost = match high - low {
             1 => 0,
@@ -360,8 +359,8 @@ impl Coder {
         self.upper[level][above] = cost.saturating_add(self.right_ops[above]);
     }
 
-    /// The least and the most leaves of a range with so many levels: the rest has to fit its own part of the
-    /// tile, and none has far more than another.
+    /// Returns the minimum and maximum leaves of a range with `levels` levels: the rest must fit its
+    /// part of the tile, and sizes must not differ much.
     fn sizes(&self, levels: u32) -> [usize; 2] {
         let most = 1usize << levels;
         let rest = (1usize << self.levels) - most;
@@ -370,8 +369,8 @@ impl Coder {
         [least, most.min(average + 1 + SPREAD)]
     }
 
-    /// For each boundary that a range may be divided at, from the first on, the cost of the range below it
-    /// and of that above.
+    /// Returns, from the first boundary that may divide a range, the costs of the ranges below and
+    /// above each boundary.
     fn choices(&self, [low, high]: [usize; 2], levels: u32) -> (usize, &[u16], &[u16]) {
         let below = levels as usize - 1;
         let [least, most] = self.sizes(levels - 1);
@@ -391,14 +390,13 @@ impl Coder {
         costs.fold(u16::MAX, u16::min)
     }
 
-    /// The operations of the chain of a boundary within a range.
+    /// Returns the operations of a boundary's chain within a range.
     fn ops(&self, [low, high]: [usize; 2], boundary: usize) -> u32 {
         let left = self.left_ops[low * self.width + boundary];
         u32::from(left) + u32::from(self.right_ops[high * self.width + boundary])
     }
 
-    /// The boundary of least cost at which a range with so many levels is divided; of equal ones that in the
-    /// middle.
+    /// Returns the boundary of least cost that divides a range; the middle one of equals.
     fn best(&self, range: [usize; 2], levels: u32) -> usize {
         let (from, lower, upper) = self.choices(range, levels);
         let costs = lower.iter().zip(upper).map(|(lower, upper)| lower.saturating_add(*upper));
@@ -408,8 +406,8 @@ impl Coder {
     }
 }
 
-/// The boundary with the shortest chain at which a range with so many levels can be divided, of equal ones
-/// that in the middle, and the operations of the chain.
+/// Returns the boundary with the shortest chain that can divide a range, the middle one of equals, and
+/// the chain's operations.
 fn shortest(boundaries: &Boundaries, [low, high]: [usize; 2], levels: u32) -> (u32, usize) {
     let (half, middle) = (1usize << (levels - 1), low + high);
     let from = (low + 1).max(high.saturating_sub(half));
@@ -433,7 +431,7 @@ fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
     }
 }
 
-/// Levels of the tile of so many leaves.
+/// Returns the levels of a tile with `leaves` leaves.
 pub(crate) fn levels_of(leaves: usize) -> u32 {
     leaves.next_power_of_two().ilog2()
 }
@@ -445,8 +443,8 @@ mod tests {
     use crate::lower::cuts::Cuts;
     use crate::random::{Shape, leaf_wise, model};
 
-    /// Chains are no longer than a tree is high, and together about as many operations as there are nodes,
-    /// also in the worst trees.
+    /// Chains are no longer than the tree is high, and have in total about as many operations as nodes,
+    /// even in the worst trees.
     #[test]
     fn chains_are_short() {
         let mut coder = Coder::default();

@@ -1,4 +1,4 @@
-//! The columns by which a forest's conditions are evaluated.
+//! The columns that evaluate a forest's conditions.
 
 use crate::compiled::records::number_of_key;
 use crate::compiled::tiles::{
@@ -15,7 +15,7 @@ use crate::memory::{collect, extend, filled};
 use crate::verified::{known, sure};
 use crate::{Cancel, Result};
 
-/// Appends the conditions of a tree's tile, without order, some repeatedly.
+/// Appends the conditions of a tree's tile, unordered and with repetitions.
 pub(crate) fn conditions_of(
     tree: &Tree<'_>,
     form: &Form,
@@ -52,16 +52,16 @@ pub(crate) fn conditions_of(
 pub(crate) struct Columns {
     pub(crate) records: Vec<ConditionColumn>,
     pub(crate) search_trees: Vec<f32>,
-    /// All conditions, in order.
+    /// All conditions in order.
     conditions: Vec<Condition>,
-    /// Of each column the index of its first condition.
+    /// Index of each column's first condition.
     starts: Vec<usize>,
-    /// Of each condition the rank from which on a value goes right; any of one about codes.
+    /// Each condition's rank from which on values go right; arbitrary for codes.
     ranks: Vec<u8>,
 }
 
 impl Columns {
-    /// The columns of all conditions of a forest; `None` if they are more than [`MAX_COLUMNS`].
+    /// Returns the columns of all conditions of a forest; `None` if they exceed [`MAX_COLUMNS`].
     pub(crate) fn of(
         forest: &Forest<'_>,
         forms: &[Form],
@@ -69,11 +69,11 @@ impl Columns {
         cancel: Cancel<'_>,
     ) -> Result<Option<Self>> {
         let mut conditions = Vec::new();
-        // Repetitions go whenever they may be half of it all.
+        // Duplicates are removed whenever they may be half of the list.
         let mut dense = 1 << 16;
         for (tree, form) in forest.trees().iter().zip(forms) {
             match form {
-                // Chunks compare at all nodes, of which chains may leave some out.
+                // Chunks compare at all nodes, some of which chains may omit.
                 Form::Coded(_) => {
                     let ids = 0..tree.nodes().len() as u32;
                     conditions.try_reserve(ids.len())?;
@@ -142,14 +142,14 @@ impl Columns {
         }
         self.records.push(ConditionColumn { feature: first.feature, kind, tree, levels });
         self.starts.push(start);
-        // More are conditions of codes, which have no ranks.
+        // More than 255 are conditions on codes, which have no ranks.
         let ranks = (1..=conditions.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX));
         extend(&mut self.ranks, ranks)?;
         Ok(())
     }
 
-    /// Adds the two columns of a feature's thresholds, of which some send missing values left and others
-    /// right, with one search tree of all.
+    /// Adds the two columns of a feature's thresholds that send missing values left and right, with one
+    /// search tree for all.
     fn add_both(&mut self, left: &[Condition], right: &[Condition], start: usize) -> Result<()> {
         let (feature, thresholds) = (left[0].feature, thresholds_of(left, right));
         let tree = to_u32(self.search_trees.len())?;
@@ -170,7 +170,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The column of a condition of the forest, and the rank from which on a value goes right.
+    /// Returns the column of a condition, and the rank from which on values go right.
     pub(crate) fn find(&self, condition: Condition) -> (usize, u8) {
         let index = self.conditions.binary_search(&condition).ok();
         let index = sure(index, "a forest's columns have its conditions");
@@ -179,14 +179,14 @@ impl Columns {
     }
 }
 
-/// Whether these are the thresholds of a feature that send missing values left, and those that send them
-/// right, few enough for one search tree.
+/// Returns whether these are a feature's thresholds for both directions of missing values, few enough
+/// for one search tree.
 fn has_both_directions(left: &[Condition], right: &[Condition]) -> bool {
     let ranked = !left[0].tests_codes() && !right[0].tests_codes();
     ranked && left[0].feature == right[0].feature && thresholds_of(left, right).len() <= MAX_RANKS
 }
 
-/// The keys of thresholds, in order.
+/// Returns the keys of thresholds, in order.
 fn thresholds_of(left: &[Condition], right: &[Condition]) -> Vec<u32> {
     let both = left.iter().chain(right).map(|condition| condition.threshold_key_or_set);
     let mut thresholds: Vec<u32> = both.collect();
@@ -200,13 +200,13 @@ fn sort_dedup(conditions: &mut Vec<Condition>) {
     conditions.dedup();
 }
 
-/// Levels of the search tree of this many thresholds.
+/// Returns the levels of the search tree of `thresholds` thresholds.
 fn search_levels(thresholds: usize) -> u32 {
     usize::BITS - thresholds.leading_zeros()
 }
 
-/// The thresholds as a perfect search tree in the Eytzinger layout (level by level, the root at 1), filled
-/// with infinity.
+/// Returns the thresholds as a perfect search tree in Eytzinger layout (level by level, root at 1),
+/// padded with infinity.
 pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Result<Vec<f32>> {
     let mut tree = filled(1 << levels, f32::INFINITY)?;
     for level in 0..levels {

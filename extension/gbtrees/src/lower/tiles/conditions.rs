@@ -9,7 +9,7 @@ use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, Split, SplitCondition, Tree};
 use crate::{Cancel, Result};
 
-/// What decides at a node. Conditions are ordered by column, and within it by threshold.
+/// A node's condition. Conditions are ordered by column, then by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Condition {
     pub(super) feature: u32,
@@ -39,8 +39,8 @@ impl Condition {
         matches!(self.kind, ConditionKind::BelowMissingRight | ConditionKind::InSetMissingRight)
     }
 
-    /// The condition that both together are, joined by AND or else by OR, if it is one: of two thresholds of
-    /// a column the higher implies the lower.
+    /// Returns the single condition equal to joining both by AND or OR, if there is one: of a column's
+    /// two thresholds the higher implies the lower.
     pub(crate) fn joined(self, other: Condition, by_and: bool) -> Option<Condition> {
         let alike = self.feature == other.feature && self.kind == other.kind;
         if self == other {
@@ -54,24 +54,24 @@ impl Condition {
         }
     }
 
-    /// Whether one column can evaluate both, as far as their kinds go.
+    /// Returns whether the kinds allow one column to evaluate both.
     pub(super) fn may_share_column(self, other: Condition) -> bool {
         self.feature == other.feature
             && (self.kind == other.kind || self.tests_codes() && other.tests_codes())
     }
 }
 
-/// The category sets of a forest, each once.
+/// The distinct category sets of a forest.
 #[derive(Default)]
 pub(crate) struct Sets<'a> {
     indices: HashMap<&'a [u32], u32>,
     sets: Vec<&'a [u32]>,
-    /// Of each set, its index among the sets of the compiled model.
+    /// Index of each set in the compiled model.
     pub(crate) in_image: Vec<u32>,
 }
 
 impl<'a> Sets<'a> {
-    /// The sets of a forest, whose trees' sets lie in the compiled model one after another.
+    /// Collects the sets of a forest, which the compiled model stores tree by tree.
     pub(crate) fn of(forest: &'a Forest<'a>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Sets::default();
         let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
@@ -94,7 +94,7 @@ impl<'a> Sets<'a> {
         self.sets[condition.threshold_key_or_set as usize]
     }
 
-    /// The record in [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS) of a condition about codes.
+    /// Returns a condition's record in [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS).
     pub(crate) fn large(&self, condition: Condition) -> u32 {
         let set = self.in_image[condition.threshold_key_or_set as usize];
         2 * set + u32::from(condition.missing_right())
@@ -116,13 +116,13 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// The words up to the last that is not empty.
+/// Returns the words up to the last non-zero one.
 pub(crate) fn used_words(words: &[u32]) -> &[u32] {
     let empty = words.iter().rev().take_while(|word| **word == 0).count();
     &words[..words.len() - empty]
 }
 
-/// The condition of a node; `None` for a leaf.
+/// Returns a node's condition; `None` for a leaf.
 pub(crate) fn condition_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Condition> {
     let Split { feature, condition, default_left, .. } = *tree.nodes()[id as usize].split()?;
     let side = usize::from(default_left);

@@ -1,4 +1,4 @@
-//! Fills the tile of one tree: node by node, or level by level if the tree is symmetric.
+//! Fills the tile of a tree: node by node, or level by level for a symmetric tree.
 
 use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
@@ -8,15 +8,15 @@ use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::memory::{collect, extend, filled};
 use crate::{Result, verified};
 
-/// What is written of a tree into a tile of a given number of levels.
+/// A filled tile.
 pub(crate) struct Filled {
-    /// The index of each node's condition.
+    /// Condition index of each node.
     pub(crate) nodes: Vec<u16>,
-    /// The id of the node at the end of each path: a leaf, or in a deeper tree any.
+    /// Node id at the end of each path: a leaf, or any node in a deeper tree.
     pub(crate) ends: Vec<u32>,
 }
 
-/// Fills a tile of a tree; `index_of` returns the index of a condition.
+/// Fills a tile; `index_of` returns the index of a condition.
 pub(crate) fn fill(
     tree: &Tree<'_>,
     levels: u32,
@@ -29,7 +29,7 @@ pub(crate) fn fill(
     while let Some((id, level, path)) = open.pop() {
         let condition = if level < levels { condition_of(tree, id, sets) } else { None };
         let (Some(condition), Some([right, left])) = (condition, children(tree, id)) else {
-            // All paths from here on end here.
+            // All further paths end here.
             let below = levels - level;
             tile.ends[path << below..(path + 1) << below].fill(id);
             continue;
@@ -41,12 +41,12 @@ pub(crate) fn fill(
     Ok(tile)
 }
 
-/// The leaves of a tile that holds all of its tree.
+/// Returns the leaves of a tile that holds its whole tree.
 pub(crate) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
     leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
 }
 
-/// The values of leaves by their ids, and zeros up to a length.
+/// Returns the values of leaves by id, padded with zeros.
 pub(crate) fn leaf_values(
     tree: &Tree<'_>,
     ids: impl Iterator<Item = u32>,
@@ -63,7 +63,7 @@ pub(crate) fn leaf_values(
     Ok(leaves)
 }
 
-/// Whether all trees are symmetric, and not only because they are too small to be anything else.
+/// Returns whether all trees are symmetric, and not just too small to be otherwise.
 pub(crate) fn all_symmetric(
     forest: &Forest<'_>,
     sets: &Sets<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn all_symmetric(
     Ok(true)
 }
 
-/// Whether a tree has all leaves at its last level, and one condition per other level.
+/// Returns whether all leaves are at the last level, and each other level has one condition.
 fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> Result<bool> {
     if tree.depth() > MAX_LEVELS {
         return Ok(false);
@@ -99,13 +99,13 @@ fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// The nodes below those of a level, from left to right.
+/// Returns the children of a level's nodes, from left to right.
 fn below(tree: &Tree<'_>, level: &[u32]) -> Result<Vec<u32>> {
     let children = level.iter().filter_map(|id| children(tree, *id));
     collect(children.flat_map(|[right, left]| [left, right]))
 }
 
-/// The conditions of the levels of a symmetric tree.
+/// Returns the conditions of a symmetric tree's levels.
 pub(crate) fn symmetric_conditions<'a>(
     tree: &'a Tree<'_>,
     sets: &'a Sets<'_>,
@@ -114,8 +114,8 @@ pub(crate) fn symmetric_conditions<'a>(
     std::iter::successors(Some(0), left).map_while(|id| condition_of(tree, id, sets))
 }
 
-/// Fills a tile of so many levels, at least the tree's, and a number of `nodes` that has room for them.
-/// `index_of` returns the index of a condition.
+/// Fills a tile of `levels` levels, at least the tree's, with room for `nodes` nodes. `index_of`
+/// returns the index of a condition.
 pub(crate) fn fill_symmetric(
     tree: &Tree<'_>,
     levels: u32,
@@ -131,7 +131,7 @@ pub(crate) fn fill_symmetric(
     for _ in 0..tree.depth() {
         leaves = below(tree, &leaves)?;
     }
-    // Levels that the tree does not have are the last, whatever they ask.
+    // Levels beyond the tree's come last, and may test anything.
     let same = 1usize << levels.saturating_sub(tree.depth());
     extend(&mut tile.ends, leaves.into_iter().flat_map(|leaf| std::iter::repeat_n(leaf, same)))?;
     Ok(tile)

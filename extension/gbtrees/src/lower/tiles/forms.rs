@@ -1,8 +1,8 @@
-//! Which trees are recoded, by what a block of rows costs with each form of a tile; and the tiles of a group
-//! of recoded trees, with its compounds: chains of conditions joined by AND and OR.
+//! Chooses the form of each tree's tile by the cost of a block of rows, and writes the tiles of recoded
+//! trees with their compounds.
 //!
-//! The only place where forms are chosen. Kernels differ in their costs, and a compiled model is for all of
-//! them: these are rough, in picoseconds per tree and block, as AVX2 and AVX-512 measured them.
+//! Forms are chosen only here. A compiled model is for all kernels, whose costs differ: these are rough
+//! values in picoseconds per tree and block, measured with AVX2 and AVX-512.
 
 use std::collections::HashSet;
 
@@ -20,17 +20,17 @@ use crate::memory::{collect, extend, filled, push, try_collect, with_capacity};
 use crate::verified::known;
 use crate::{Cancel, Result};
 
-/// Of a node of a tile, and of an operation of a compound.
+/// Cost of a tile's node, and of a compound's operation.
 const NODE: u64 = 600;
-/// Of a condition.
+/// Cost of a condition.
 const CONDITION: u64 = 1500;
-/// Of what goes on below a tile, and of each step there: rows times their time.
+/// Cost of continuing below a tile, and of each step there: rows times their time.
 const BELOW: u64 = 512 * 2500;
 const STEP_BELOW: u64 = 512 * 500;
-/// Of adding leaves of tiles of more than [`TILE_LEVELS`] levels, more than of others.
+/// Additional cost of adding leaves of tiles with more than [`TILE_LEVELS`] levels.
 const WIDE: u64 = 512 * 500;
 
-/// How a tile comes from a tree.
+/// The relation of a tile to its tree.
 pub(crate) enum Form {
     Plain,
     Symmetric,
@@ -46,7 +46,7 @@ impl Form {
     }
 }
 
-/// The form of each tree.
+/// Returns the form of each tree.
 pub(crate) fn forms(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) -> Result<Vec<Form>> {
     let trees = forest.trees();
     if all_symmetric(forest, sets, cancel)? {
@@ -63,8 +63,8 @@ pub(crate) fn forms(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) ->
     try_collect(trees.iter().map(form))
 }
 
-/// How many conditions a block would evaluate for each tree if all were recoded: what trees share in a
-/// segment counts once.
+/// Returns the conditions that a block would evaluate per tree if all were recoded; shared ones of a
+/// segment count once.
 fn conditions_per_tree(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) -> Result<u64> {
     let (mut segment, mut evaluated) = (HashSet::new(), 0u64);
     for tree in forest.trees() {
@@ -82,7 +82,7 @@ fn conditions_per_tree(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>)
     Ok(evaluated / (forest.trees().len() as u64).max(1))
 }
 
-/// The code of a tree, if it costs less than the tree's own form.
+/// Returns a tree's code, if it costs less than the plain form.
 fn code(
     tree: &Tree<'_>,
     conditions: u64,
@@ -109,12 +109,12 @@ fn code(
     }
     let code = coder.code(&boundaries, cancel)?;
     let coded = coded + NODE * u64::from(code.ops);
-    // A code takes room in the compiled model, for which it has to gain something.
+    // A code must gain enough to justify its space.
     Ok((coded + coded / 4 < plain).then_some(code))
 }
 
 impl Writer<'_> {
-    /// Writes the nodes and leaves of a group, and what its coding says.
+    /// Writes a group's nodes and leaves; returns its coding.
     pub(crate) fn coded_group(
         &mut self,
         group: &TileGroup,
@@ -150,14 +150,14 @@ impl Writer<'_> {
     }
 }
 
-/// A chain, and the place of its node: any number that the caller gives it.
+/// A chain and the place of its node, an identifier of the caller's.
 pub(crate) struct NamedChain {
     pub(crate) chain: Chain,
     pub(crate) by: usize,
 }
 
-/// Appends the runs of a group's compounds and their words. Calls `put_mask` with the place that a chain is
-/// for, and the index of its mask.
+/// Appends the runs of a group's compounds and their words. Calls `put_mask` with each chain's place
+/// and mask index.
 fn collect_compounds(
     mut compounds: Vec<NamedChain>,
     index_of: impl Fn(Condition) -> u16,
@@ -165,7 +165,7 @@ fn collect_compounds(
     words: &mut Vec<u16>,
     mut put_mask: impl FnMut(usize, u16),
 ) -> Result<()> {
-    // What compounds of a run have in common.
+    // The common properties of a run's compounds.
     let kind = |named: &NamedChain| {
         let links = &named.chain.links;
         let alike = links.len() <= CompoundRun::ALIKE;
@@ -173,7 +173,7 @@ fn collect_compounds(
         (links.len(), std::array::from_fn::<_, { CompoundRun::ALIKE }, _>(op))
     };
     compounds.sort_unstable_by(|a, b| kind(a).cmp(&kind(b)).then(a.by.cmp(&b.by)));
-    // At most as many words of operators as there are operators.
+    // There are at most as many words of operators as operators.
     words.try_reserve(compounds.iter().map(|named| 2 * named.chain.links.len() + 1).sum())?;
     let mut mask = MAX_CONDITIONS as u16;
     for run in compounds.chunk_by(|a, b| kind(a) == kind(b)) {

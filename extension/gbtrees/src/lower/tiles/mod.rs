@@ -1,9 +1,9 @@
-//! Tiles: which trees get which form, and the sections that they become.
+//! Creates the tiles of a forest: the form of each tree, and the sections.
 //!
-//! What a tile is, is written with its records, in `compiled::tiles`. `conditions` collects what the nodes
-//! of a forest test, each test once; `forms` chooses each tree's form by what a block of rows costs;
-//! `fill` fills the tiles of plain and symmetric trees, `codes` and `coded` those of trees that are recoded,
-//! and `chunks` lays all out once more for the kernel of one row.
+//! `compiled::tiles` defines tiles. `conditions` collects the distinct conditions of a forest's nodes,
+//! `forms` chooses each tree's form by cost and writes recoded trees, `fill` fills plain and symmetric
+//! tiles, `codes` finds recodings, `columns` assigns conditions to columns, and `chunks` copies tiles
+//! for the one-row kernel.
 
 pub(crate) mod chunks;
 pub(crate) mod codes;
@@ -49,7 +49,7 @@ pub(crate) struct Tiles {
     pub(crate) leaves: Vec<f32>,
     pub(crate) leaves_double: Vec<f64>,
     pub(crate) exits: Vec<u32>,
-    /// One per group, or none if no group is recoded.
+    /// One per group, or empty if no group is recoded.
     pub(crate) codings: Vec<Coding>,
     pub(crate) compound_runs: Vec<CompoundRun>,
     pub(crate) compound_words: Vec<u16>,
@@ -57,7 +57,7 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a forest, or none if it has more columns than kernels are made for.
+    /// Creates a forest's tiles; none if it has too many columns for the kernels.
     pub(crate) fn collect(forest: &Forest<'_>, trees: &Trees, cancel: Cancel<'_>) -> Result<Self> {
         let sets = Sets::of(forest, cancel)?;
         let mut forms = forms(forest, &sets, cancel)?;
@@ -86,7 +86,7 @@ impl Tiles {
 struct Writer<'a> {
     forest: &'a Forest<'a>,
     trees: &'a Trees,
-    /// By tree.
+    /// Forms by tree.
     forms: Vec<Form>,
     sets: Sets<'a>,
     columns: Columns,
@@ -118,11 +118,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Successive trees in groups, still without indices of nodes and leaves.
+    /// Groups successive trees, without indices of nodes and leaves yet.
     fn groups(&mut self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
         let mut compounds = 0;
-        // Of the last group, if its trees are wide: a segment has room for those of one group at least.
+        // The last group's conditions, if its trees are wide: a segment must have room for at least one
+        // group.
         let mut in_group = HashSet::new();
         for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
             let kind = self.trees.kind_of(index);
@@ -289,7 +290,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The groups, those of recoded trees with other leaves: in the order of trees, not of codes.
+    /// Returns the groups with leaves in tree order instead of the order of codes.
     fn plain_groups(&mut self) -> Result<Vec<TileGroup>> {
         let mut groups = self.tiles.groups.clone();
         for group in groups.iter_mut().filter(|group| group.form == TileForm::Coded) {
@@ -326,7 +327,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Where a tree goes on below its tile: indices among the nodes of its kind.
+    /// Writes a tree's exits: indices among the nodes of its kind.
     fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = filled(tree.nodes().len(), 0usize)?;
         for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
@@ -346,12 +347,12 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a tree can join a group: what goes on below the tiles does so over nodes of one kind.
+/// Returns whether a tree can join a group: below the tiles, all use nodes of one kind.
 fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
     (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind)
 }
 
-/// Appends a value and returns its index, or says that there is no memory for it.
+/// Appends a value and returns its index.
 fn append<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
     push(values, value)?;
     Ok(values.len() - 1)
