@@ -23,6 +23,7 @@ pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::linear::LinearLeaf;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
+pub(crate) use crate::ensemble::tree::cover_share;
 pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,
 };

@@ -211,3 +211,11 @@ impl Tree {
         self.depth
     }
 }
+
+/// Returns the share of a split's rows that went to a child.
+///
+/// As in XGBoost 3.4.1 (src/predictor/interpretability/shap.cc), it is a half if the parent has no
+/// cover, and at least 1e-12: no share is 0, and no weight is lost.
+pub(crate) fn cover_share(child: f32, parent: f32) -> f64 {
+    if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
+}

@@ -6,9 +6,8 @@
 //! sizes; the sum over coalitions of one size is a polynomial coefficient with only positive terms. No
 //! quadrature is used.
 
-use crate::ensemble::{Ensemble, Node, Precision, RowNumber, Split, Tree, TreeOutput};
+use crate::ensemble::{Ensemble, Node, Precision, RowNumber, Split, Tree, TreeOutput, cover_share};
 use crate::eval::reference::goes_left;
-use crate::lower::points::share;
 
 /// A feature on a path, or a combination of features.
 #[derive(Clone, Copy)]
@@ -141,7 +140,7 @@ fn each_leaf<V: Copy + Into<f64>>(
         for (child, taken) in [split.left, split.right].into_iter().zip([left, !left]) {
             let mut players = players.clone();
             let feature = player_of[split.feature as usize] as usize;
-            let share = share(cover(tree, child), cover(tree, id));
+            let share = cover_share(cover(tree, child), cover(tree, id));
             let taken = f64::from(u8::from(taken));
             match players.iter_mut().find(|player| player.feature == feature) {
                 Some(player) => {

@@ -9,7 +9,7 @@
 //! points, or as many as are exact.
 
 use crate::compiled::records::TreeSummary;
-use crate::ensemble::NODES_PER_CHECK;
+use crate::ensemble::{NODES_PER_CHECK, cover_share};
 use crate::lower::canonical::{Forest, Node, Split, Tree};
 use crate::memory::filled;
 use crate::quadrature::{Rule, exact_points};
@@ -246,17 +246,10 @@ pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool
     Ok(has_weight || !has_splits)
 }
 
-/// Returns the share of a split's rows that went to a child.
-///
-/// As in XGBoost 3.4.1 (src/predictor/interpretability/shap.cc), it is a half if the parent has no
-/// cover, and at least 1e-12: no share is 0, and no weight is lost.
-pub(crate) fn share(child: f32, parent: f32) -> f64 {
-    if parent <= 0.0 { 0.5 } else { (f64::from(child) / f64::from(parent)).max(1e-12) }
-}
-
 /// Returns the share of a split's left child; both shares add up to 1, whatever the file says.
 pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
-    let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
+    let [left, right] =
+        children.map(|child| cover_share(tree.nodes()[child as usize].cover(), parent));
     left / (left + right)
 }
 
