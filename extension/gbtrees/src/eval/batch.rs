@@ -13,7 +13,8 @@ use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
 use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::{Kernel, RowSum};
-use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
+use crate::eval::scratch::{Scratch, present_values, wrong_length};
+use crate::eval::sum::{Margin, converted};
 
 /// Reusable buffers for batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]

@@ -35,6 +35,17 @@ struct Entry {
     block: &'static BlockKernel,
     row: Option<RowKernel<f32>>,
     row_double: Option<RowKernel<f64>>,
+    explanations: Vectors,
+}
+
+/// The vector instructions of a kernel's explanations.
+#[derive(Clone, Copy)]
+pub(crate) enum Vectors {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -59,16 +70,24 @@ static KERNELS: &[Entry] = &[
         block: &avx512::KERNEL,
         row: Some(row_avx512::add::<f32>),
         row_double: Some(row_avx512::add::<f64>),
+        explanations: Vectors::Avx512,
     },
     #[cfg(target_arch = "x86_64")]
     Entry {
         name: "avx512bw",
         present: has!("avx512f", "avx512bw", "avx512dq", "avx512vl"),
         block: &avx512bw::KERNEL,
+        explanations: Vectors::Avx512,
         ..PORTABLE
     },
     #[cfg(target_arch = "x86_64")]
-    Entry { name: "avx2", present: has!("avx2"), block: &avx2::KERNEL, ..PORTABLE },
+    Entry {
+        name: "avx2",
+        present: has!("avx2"),
+        block: &avx2::KERNEL,
+        explanations: Vectors::Avx2,
+        ..PORTABLE
+    },
     // Every aarch64 has NEON.
     #[cfg(target_arch = "aarch64")]
     Entry { name: "neon", present: || true, block: &neon::KERNEL, ..PORTABLE },
@@ -81,6 +100,7 @@ const PORTABLE: Entry = Entry {
     block: &portable::KERNEL,
     row: None,
     row_double: None,
+    explanations: Vectors::Portable,
 };
 
 impl Default for Kernel {
@@ -126,6 +146,11 @@ impl Kernel {
     /// Returns the name, one of [`Kernel::NAMES`].
     pub fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// Returns the instructions for explanations, which the processor has.
+    pub(crate) fn explanations(self) -> Vectors {
+        self.0.explanations
     }
 
     pub(super) fn block(self) -> &'static BlockKernel {

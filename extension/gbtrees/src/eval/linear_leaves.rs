@@ -11,7 +11,8 @@ use crate::compiled::aligned::StableBytes;
 use crate::compiled::doubles::double_of;
 use crate::compiled::records::{LinearLeaf, LinearTerm};
 use crate::compiled::sections::{LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, OUTPUTS, Sections};
-use crate::eval::{Scratch, interleaved, present_values};
+use crate::eval::interleaved;
+use crate::eval::scratch::{Scratch, present_values};
 use crate::verified;
 
 /// Computes the outputs of linear leaves.

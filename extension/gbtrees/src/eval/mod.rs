@@ -17,110 +17,38 @@ pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
 pub(crate) mod row_keys;
+mod scratch;
 mod sum;
 #[cfg(test)]
 mod tests;
 
 pub use crate::eval::batch::BatchScratch;
 pub use crate::eval::kernel::Kernel;
+pub(crate) use crate::eval::kernel::Vectors;
+pub use crate::eval::scratch::Scratch;
+pub(crate) use crate::eval::scratch::{present_values, wrong_length};
 pub use crate::eval::sum::Margin;
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{
-    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
-    WIDE_IDS, WIDE_NODES, ZERO_MISSING,
+    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, TILE_EXITS, WIDE_IDS,
+    WIDE_NODES,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
-use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
+use crate::ensemble::{ClassBy, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
-use crate::eval::sum::Sum;
+use crate::eval::sum::{Sum, converted};
 use crate::transform::{double, single};
-use crate::{Error, ErrorKind, Result, transform, verified};
+use crate::{Result, transform, verified};
 
 /// Maximum bytes of a compiled model prefetched at once: half of the first-level cache.
 const MAX_FETCHED: usize = 16 << 10;
 
-/// Reusable buffers for evaluating row after row; rows allocate nothing.
-#[derive(Clone, Debug)]
-pub struct Scratch {
-    kernel: Kernel,
-    keys: row_keys::RowKeys,
-    present: Vec<f32>,
-    ctrs: ctr::CtrBuffers,
-}
-
-impl Scratch {
-    /// Creates buffers for a compiled model and the processor's best kernel.
-    pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
-        Self::with_kernel(compiled, Kernel::default())
-    }
-
-    /// Creates buffers for a compiled model and a kernel.
-    pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
-        let width = compiled.num_split_features();
-        let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), width);
-        Scratch { keys, ..Self::for_any(kernel) }
-    }
-
-    /// Creates buffers for any compiled model, resized as needed.
-    pub fn for_any(kernel: Kernel) -> Self {
-        let (keys, present) = (row_keys::RowKeys::new(0), Vec::new());
-        Scratch { kernel, keys, present, ctrs: ctr::CtrBuffers::default() }
-    }
-}
-
-/// Replaces zeros with NaN for features whose zeros are missing; without such features, returns the
-/// rows themselves.
-#[inline]
-pub(crate) fn present_values<'a>(
-    compiled: Sections<'_>,
-    rows: &'a [f32],
-    buffer: &'a mut Vec<f32>,
-) -> &'a [f32] {
-    let zero_missing = compiled.get(ZERO_MISSING);
-    if zero_missing.is_empty() {
-        return rows;
-    }
-    let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
-        let missing = *zero_missing != 0 && value.abs() <= MissingRule::ZERO;
-        if missing { f32::NAN } else { *value }
-    });
-    buffer.clear();
-    buffer.extend(values);
-    buffer
-}
-
 /// Prefetches the first `most` bytes.
 fn fetch(bytes: &[u8], most: usize) {
     prefetch_all(&bytes[..most.min(bytes.len())]);
-}
-
-/// Converts margins to and from the width of sums.
-fn converted<M: Margin, S: Sum>(
-    out: &mut [M],
-    make: impl FnOnce(&mut [S]) -> Result<()>,
-) -> Result<()> {
-    let mut margins: Vec<S> = out.iter().map(|margin| S::of(margin.double())).collect();
-    make(&mut margins)?;
-    out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
-    Ok(())
-}
-
-/// Returns the error for a wrong number of features or results.
-#[cold]
-#[inline(never)]
-pub(crate) fn wrong_length(
-    [features, wanted_features]: [usize; 2],
-    [out, wanted_out]: [usize; 2],
-) -> Error {
-    let message = if features == wanted_features {
-        format!("there is room for {out} numbers, not for {wanted_out}")
-    } else {
-        format!("there are {features} features, not {wanted_features}")
-    };
-    Error::new(ErrorKind::RowLength, message)
 }
 
 impl<B: StableBytes> CompiledModel<B> {
@@ -332,7 +260,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Returns each tree's leaf by the library's number: `out.len() == num_trees`.
     ///
     /// # Errors
-    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`] for a linear model.
+    /// As for [`CompiledModel::margins`]; [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a linear model.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
         self.has_leaves()?;

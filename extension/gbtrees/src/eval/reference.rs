@@ -9,7 +9,7 @@
 use crate::ensemble::{
     Comparison, Ensemble, Precision, RowNumber, Split, SplitCondition, Tree, TreeOutput, is_in_set,
 };
-use crate::eval::Margin;
+use crate::eval::sum::Margin;
 
 /// Computes a row's margins; `out.len() == model.num_outputs()`. Missing features are NaN.
 pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {

@@ -12,7 +12,7 @@ use crate::compiled::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
 use crate::ensemble::Precision;
-use crate::verified;
+use crate::{Result, verified};
 
 /// The type of a caller's margins: f32 or f64.
 pub trait Margin: Copy {
@@ -177,4 +177,15 @@ impl Sum for f64 {
     fn tile_leaves(compiled: Sections<'_>) -> &[Self] {
         compiled.get(TILE_LEAVES_DOUBLE)
     }
+}
+
+/// Converts margins to and from the width of sums.
+pub(super) fn converted<M: Margin, S: Sum>(
+    out: &mut [M],
+    make: impl FnOnce(&mut [S]) -> Result<()>,
+) -> Result<()> {
+    let mut margins: Vec<S> = out.iter().map(|margin| S::of(margin.double())).collect();
+    make(&mut margins)?;
+    out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
+    Ok(())
 }

@@ -9,7 +9,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use crate::eval::Kernel;
+use crate::eval::{Kernel, Vectors};
 
 /// Registers per block of rows.
 pub(super) const REGISTERS: usize = 2;
@@ -30,12 +30,12 @@ pub(super) enum Level {
 impl Level {
     /// Returns the level of a kernel.
     pub(super) fn of(kernel: Kernel) -> Level {
-        match kernel.name() {
+        match kernel.explanations() {
             #[cfg(target_arch = "x86_64")]
-            "avx512" | "avx512bw" if is_x86_feature_detected!("avx512f") => Level::Avx512,
+            Vectors::Avx512 => Level::Avx512,
             #[cfg(target_arch = "x86_64")]
-            "avx2" if is_x86_feature_detected!("avx2") => Level::Avx2,
-            _ => Level::Portable,
+            Vectors::Avx2 => Level::Avx2,
+            Vectors::Portable => Level::Portable,
         }
     }
 

@@ -4,7 +4,8 @@ use std::arch::x86_64::*;
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
-use crate::eval::block::{Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_avx2};
+use crate::eval::block::rank_avx2;
+use crate::eval::block::types::{Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
 
 block_kernel! {
     Half, #[target_feature(enable = "avx2")],

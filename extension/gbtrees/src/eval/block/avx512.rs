@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{LookUp, block_kernel};
 use crate::eval::block::mask_avx512::{Whole, indices};
-use crate::eval::block::{BLOCK, Codes, Mask, PathBits, Sums, WORDS};
+use crate::eval::block::types::{BLOCK, Codes, Mask, PathBits, Sums, WORDS};
 
 block_kernel! {
     Bytes, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")],

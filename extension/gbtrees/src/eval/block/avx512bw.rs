@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{LookUp, add_one_by_one, block_kernel};
 use crate::eval::block::mask_avx512::{Whole, indices};
-use crate::eval::block::{Codes, Mask, PathBits, Sums, WORDS};
+use crate::eval::block::types::{Codes, Mask, PathBits, Sums, WORDS};
 
 block_kernel! {
     Numbers, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")],

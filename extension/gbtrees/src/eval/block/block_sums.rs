@@ -23,7 +23,7 @@ use crate::eval::block::columns::{
     ColumnValues, bit_of_code, columns_by_search, goes_right_large, operands, search_tree,
 };
 use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
-use crate::eval::block::{
+use crate::eval::block::types::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, NO_MASK, PathBits, RANK_BITS, Ranks, Rows, Sums,
     Values,
 };

@@ -7,11 +7,11 @@
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::{BLOCK, Codes, Mask, NO_MASK};
+use crate::eval::block::types::{BLOCK, Codes, Mask, NO_MASK};
 
 const TABLE_BYTES: usize = size_of::<CodeTable>();
 
-/// Implements [`crate::eval::block::BlockKernel::look_up`].
+/// Implements [`crate::eval::block::types::BlockKernel::look_up`].
 ///
 /// # Safety
 /// The processor has the instructions of `I`.

@@ -6,7 +6,7 @@
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
 use crate::ensemble::is_in_set;
-use crate::eval::block::{BLOCK, Rows, Values};
+use crate::eval::block::types::{BLOCK, Rows, Values};
 use crate::eval::interleaved::NodeSections;
 
 /// Features copied together: a quarter of the first-level cache.

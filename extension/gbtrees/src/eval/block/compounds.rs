@@ -2,9 +2,9 @@
 
 use crate::compiled::tiles::CompoundRun;
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::{BLOCK, Mask, WORDS};
+use crate::eval::block::types::{BLOCK, Mask, WORDS};
 
-/// Implements [`crate::eval::block::BlockKernel::compounds`].
+/// Implements [`crate::eval::block::types::BlockKernel::compounds`].
 ///
 /// # Safety
 /// The processor has the instructions of `I`. `words` are the run's, with indices of masks at `masks`;

@@ -6,8 +6,9 @@
 //! become instructions.
 
 use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
-use crate::eval::block::{
-    BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_scalar,
+use crate::eval::block::rank_scalar;
+use crate::eval::block::types::{
+    BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS,
 };
 use crate::eval::sum::Sum;
 
@@ -87,7 +88,7 @@ pub(super) trait Instructions: Copy {
     /// See [`Instructions`]; `word` is below [`WORDS`].
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
-    /// Implements [`crate::eval::block::BlockKernel::rank`], by default value by value.
+    /// Implements [`crate::eval::block::types::BlockKernel::rank`], by default value by value.
     ///
     /// # Safety
     /// See [`Instructions`].
@@ -110,7 +111,7 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// Implements [`crate::eval::block::BlockKernel::missing`].
+    /// Implements [`crate::eval::block::types::BlockKernel::missing`].
     ///
     /// # Safety
     /// See [`Instructions`].
@@ -125,7 +126,7 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// Implements [`crate::eval::block::BlockKernel::rank_wide`], by default value by value.
+    /// Implements [`crate::eval::block::types::BlockKernel::rank_wide`], by default value by value.
     ///
     /// # Safety
     /// See [`Instructions`].
@@ -175,13 +176,13 @@ pub(super) trait LookUp {
     /// Whether sums are in the order of rows.
     const IN_ORDER: bool;
 
-    /// Implements [`crate::eval::block::BlockKernel::look_up`].
+    /// Implements [`crate::eval::block::types::BlockKernel::look_up`].
     ///
     /// # Safety
     /// See [`LookUp`].
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
-    /// Implements [`crate::eval::block::BlockKernel::add`], by default leaf by leaf.
+    /// Implements [`crate::eval::block::types::BlockKernel::add`], by default leaf by leaf.
     ///
     /// # Safety
     /// See [`LookUp`]; there are 2^LEVELS leaves.
@@ -262,7 +263,7 @@ unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
     }
 }
 
-/// Implements [`crate::eval::block::BlockKernel::compare`].
+/// Implements [`crate::eval::block::types::BlockKernel::compare`].
 ///
 /// # Safety
 /// The processor has the instructions of `I`.
@@ -286,7 +287,7 @@ pub(super) unsafe fn compare<I: Instructions>(
     }
 }
 
-/// Implements [`crate::eval::block::BlockKernel::leaf_indices`].
+/// Implements [`crate::eval::block::types::BlockKernel::leaf_indices`].
 ///
 /// # Safety
 /// The processor has the instructions of `I`.
@@ -322,13 +323,14 @@ macro_rules! by_levels {
 }
 pub(super) use by_levels;
 
-/// Defines the module's `KERNEL`, a [`crate::eval::block::BlockKernel`] of `$look_up` and its masks,
+/// Defines the module's `KERNEL`, a [`crate::eval::block::types::BlockKernel`] of `$look_up` and its masks,
 /// compiled with `$features`.
 macro_rules! block_kernel {
     ($look_up:ty, $(#[$features:meta],)? $($field:ident: $value:expr),* $(,)?) => {
-        pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
+        pub(in crate::eval) static KERNEL: $crate::eval::block::types::BlockKernel = {
             use $crate::eval::block::instructions::{Instructions, LookUp};
-            use $crate::eval::block::*;
+            use $crate::eval::block::types::*;
+            use $crate::eval::block::{compounds, instructions, mux};
             use $crate::compiled::tiles::{CodeTable, LargestTree};
 
             type Masks = <$look_up as LookUp>::Masks;
@@ -525,7 +527,7 @@ macro_rules! block_kernel {
 }
 pub(super) use block_kernel;
 
-/// Implements [`crate::eval::block::BlockKernel::add_wide`].
+/// Implements [`crate::eval::block::types::BlockKernel::add_wide`].
 ///
 /// # Safety
 /// The processor has the instructions of `L`; there are 9 to 16 levels, and 2^levels leaves.

@@ -10,7 +10,7 @@ use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
-use crate::eval::block::{BLOCK, Rows};
+use crate::eval::block::types::{BLOCK, Rows};
 use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
 use crate::verified;

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::{BLOCK, Mask, RANK_BITS, Ranks, Values};
+use crate::eval::block::types::{BLOCK, Mask, RANK_BITS, Ranks, Values};
 
 #[derive(Clone, Copy)]
 pub(super) struct Whole(__m512i);

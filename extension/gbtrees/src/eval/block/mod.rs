@@ -1,14 +1,14 @@
-//! Blocks of rows, over tiles: bit slicing, which has bits in place of comparisons.
+//! Blocks of rows over tiles: bit slicing instead of comparisons.
 //!
-//! A block is 512 rows, and one bit per row makes a [`Mask`]. Each condition is evaluated once for the
-//! whole block, which makes one mask. Then a tile is traversed for all rows together: the first bit of
-//! every row's path is the mask of the root, the second is chosen by the first from the masks of the
-//! two nodes below, and so on, each choice one instruction on many rows. The bits of a path are the
+//! A block is 512 rows; one bit per row makes a [`types::Mask`]. Each condition is evaluated once for
+//! the whole block, into one mask. Then a tile is traversed for all rows together: the first bit of
+//! every row's path is the root's mask, the second is chosen by the first from the masks of the two
+//! nodes below, and so on, each choice being one instruction on many rows. The bits of a path are the
 //! index of its leaf.
 //!
-//! `block_sums` has the order of things, for every instruction set alike. An instruction set brings a
-//! [`BlockKernel`], a table of functions, in a file for it alone. Whoever calls a kernel has a
-//! [`crate::eval::Kernel`], which there is only where the processor has its instructions.
+//! `block_sums` has the order of operations, common to all instruction sets. An instruction set is a
+//! file with a [`BlockKernel`], a table of functions. Callers hold a [`crate::eval::Kernel`], which
+//! exists only if the processor has its instructions.
 #![allow(unsafe_code, reason = "vector instructions")]
 
 #[cfg(target_arch = "x86_64")]
@@ -32,211 +32,36 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod rank_avx2;
 mod rank_scalar;
+mod types;
 
 pub(super) use crate::eval::block::block_sums::Buffers;
+pub(super) use crate::eval::block::types::{BLOCK, BlockKernel, BlockSum, Rows};
 
 use crate::compiled::sections::{
     COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
 };
-use crate::compiled::tiles::{
-    CodeTable, ConditionColumn, LargestTree, MAX_LEVELS, MAX_TREE, TILE_LEVELS, TileForm, TileGroup,
-};
+use crate::compiled::tiles::{ConditionColumn, MAX_TREE, TileForm, TileGroup};
 use crate::eval::block::columns::columns_by_search;
-use crate::eval::sum::Sum;
 
-pub(super) const BLOCK: usize = 512;
-const WORDS: usize = BLOCK / 64;
-const RANK_BITS: usize = 8;
-
-/// What a step of interleaved traversal costs more than one in a block, in picoseconds.
+/// Cost of a step of interleaved traversal beyond one in a block, in picoseconds.
 const STEP_COST: u64 = 360;
-/// What the keys of a feature cost, which a block without deep trees does not need, in picoseconds.
+/// Cost of a feature's keys, which blocks without deep trees do not need, in picoseconds.
 const KEYS_COST: u64 = 400;
-/// What a level of a search costs that columns share, and what each of them costs more, in picoseconds.
+/// Cost of a level of a shared search, and of each column in it, in picoseconds.
 const SHARED_LEVEL_COST: u64 = 350;
 const SHARING_COST: u64 = 300;
 
-/// One bit per row of a block.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Mask([u64; WORDS]);
-
-const NO_MASK: Mask = Mask([0; WORDS]);
-
-/// The values of a column, one per row.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Values([f32; BLOCK]);
-
-/// The sums of an output, one per row: see [`BlockKernel::lanes`].
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(super) struct Sums<S>([S; BLOCK]);
-
-/// The ranks of a column, one mask per bit, the highest first.
-type Ranks = [Mask; RANK_BITS];
-
-/// The codes of a column: the byte of a table that holds a code's bit, and that bit alone.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Codes {
-    bytes: [u8; BLOCK],
-    bits: [u8; BLOCK],
-}
-
-/// The bits of all rows' paths through a tile, the root's level first.
-pub(super) type PathBits = [Mask; MAX_LEVELS as usize];
-
-/// Up to [`BLOCK`] rows: `features.len() == count * num_features`, row-major.
-pub(super) struct Rows<'a> {
-    pub(super) features: &'a [f32],
-    pub(super) num_features: usize,
-    pub(super) count: usize,
-}
-
-/// What the parts of a kernel cost, in picoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Costs {
-    /// Per level of a search tree and row.
-    level: u64,
-    /// Per node of a tile or operation of a compound, and block, however few of its rows are in use.
-    node: u64,
-    /// Per condition and block, likewise.
-    condition: u64,
-}
-
-/// Levels that a tile can have whose nodes are walked: none, or up to [`TILE_LEVELS`].
-const LEVELS: usize = TILE_LEVELS as usize + 1;
-
-type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
-type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
-type AddWide<S> = unsafe fn(
-    &PathBits,
-    rows: usize,
-    levels: u32,
-    leaves: &[S],
-    lanes: &[u16; BLOCK],
-    &mut Sums<S>,
-);
-
-/// A kernel: what one instruction set does for a block of rows. `instructions::block_kernel` makes it.
-///
-/// Rows of a block beyond those in use may have any values, and any results.
-///
-/// # Safety
-/// Every function needs a processor that has the instructions; further needs are with each.
-pub(super) struct BlockKernel {
-    /// With fewer rows, one after another costs less than a block, of which most is empty.
-    min_rows: usize,
-    /// From so many columns that share a search on, one search of all takes less time than each.
-    min_sharing: usize,
-    costs: Costs,
-    /// Where the sum of each row lies in [`Sums`].
-    lanes: [u16; BLOCK],
-    /// The same for sums of f64.
-    lanes_double: [u16; BLOCK],
-    /// The ranks of the first `rows` values in the search tree of a column: the number of thresholds
-    /// that a value is not below, or for NaN, if `missing_right`, more than any.
-    rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
-    /// The ranks of the first `rows` values in the search trees of columns that share a search, as many
-    /// as there are trees: see [`ConditionColumn::shares_search_with`].
-    rank_wide: unsafe fn(&Values, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
-    /// Which of the first `rows` values are missing.
-    missing: unsafe fn(&Values, rows: usize, &mut Mask),
-    /// One mask per threshold: whether a row's rank is at least that.
-    compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
-    /// One mask per table: whether the bit of a row's code is set in it.
-    look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
-    /// The masks of the first `rows` rows for the compounds of a run, by its `length` and words: see
-    /// [`CompoundRun`](crate::compiled::tiles::CompoundRun). Every index among the words is of a mask there,
-    /// and as many masks have room at `out` as there are compounds.
-    compounds: unsafe fn(length: usize, words: &[u16], rows: usize, *const Mask, out: *mut Mask),
-    /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
-    /// each are an index of a mask.
-    walk: [Walk; LEVELS],
-    /// As `walk`, through a tile of more than [`TILE_LEVELS`] levels, whose nodes each have a condition.
-    walk_wide: unsafe fn(nodes: &[u16], &[Mask], rows: usize, levels: u32, &mut PathBits),
-    /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
-    /// of as many levels.
-    add: [Add<f32>; LEVELS],
-    /// The same for sums of f64.
-    add_double: [Add<f64>; LEVELS],
-    /// As `add`, for a tile of more than [`TILE_LEVELS`] levels; `lanes` are the kernel's.
-    add_wide: AddWide<f32>,
-    /// The same for sums of f64.
-    add_wide_double: AddWide<f64>,
-    /// The index of each row's leaf, in the order of the rows, of a tile of `levels` levels.
-    leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
-}
-
-/// Sums that lie in the order of the rows.
-const IN_ORDER: [u16; BLOCK] = {
-    let mut lanes = [0; BLOCK];
-    let mut row = 0;
-    while row < BLOCK {
-        lanes[row] = row as u16;
-        row += 1;
-    }
-    lanes
-};
-
-/// Sums of a width that kernels add to.
-pub(super) trait BlockSum: Sum {
-    /// For tiles of so many levels, at most [`TILE_LEVELS`].
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>>;
-
-    /// For tiles of more levels.
-    fn add_wide(kernel: &BlockKernel) -> AddWide<Self>;
-
-    /// Where the sum of each row of a block lies.
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
-}
-
-impl BlockSum for f32 {
-    #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
-        kernel.add.get(levels as usize).copied()
-    }
-
-    #[inline(always)]
-    fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
-        kernel.add_wide
-    }
-
-    #[inline(always)]
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
-        &kernel.lanes
-    }
-}
-
-impl BlockSum for f64 {
-    #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
-        kernel.add_double.get(levels as usize).copied()
-    }
-
-    #[inline(always)]
-    fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
-        kernel.add_wide_double
-    }
-
-    #[inline(always)]
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
-        &kernel.lanes_double
-    }
-}
-
 impl BlockKernel {
-    /// Whether so many rows may be worth a block.
+    /// Returns whether a block may pay off for `rows` rows.
     pub(super) fn takes(&self, rows: usize) -> bool {
         rows >= self.min_rows
     }
 
-    /// Computes the sums of up to [`BLOCK`] rows if the costs say that this takes less time than one
-    /// row after another; `total_depth` steps. Returns whether it did.
+    /// Computes the sums of up to [`BLOCK`] rows if this costs less than `total_depth` steps per row;
+    /// returns whether it did.
     ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has the kernel's instructions.
     pub(super) unsafe fn sums<S: BlockSum>(
         &self,
         compiled: Sections<'_>,
@@ -252,13 +77,13 @@ impl BlockKernel {
             return false;
         }
         let buffers = buffers.get_or_insert_with(Buffers::new);
-        // SAFETY: the caller's promise.
+        // SAFETY: the processor has the kernel's instructions.
         unsafe { block_sums::sums(self, compiled, buffers, rows, out) };
         true
     }
 
-    /// Whether the steps that rows save cost more than ranks do, and than nodes and conditions do for
-    /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
+    /// Returns whether the steps saved cost more than ranks, and than nodes and conditions for the unused
+    /// part of the block; [`STEP_COST`] is net of a full block's share of these.
     fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
@@ -270,7 +95,7 @@ impl BlockKernel {
         wasted < saved.saturating_mul(rows.count as u64)
     }
 
-    /// Per row.
+    /// Returns the cost of ranks per row.
     fn ranks_cost(&self, compiled: Sections<'_>) -> u64 {
         let cost_of = |columns: &[ConditionColumn]| {
             if columns.len() < self.min_sharing {
@@ -287,6 +112,7 @@ impl BlockKernel {
         columns_by_search(compiled).map(cost_of).sum::<u64>().saturating_sub(saved)
     }
 
+    /// Returns the cost of nodes and conditions per block.
     fn block_cost(&self, compiled: Sections<'_>) -> u64 {
         let groups = compiled.get(TILE_GROUPS);
         let nodes_of = |group: &TileGroup| match group.form {

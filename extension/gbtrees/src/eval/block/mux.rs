@@ -5,7 +5,7 @@
 
 use crate::compiled::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::{BLOCK, Mask, PathBits};
+use crate::eval::block::types::{BLOCK, Mask, PathBits};
 
 /// Masks by index. A trait instead of a closure, since only functions can be always inlined, which the
 /// caller's instructions require.

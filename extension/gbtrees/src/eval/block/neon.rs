@@ -7,7 +7,7 @@ use std::arch::aarch64::*;
 
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
-use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS};
+use crate::eval::block::types::{Codes, Mask, RANK_BITS, WORDS};
 
 block_kernel! {
     Half, #[target_feature(enable = "neon")],

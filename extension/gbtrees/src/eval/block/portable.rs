@@ -1,8 +1,9 @@
 //! Blocks of rows in portable code: a quarter of a mask at a time, in an SSE2 register on x86-64.
 
 use crate::compiled::tiles::CodeTable;
+use crate::eval::block::code_masks;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
-use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS, code_masks};
+use crate::eval::block::types::{Codes, Mask, RANK_BITS, WORDS};
 
 block_kernel! {
     Quarter,

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::eval::block::{BLOCK, Values};
+use crate::eval::block::types::{BLOCK, Values};
 
 /// Levels of a search tree held in registers.
 const TOP: u32 = 5;

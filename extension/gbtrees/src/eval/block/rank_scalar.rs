@@ -4,7 +4,7 @@
 //! are searched together: first for the column, then in its search tree.
 
 use crate::compiled::tiles::{LargestTree, MAX_RANKS, MAX_TREE};
-use crate::eval::block::{BLOCK, Values};
+use crate::eval::block::types::{BLOCK, Values};
 
 /// Returns whether a value goes right of a threshold.
 #[inline(always)]
