@@ -31,12 +31,12 @@ pub(crate) struct Forest<'m> {
     zero_missing: Vec<u8>,
     /// The linear leaves of each tree of the model; empty if no tree has any.
     linear_leaves: Vec<&'m [LinearLeaf]>,
-    trees: Vec<Tree<'m>>,
+    trees: Vec<LoweredTree<'m>>,
 }
 
 /// A tree; its node ids are the model's.
-pub(crate) struct Tree<'m> {
-    pub(crate) nodes: Vec<Node>,
+pub(crate) struct LoweredTree<'m> {
+    pub(crate) nodes: Vec<LoweredNode>,
     /// The words of each set, lowest codes first.
     pub(crate) sets: Vec<&'m [u32]>,
     pub(crate) depth: u32,
@@ -48,17 +48,17 @@ pub(crate) struct Tree<'m> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum LoweredNode {
     Leaf { value: f64, cover: f32 },
-    Split(Split),
+    Split(LoweredSplit),
     Deleted,
 }
 
 /// A split for kernels; missing values are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Split {
+pub(crate) struct LoweredSplit {
     pub(crate) feature: u32,
-    pub(crate) condition: SplitCondition,
+    pub(crate) condition: LoweredCondition,
     pub(crate) default_left: bool,
     pub(crate) left: u32,
     pub(crate) right: u32,
@@ -67,27 +67,29 @@ pub(crate) struct Split {
 
 /// The condition of a split.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum SplitCondition {
+pub(crate) enum LoweredCondition {
     /// Goes left below a threshold.
     Below(f32),
     /// Goes right if the code is in a set of the tree.
     InSet(u32),
 }
 
-impl Node {
+impl LoweredNode {
     /// Returns the split, if the node is one.
-    pub(crate) fn split(&self) -> Option<&Split> {
+    pub(crate) fn split(&self) -> Option<&LoweredSplit> {
         match self {
-            Node::Split(split) => Some(split),
-            Node::Leaf { .. } | Node::Deleted => None,
+            LoweredNode::Split(split) => Some(split),
+            LoweredNode::Leaf { .. } | LoweredNode::Deleted => None,
         }
     }
 
     /// Returns the sum of hessians of training rows; 0 for unused nodes.
     pub(crate) fn cover(&self) -> f32 {
         match *self {
-            Node::Leaf { cover, .. } | Node::Split(Split { cover, .. }) => cover,
-            Node::Deleted => 0.0,
+            LoweredNode::Leaf { cover, .. } | LoweredNode::Split(LoweredSplit { cover, .. }) => {
+                cover
+            }
+            LoweredNode::Deleted => 0.0,
         }
     }
 }
@@ -102,7 +104,7 @@ impl<'m> Forest<'m> {
                 TreeOutput::All => 0..model.num_outputs() as u32,
             };
             for output in outputs {
-                push(&mut trees, Tree::of(model, cuts, tree, output, source, cancel)?)?;
+                push(&mut trees, LoweredTree::of(model, cuts, tree, output, source, cancel)?)?;
                 mark_zero_missing(tree, cuts, model.num_split_features(), &mut zero_missing);
                 cancel.check()?;
             }
@@ -133,16 +135,20 @@ impl<'m> Forest<'m> {
     }
 
     /// Returns the linear model of a leaf by the library's number, if it has one.
-    pub(crate) fn linear_leaf(&self, tree: &Tree<'_>, number: u32) -> Option<&'m LinearLeaf> {
+    pub(crate) fn linear_leaf(
+        &self,
+        tree: &LoweredTree<'_>,
+        number: u32,
+    ) -> Option<&'m LinearLeaf> {
         self.linear_leaves.get(tree.source as usize)?.get(number as usize)
     }
 
-    pub(crate) fn trees(&self) -> &[Tree<'m>] {
+    pub(crate) fn trees(&self) -> &[LoweredTree<'m>] {
         &self.trees
     }
 }
 
-impl<'m> Tree<'m> {
+impl<'m> LoweredTree<'m> {
     fn of(
         model: &Ensemble,
         cuts: &Cuts,
@@ -158,7 +164,7 @@ impl<'m> Tree<'m> {
                 cancel.check()?;
             }
             nodes.push(match *node {
-                ensemble::Node::Deleted => Node::Deleted,
+                ensemble::Node::Deleted => LoweredNode::Deleted,
                 ensemble::Node::Leaf { cover, .. } | ensemble::Node::LeafVector { cover, .. } => {
                     let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
                     let mut values = tree.leaf_values(id as u32, model.num_outputs());
@@ -168,16 +174,18 @@ impl<'m> Tree<'m> {
                         Precision::Single => f64::from(value as f32),
                         Precision::Double => value,
                     };
-                    Node::Leaf { value, cover }
+                    LoweredNode::Leaf { value, cover }
                 }
-                ensemble::Node::Split(split) => Node::Split(split_of(split, cuts, &mut sets)),
+                ensemble::Node::Split(split) => {
+                    LoweredNode::Split(split_of(split, cuts, &mut sets))
+                }
             });
         }
         let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
-        Ok(Tree { nodes, sets, depth, output, source, first_leaf })
+        Ok(LoweredTree { nodes, sets, depth, output, source, first_leaf })
     }
 
-    pub(crate) fn nodes(&self) -> &[Node] {
+    pub(crate) fn nodes(&self) -> &[LoweredNode] {
         &self.nodes
     }
 
@@ -204,7 +212,7 @@ fn mark_zero_missing(
     }
 }
 
-fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Split {
+fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> LoweredSplit {
     let ensemble::Split { feature, condition, default_left, left, right, cover, .. } = split;
     match condition {
         ensemble::SplitCondition::Compare { comparison, threshold, missing } => {
@@ -213,13 +221,13 @@ fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Spli
                 MissingRule::Nan | MissingRule::Zero => default_left,
             };
             let condition = match cuts.below(feature, comparison, threshold) {
-                Some(threshold) => SplitCondition::Below(threshold),
+                Some(threshold) => LoweredCondition::Below(threshold),
                 None => {
                     sets.push(&[]);
-                    SplitCondition::InSet(sets.len() as u32 - 1)
+                    LoweredCondition::InSet(sets.len() as u32 - 1)
                 }
             };
-            Split { feature, condition, default_left, left, right, cover }
+            LoweredSplit { feature, condition, default_left, left, right, cover }
         }
         ensemble::SplitCondition::InSet { set, members_left } => {
             let (left, right, default_left) = if members_left {
@@ -227,8 +235,8 @@ fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Spli
             } else {
                 (left, right, default_left)
             };
-            let condition = SplitCondition::InSet(set);
-            Split { feature, condition, default_left, left, right, cover }
+            let condition = LoweredCondition::InSet(set);
+            LoweredSplit { feature, condition, default_left, left, right, cover }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::compiled::aligned::PIECE;
 use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
+use crate::compiled::sections::{CTR_PARTS, CTR_PROJECTIONS, CTR_TABLES, Writer};
 use crate::ensemble::NODES_PER_CHECK;
 use crate::ensemble::ctr::{Ctrs, KeyPart, Projection};
 use crate::limits::to_u32;
@@ -15,6 +16,13 @@ pub(crate) struct CtrSections {
 }
 
 impl CtrSections {
+    /// Passes the sections to the writer.
+    pub(crate) fn put<'w>(&'w self, writer: &mut Writer<'w>) {
+        writer.put(CTR_PROJECTIONS, &self.projections);
+        writer.put(CTR_PARTS, &self.parts);
+        writer.put(CTR_TABLES, &self.tables);
+    }
+
     pub(crate) fn of(ctrs: &Ctrs, cancel: Cancel<'_>) -> Result<Self> {
         let mut sections = CtrSections::default();
         for projection in &ctrs.projections {

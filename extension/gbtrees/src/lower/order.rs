@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::ensemble::NODES_PER_CHECK;
-use crate::lower::canonical::Tree;
+use crate::lower::canonical::LoweredTree;
 use crate::memory::{filled, grow, push};
 use crate::verified::sure;
 use crate::{Cancel, Result};
@@ -29,18 +29,18 @@ pub(crate) enum Position {
 }
 
 /// Returns the children of a split, the right one first.
-pub(crate) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
+pub(crate) fn children(tree: &LoweredTree<'_>, id: u32) -> Option<[u32; 2]> {
     tree.nodes()[id as usize].split().map(|split| [split.right, split.left])
 }
 
 /// Returns a node's sum of hessians of training rows.
-fn cover(tree: &Tree<'_>, id: u32) -> f32 {
+fn cover(tree: &LoweredTree<'_>, id: u32) -> f32 {
     tree.nodes()[id as usize].cover()
 }
 
 /// Takes up to `count` connected pairs, named by their parents, from those below `open`, which then
 /// holds the adjacent pairs.
-fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
+fn block(tree: &LoweredTree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
     let mut parents = Vec::with_capacity(count);
     while parents.len() < count {
         let most = open
@@ -62,7 +62,7 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
 
 /// Returns the content of each position. The root is first, children follow their parents, and the
 /// number of positions is a multiple of [`LINE`].
-pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Position>> {
+pub(crate) fn positions(tree: &LoweredTree<'_>, cancel: Cancel<'_>) -> Result<Vec<Position>> {
     let at = filled(tree.nodes().len(), 0)?;
     let mut order = Order { tree, positions: Vec::new(), at, cancel };
     order.put(0)?;
@@ -94,7 +94,7 @@ pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Posit
 }
 
 struct Order<'a> {
-    tree: &'a Tree<'a>,
+    tree: &'a LoweredTree<'a>,
     positions: Vec<Position>,
     /// Positions by node id. A model has fewer nodes than u32 counts.
     at: Vec<u32>,
@@ -145,8 +145,8 @@ impl Order<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::canonical::Node;
-    use crate::lower::canonical::{Forest, Split, SplitCondition};
+    use crate::lower::canonical::LoweredNode;
+    use crate::lower::canonical::{Forest, LoweredCondition, LoweredSplit};
     use crate::lower::cuts::Cuts;
     use crate::random::{Shape, model};
 
@@ -174,7 +174,7 @@ mod tests {
                     );
                 }
             }
-            let used = tree.nodes().iter().filter(|node| **node != Node::Deleted).count();
+            let used = tree.nodes().iter().filter(|node| **node != LoweredNode::Deleted).count();
             ids.sort_unstable();
             ids.dedup();
             assert_eq!(ids.len(), used, "seed {seed}");
@@ -184,15 +184,22 @@ mod tests {
 
     #[test]
     fn a_full_tree_of_eight_levels_is_walked_through_about_four_lines() {
-        let mut nodes = vec![Node::Leaf { value: 0.0, cover: 1.0 }; 511];
+        let mut nodes = vec![LoweredNode::Leaf { value: 0.0, cover: 1.0 }; 511];
         for (id, node) in nodes.iter_mut().enumerate().take(255) {
             let [left, right] = [2 * id as u32 + 1, 2 * id as u32 + 2];
             let cover = (256 >> (id + 1).ilog2()) as f32;
-            let (feature, condition, default_left) = (0, SplitCondition::Below(0.0), true);
-            *node = Node::Split(Split { feature, condition, default_left, left, right, cover });
+            let (feature, condition, default_left) = (0, LoweredCondition::Below(0.0), true);
+            *node = LoweredNode::Split(LoweredSplit {
+                feature,
+                condition,
+                default_left,
+                left,
+                right,
+                cover,
+            });
         }
         let (sets, first_leaf) = (Vec::new(), 0);
-        let tree = Tree { nodes, sets, depth: 8, output: 0, source: 0, first_leaf };
+        let tree = LoweredTree { nodes, sets, depth: 8, output: 0, source: 0, first_leaf };
         let mut line_of = vec![0; 511];
         for (at, position) in positions(&tree, Cancel::never()).unwrap().iter().enumerate() {
             if let Position::Node { id, .. } = position {

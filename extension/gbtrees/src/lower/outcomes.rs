@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{CATEGORICAL, OutcomeNode, OutcomeTable, WideNode};
+use crate::compiled::sections::{OUTCOME_NODES, OUTCOME_TABLES, OUTCOMES, Writer};
 use crate::ensemble::{CODES, NODES_PER_CHECK, end_of_set};
 use crate::limits::to_u32;
 use crate::lower::tiles::conditions::used_words;
@@ -36,6 +37,13 @@ pub(crate) struct Outcomes {
 }
 
 impl Outcomes {
+    /// Passes the sections to the writer.
+    pub(crate) fn put<'w>(&'w self, writer: &mut Writer<'w>) {
+        writer.put(OUTCOME_TABLES, &self.tables);
+        writer.put(OUTCOMES, &self.words);
+        writer.put(OUTCOME_NODES, &self.nodes);
+    }
+
     /// Creates the outcomes of trees that a row walks in `steps` steps.
     pub(crate) fn of(
         trees: &Trees,

@@ -10,7 +10,7 @@
 
 use crate::compiled::records::TreeSummary;
 use crate::ensemble::{NODES_PER_CHECK, cover_share};
-use crate::lower::canonical::{Forest, Node, Split, Tree};
+use crate::lower::canonical::{Forest, LoweredNode, LoweredSplit, LoweredTree};
 use crate::memory::filled;
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
@@ -71,7 +71,7 @@ impl<'p> Summaries<'p> {
         Ok(Summaries { players, on_path: filled(players.len(), None)?, open: Vec::new() })
     }
 
-    pub(crate) fn of(&mut self, tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
+    pub(crate) fn of(&mut self, tree: &LoweredTree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
         let (mut mean, mut leaves, mut most) = (0.0, 0u32, 0);
         self.walk(tree, cancel, &mut |event| {
             if let Event::Leaf { features, value, weight, .. } = event {
@@ -92,7 +92,7 @@ impl<'p> Summaries<'p> {
     /// Returns a sufficient number of points for paths of up to `most` features.
     fn checked_points(
         &mut self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         most: usize,
         cancel: Cancel<'_>,
     ) -> Result<usize> {
@@ -145,7 +145,7 @@ impl<'p> Summaries<'p> {
     /// Visits every edge and every leaf, depth first.
     fn walk(
         &mut self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         cancel: Cancel<'_>,
         meet: &mut dyn FnMut(Event),
     ) -> Result<()> {
@@ -181,14 +181,14 @@ impl<'p> Summaries<'p> {
     /// Handles the arrival at a node, given level, weight and number of features on the path.
     fn arrive(
         &mut self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         id: u32,
         (level, weight, features): (usize, f64, usize),
         meet: &mut dyn FnMut(Event),
     ) {
         match tree.nodes()[id as usize] {
-            Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
-            Node::Split(Split { feature, left, right, cover, .. }) => {
+            LoweredNode::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
+            LoweredNode::Split(LoweredSplit { feature, left, right, cover, .. }) => {
                 let share = left_share(tree, cover, [left, right]);
                 let feature = self.players[feature as usize];
                 let sides = [(right, 1.0 - share), (left, share)];
@@ -200,7 +200,7 @@ impl<'p> Summaries<'p> {
                     weight,
                 }));
             }
-            Node::Deleted => {}
+            LoweredNode::Deleted => {}
         }
     }
 }
@@ -247,7 +247,7 @@ pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool
 }
 
 /// Returns the share of a split's left child; both shares add up to 1, whatever the file says.
-pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
+pub(crate) fn left_share(tree: &LoweredTree<'_>, parent: f32, children: [u32; 2]) -> f64 {
     let [left, right] =
         children.map(|child| cover_share(tree.nodes()[child as usize].cover(), parent));
     left / (left + right)
@@ -256,11 +256,11 @@ pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::canonical::SplitCondition;
+    use crate::lower::canonical::LoweredCondition;
 
-    fn summary(nodes: Vec<Node>, num_features: u32) -> TreeSummary {
+    fn summary(nodes: Vec<LoweredNode>, num_features: u32) -> TreeSummary {
         let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
-        let tree = Tree { nodes, sets, depth, output, source, first_leaf };
+        let tree = LoweredTree { nodes, sets, depth, output, source, first_leaf };
         let players: Vec<u32> = (0..num_features).collect();
         Summaries::new(&players).unwrap().of(&tree, Cancel::never()).unwrap()
     }
@@ -272,13 +272,13 @@ mod tests {
         let mut cover = 1.0f32;
         for feature in 0..features {
             let (left, right) = (2 * feature + 1, 2 * feature + 2);
-            let (condition, default_left) = (SplitCondition::Below(0.0), true);
-            let split = Split { feature, condition, default_left, left, right, cover };
-            let split = Node::Split(split);
-            let leaf = Node::Leaf { value: 1.0, cover: cover * share };
+            let (condition, default_left) = (LoweredCondition::Below(0.0), true);
+            let split = LoweredSplit { feature, condition, default_left, left, right, cover };
+            let split = LoweredNode::Split(split);
+            let leaf = LoweredNode::Leaf { value: 1.0, cover: cover * share };
             cover *= 1.0 - share;
             nodes.pop();
-            nodes.extend([split, leaf, Node::Leaf { value: -1.0, cover }]);
+            nodes.extend([split, leaf, LoweredNode::Leaf { value: -1.0, cover }]);
         }
         let summary = summary(nodes, features);
         assert_eq!(summary.splits, features);
@@ -309,10 +309,10 @@ mod tests {
 
     #[test]
     fn a_mean_weighs_leaves_by_their_shares() {
-        let leaf = |value, cover| Node::Leaf { value, cover };
-        let split = Node::Split(Split {
+        let leaf = |value, cover| LoweredNode::Leaf { value, cover };
+        let split = LoweredNode::Split(LoweredSplit {
             feature: 0,
-            condition: SplitCondition::Below(0.0),
+            condition: LoweredCondition::Below(0.0),
             default_left: true,
             left: 1,
             right: 2,

@@ -9,6 +9,7 @@ use crate::compiled::records::{
     CATEGORICAL, GroupKind, LEFT_TWO_LEAVES, Leaves, RIGHT_TWO_LEAVES, SplitRecord, TreeSummary,
     WideNode,
 };
+use crate::compiled::sections::{SPLIT_FEATURES, SPLITS, TREE_SUMMARIES, Writer};
 use crate::ensemble::NODES_PER_CHECK;
 use crate::limits::to_u32;
 use crate::lower::canonical::Forest;
@@ -30,6 +31,13 @@ pub(crate) struct Splits {
 }
 
 impl Splits {
+    /// Passes the sections to the writer.
+    pub(crate) fn put<'w>(&'w self, writer: &mut Writer<'w>) {
+        writer.put(TREE_SUMMARIES, &self.summaries);
+        writer.put(SPLIT_FEATURES, &self.features);
+        writer.put(SPLITS, &self.splits);
+    }
+
     pub(crate) fn collect(
         forest: &Forest<'_>,
         trees: &Trees,

@@ -8,9 +8,13 @@ use crate::compiled::records::{
     words_of,
 };
 use crate::compiled::records::{default_slot, leaf_slot, monotone_key};
+use crate::compiled::sections::{
+    COMPACT_IDS, COMPACT_NODES, GROUPS, LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, ROOTS, SET_WORDS,
+    SETS, WIDE_IDS, WIDE_NODES, Writer,
+};
 use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
+use crate::lower::canonical::{Forest, LoweredCondition, LoweredNode, LoweredSplit, LoweredTree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
@@ -38,6 +42,21 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
+    /// Passes the sections to the writer.
+    pub(crate) fn put<'w>(&'w self, writer: &mut Writer<'w>) {
+        writer.put(ROOTS, &self.roots);
+        writer.put(GROUPS, &self.groups);
+        writer.put(COMPACT_NODES, &self.compact_nodes);
+        writer.put(COMPACT_IDS, &self.compact_ids);
+        writer.put(WIDE_NODES, &self.wide_nodes);
+        writer.put(WIDE_IDS, &self.wide_ids);
+        writer.put(LEAF_VALUES, &self.leaf_values);
+        writer.put(LINEAR_LEAVES, &self.linear_leaves);
+        writer.put(LINEAR_TERMS, &self.linear_terms);
+        writer.put(SETS, &self.sets);
+        writer.put(SET_WORDS, &self.set_words);
+    }
+
     pub(crate) fn kind_of(&self, tree: usize) -> GroupKind {
         let after = self.groups.partition_point(|group| group.first as usize <= tree);
         self.groups[after - 1].kind
@@ -61,7 +80,7 @@ impl Trees {
 
     fn add(
         &mut self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         categorical: bool,
         forest: &Forest<'_>,
         cancel: Cancel<'_>,
@@ -139,7 +158,7 @@ impl Trees {
     /// Returns a tree's nodes in memory order.
     fn compile(
         &mut self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         forest: &Forest<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<Compiled>> {
@@ -169,7 +188,7 @@ impl Trees {
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
             let (node, share) = match tree.nodes()[id as usize] {
-                Node::Leaf { value, .. } => {
+                LoweredNode::Leaf { value, .. } => {
                     let key = self.leaf_key(value, forest.sum_precision())?;
                     let node = WideNode { key, ..filler };
                     let number = id - tree.first_leaf;
@@ -179,16 +198,23 @@ impl Trees {
                     compiled.push(Compiled { node, id: number, share: 0.0 });
                     continue;
                 }
-                Node::Split(Split { feature, condition, default_left, left, right, cover }) => {
+                LoweredNode::Split(LoweredSplit {
+                    feature,
+                    condition,
+                    default_left,
+                    left,
+                    right,
+                    cover,
+                }) => {
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
                     let share = left_share(tree, cover, [left, right]) as f32;
                     let (key, kind) = match condition {
-                        SplitCondition::Below(threshold) => (monotone_key(threshold), 0),
-                        SplitCondition::InSet(set) => (first_set + set, CATEGORICAL),
+                        LoweredCondition::Below(threshold) => (monotone_key(threshold), 0),
+                        LoweredCondition::InSet(set) => (first_set + set, CATEGORICAL),
                     };
                     (WideNode { key, slot, right_offset, kind }, share)
                 }
-                Node::Deleted => {
+                LoweredNode::Deleted => {
                     return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
                 }
             };
@@ -231,10 +257,13 @@ pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> 
     Ok(categorical)
 }
 
-fn has_categorical_split(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<bool> {
+fn has_categorical_split(tree: &LoweredTree<'_>, cancel: Cancel<'_>) -> Result<bool> {
     let numerical = cancel.all(tree.nodes().chunks(NODES_PER_CHECK), |part| {
         !part.iter().any(|node| {
-            matches!(node, Node::Split(Split { condition: SplitCondition::InSet(_), .. }))
+            matches!(
+                node,
+                LoweredNode::Split(LoweredSplit { condition: LoweredCondition::InSet(_), .. })
+            )
         })
     })?;
     Ok(!numerical)

@@ -7,7 +7,7 @@ use crate::compiled::tiles::{
     node_index,
 };
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Tree};
+use crate::lower::canonical::{Forest, LoweredTree};
 use crate::lower::tiles::columns::Columns;
 use crate::lower::tiles::conditions::Sets;
 use crate::lower::tiles::fill::fill;
@@ -91,7 +91,7 @@ impl Chunks {
         &mut self,
         chunk: &Chunk,
         lane: usize,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         columns: &Columns,
         sets: &Sets<'_>,
     ) -> Result<()> {

@@ -13,7 +13,7 @@
 //! shortest chain alone.
 
 use crate::compiled::tiles::{MAX_LEAVES, TILE_LEVELS};
-use crate::lower::canonical::Tree;
+use crate::lower::canonical::LoweredTree;
 use crate::lower::order::children;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::memory::{grow, refill};
@@ -35,7 +35,7 @@ pub(crate) struct Boundaries {
 
 impl Boundaries {
     /// Returns the boundaries of a tree of up to [`MAX_LEAVES`] leaves.
-    pub(crate) fn of(tree: &Tree<'_>) -> Option<Self> {
+    pub(crate) fn of(tree: &LoweredTree<'_>) -> Option<Self> {
         /// A subtree to visit and the boundary above it, or a split between its children.
         enum Open {
             Subtree(u32),
@@ -63,7 +63,7 @@ impl Boundaries {
         Some(found)
     }
 
-    fn link(&mut self, tree: &Tree<'_>) {
+    fn link(&mut self, tree: &LoweredTree<'_>) {
         self.above = vec![NONE; self.splits.len()];
         let mut boundary_of = vec![NONE; tree.nodes().len()];
         for (boundary, id) in self.splits.iter().enumerate().skip(1) {
@@ -101,7 +101,13 @@ impl Boundaries {
     ///
     /// At a split whose boundary is outside of the range, a row goes to the boundary's side, so such
     /// splits decide nothing.
-    fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
+    fn chain(
+        &self,
+        tree: &LoweredTree<'_>,
+        sets: &Sets<'_>,
+        range: [u16; 2],
+        boundary: u16,
+    ) -> Chain {
         let condition = |boundary: usize| {
             let condition = condition_of(tree, self.splits[boundary], sets);
             sure(condition, "a boundary is of a split")
@@ -181,7 +187,7 @@ impl Code {
     /// Calls `visit` with the nodes of the tile that test something.
     pub(crate) fn nodes(
         &self,
-        tree: &Tree<'_>,
+        tree: &LoweredTree<'_>,
         sets: &Sets<'_>,
         boundaries: &Boundaries,
         mut visit: impl FnMut(CodeNode),

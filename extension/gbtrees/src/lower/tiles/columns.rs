@@ -6,7 +6,7 @@ use crate::compiled::tiles::{
     TILE_LEVELS,
 };
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Tree};
+use crate::lower::canonical::{Forest, LoweredTree};
 use crate::lower::tiles::codes::Boundaries;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::lower::tiles::fill::symmetric_conditions;
@@ -17,7 +17,7 @@ use crate::{Cancel, Result};
 
 /// Appends the conditions of a tree's tile, unordered and with repetitions.
 pub(crate) fn conditions_of(
-    tree: &Tree<'_>,
+    tree: &LoweredTree<'_>,
     form: &Form,
     sets: &Sets<'_>,
     into: &mut Vec<Condition>,

@@ -6,7 +6,7 @@ use crate::compiled::records::{monotone_key, number_of_key};
 use crate::compiled::tiles::{CodeTable, TABLE_CODES};
 use crate::ensemble::{NODES_PER_CHECK, end_of_set};
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Split, SplitCondition, Tree};
+use crate::lower::canonical::{Forest, LoweredCondition, LoweredSplit, LoweredTree};
 use crate::{Cancel, Result};
 
 /// A node's condition. Conditions are ordered by column, then by threshold.
@@ -123,15 +123,16 @@ pub(crate) fn used_words(words: &[u32]) -> &[u32] {
 }
 
 /// Returns a node's condition; `None` for a leaf.
-pub(crate) fn condition_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Condition> {
-    let Split { feature, condition, default_left, .. } = *tree.nodes()[id as usize].split()?;
+pub(crate) fn condition_of(tree: &LoweredTree<'_>, id: u32, sets: &Sets<'_>) -> Option<Condition> {
+    let LoweredSplit { feature, condition, default_left, .. } =
+        *tree.nodes()[id as usize].split()?;
     let side = usize::from(default_left);
     let (kind, threshold_key_or_set) = match condition {
-        SplitCondition::Below(threshold) => {
+        LoweredCondition::Below(threshold) => {
             let kinds = [ConditionKind::BelowMissingRight, ConditionKind::BelowMissingLeft];
             (kinds[side], monotone_key(threshold))
         }
-        SplitCondition::InSet(set) => {
+        LoweredCondition::InSet(set) => {
             let kinds = [ConditionKind::InSetMissingRight, ConditionKind::InSetMissingLeft];
             (kinds[side], sets.indices[used_words(tree.sets[set as usize])])
         }

@@ -2,7 +2,7 @@
 
 use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
-use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::canonical::{Forest, LoweredNode, LoweredTree};
 use crate::lower::order::children;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::memory::{collect, extend, filled};
@@ -18,7 +18,7 @@ pub(crate) struct Filled {
 
 /// Fills a tile; `index_of` returns the index of a condition.
 pub(crate) fn fill(
-    tree: &Tree<'_>,
+    tree: &LoweredTree<'_>,
     levels: u32,
     sets: &Sets<'_>,
     mut index_of: impl FnMut(Condition) -> u16,
@@ -42,20 +42,20 @@ pub(crate) fn fill(
 }
 
 /// Returns the leaves of a tile that holds its whole tree.
-pub(crate) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
+pub(crate) fn leaves(tree: &LoweredTree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
     leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
 }
 
 /// Returns the values of leaves by id, padded with zeros.
 pub(crate) fn leaf_values(
-    tree: &Tree<'_>,
+    tree: &LoweredTree<'_>,
     ids: impl Iterator<Item = u32>,
     length: usize,
 ) -> Result<Vec<f64>> {
     let mut leaves = filled(length, 0.0)?;
     for (leaf, id) in leaves.iter_mut().zip(ids) {
         let value = match tree.nodes()[id as usize] {
-            Node::Leaf { value, .. } => Some(value),
+            LoweredNode::Leaf { value, .. } => Some(value),
             _ => None,
         };
         *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
@@ -83,7 +83,7 @@ pub(crate) fn all_symmetric(
 }
 
 /// Returns whether all leaves are at the last level, and each other level has one condition.
-fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> Result<bool> {
+fn is_symmetric(tree: &LoweredTree<'_>, sets: &Sets<'_>) -> Result<bool> {
     if tree.depth() > MAX_LEVELS {
         return Ok(false);
     }
@@ -100,14 +100,14 @@ fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> Result<bool> {
 }
 
 /// Returns the children of a level's nodes, from left to right.
-fn below(tree: &Tree<'_>, level: &[u32]) -> Result<Vec<u32>> {
+fn below(tree: &LoweredTree<'_>, level: &[u32]) -> Result<Vec<u32>> {
     let children = level.iter().filter_map(|id| children(tree, *id));
     collect(children.flat_map(|[right, left]| [left, right]))
 }
 
 /// Returns the conditions of a symmetric tree's levels.
 pub(crate) fn symmetric_conditions<'a>(
-    tree: &'a Tree<'_>,
+    tree: &'a LoweredTree<'_>,
     sets: &'a Sets<'_>,
 ) -> impl Iterator<Item = Condition> + 'a {
     let left = |id: &u32| children(tree, *id).map(|[_, left]| left);
@@ -117,7 +117,7 @@ pub(crate) fn symmetric_conditions<'a>(
 /// Fills a tile of `levels` levels, at least the tree's, with room for `nodes` nodes. `index_of`
 /// returns the index of a condition.
 pub(crate) fn fill_symmetric(
-    tree: &Tree<'_>,
+    tree: &LoweredTree<'_>,
     levels: u32,
     nodes: usize,
     sets: &Sets<'_>,

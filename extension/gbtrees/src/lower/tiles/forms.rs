@@ -11,8 +11,8 @@ use crate::compiled::tiles::{
     tile_leaves, tile_nodes,
 };
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Tree};
-use crate::lower::tiles::Writer;
+use crate::lower::canonical::{Forest, LoweredTree};
+use crate::lower::tiles::TileWriter;
 use crate::lower::tiles::codes::{Boundaries, Chain, Code, Coder, Op, levels_of};
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::lower::tiles::fill::{all_symmetric, leaf_values};
@@ -84,7 +84,7 @@ fn conditions_per_tree(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>)
 
 /// Returns a tree's code, if it costs less than the plain form.
 fn code(
-    tree: &Tree<'_>,
+    tree: &LoweredTree<'_>,
     conditions: u64,
     coder: &mut Coder,
     cancel: Cancel<'_>,
@@ -113,7 +113,7 @@ fn code(
     Ok((coded + coded / 4 < plain).then_some(code))
 }
 
-impl Writer<'_> {
+impl TileWriter<'_> {
     /// Writes a group's nodes and leaves; returns its coding.
     pub(crate) fn coded_group(
         &mut self,

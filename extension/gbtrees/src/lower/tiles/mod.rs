@@ -15,13 +15,18 @@ pub(crate) mod forms;
 use std::collections::HashSet;
 
 use crate::compiled::records::{GroupKind, LANES};
+use crate::compiled::sections::{
+    CHUNK_GROUPS, CHUNKS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
+    CONDITION_RUNS, LARGE_SETS, NODE_BLOCKS, RANKS, SEARCH_TREES, SEGMENTS, TILE_EXITS,
+    TILE_GROUPS, TILE_LEAVES, TILE_LEAVES_DOUBLE, TILE_NODES, TOP_NODES, Writer,
+};
 use crate::compiled::tiles::{
     CodeTable, Coding, ColumnKind, CompoundRun, ConditionColumn, ConditionRun, GROUP_COMPOUNDS,
     MAX_CONDITIONS, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::to_u32;
-use crate::lower::canonical::{Forest, Tree};
+use crate::lower::canonical::{Forest, LoweredTree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::tiles::chunks::Chunks;
@@ -57,6 +62,29 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
+    /// Passes the sections to the writer.
+    pub(crate) fn put<'w>(&'w self, writer: &mut Writer<'w>) {
+        writer.put(CONDITION_COLUMNS, &self.columns);
+        writer.put(SEARCH_TREES, &self.search_trees);
+        writer.put(CHUNKS, &self.chunks.records);
+        writer.put(CHUNK_GROUPS, &self.chunks.groups);
+        writer.put(TOP_NODES, &self.chunks.top_nodes);
+        writer.put(NODE_BLOCKS, &self.chunks.node_blocks);
+        writer.put(TILE_GROUPS, &self.groups);
+        writer.put(TILE_LEAVES, &self.leaves);
+        writer.put(TILE_LEAVES_DOUBLE, &self.leaves_double);
+        writer.put(TILE_EXITS, &self.exits);
+        writer.put(SEGMENTS, &self.segments);
+        writer.put(CONDITION_RUNS, &self.runs);
+        writer.put(RANKS, &self.ranks);
+        writer.put(CODE_TABLES, &self.code_tables);
+        writer.put(LARGE_SETS, &self.large_sets);
+        writer.put(TILE_NODES, &self.nodes);
+        writer.put(CODINGS, &self.codings);
+        writer.put(COMPOUND_RUNS, &self.compound_runs);
+        writer.put(COMPOUND_WORDS, &self.compound_words);
+    }
+
     /// Creates a forest's tiles; none if it has too many columns for the kernels.
     pub(crate) fn collect(forest: &Forest<'_>, trees: &Trees, cancel: Cancel<'_>) -> Result<Self> {
         let sets = Sets::of(forest, cancel)?;
@@ -69,13 +97,13 @@ impl Tiles {
         }
         let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
-        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, cancel };
+        let mut writer = TileWriter { forest, trees, forms, sets, columns, tiles, cancel };
         writer.write()?;
         let chunk_groups = match Chunks::fit(forest, &writer.columns) {
             true => writer.plain_groups()?,
             false => Vec::new(),
         };
-        let Writer { sets, columns, mut tiles, cancel, .. } = writer;
+        let TileWriter { sets, columns, mut tiles, cancel, .. } = writer;
         tiles.chunks = Chunks::of(forest, chunk_groups, &columns, &sets, cancel)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
@@ -83,7 +111,7 @@ impl Tiles {
     }
 }
 
-struct Writer<'a> {
+struct TileWriter<'a> {
     forest: &'a Forest<'a>,
     trees: &'a Trees,
     /// Forms by tree.
@@ -94,7 +122,7 @@ struct Writer<'a> {
     cancel: Cancel<'a>,
 }
 
-impl Writer<'_> {
+impl TileWriter<'_> {
     fn write(&mut self) -> Result<()> {
         let groups = self.groups()?;
         let mut first = 0;
@@ -296,7 +324,7 @@ impl Writer<'_> {
         for group in groups.iter_mut().filter(|group| group.form == TileForm::Coded) {
             let first = group.first as usize;
             let trees = &self.forest.trees()[first..first + group.count as usize];
-            let levels = sure(trees.iter().map(Tree::depth).max(), "a group has trees");
+            let levels = sure(trees.iter().map(LoweredTree::depth).max(), "a group has trees");
             let leaves_before = match self.forest.sum_precision() {
                 Precision::Single => self.tiles.leaves.len(),
                 Precision::Double => self.tiles.leaves_double.len(),
@@ -328,7 +356,7 @@ impl Writer<'_> {
     }
 
     /// Writes a tree's exits: indices among the nodes of its kind.
-    fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
+    fn exits(&mut self, index: usize, tree: &LoweredTree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = filled(tree.nodes().len(), 0usize)?;
         for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
