@@ -1,4 +1,4 @@
-//! A booster: the model while it grows, and a registered model for prediction.
+//! Boosters: models in training, and registered models for prediction.
 
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
@@ -7,43 +7,43 @@ use crate::Result;
 use crate::matrix::{Batch, Feature, Matrix};
 use crate::{Handle, Library, c_text, count, pointers, round_number};
 
-/// What to predict.
+/// The kind of prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// The value, after the objective's transform.
+    /// The value after the objective's transform.
     Value = 0,
-    /// The margin before it.
+    /// The margin before the transform.
     Margin = 1,
 }
 
-/// The booster.
+/// A booster.
 pub struct Booster {
     library: &'static Library,
     handle: Handle,
 }
 
 impl Booster {
-    /// A booster that has learned nothing, for these matrices.
+    /// Creates an untrained booster for matrices.
     pub fn new(library: &'static Library, matrices: &[&Matrix]) -> Result<Booster> {
         let handles: Vec<Handle> = matrices.iter().map(|matrix| matrix.handle()).collect();
         let mut handle = ptr::null_mut();
-        // SAFETY: the handles are valid, and there are as many as is said.
+        // SAFETY: the handles are valid, and their number is passed.
         library.call(|symbols| unsafe {
             (symbols.XGBoosterCreate)(handles.as_ptr(), count(handles.len()), &mut handle)
         })?;
         Ok(Booster { library, handle })
     }
 
-    /// A booster of the bytes of a model that the engine has checked.
+    /// Loads a model that the engine has checked.
     pub fn of_model(library: &'static Library, bytes: &[u8]) -> Result<Booster> {
         let booster = Booster::new(library, &[])?;
         booster.load(bytes)?;
         Ok(booster)
     }
 
-    /// Takes over a model that the engine has checked, to train it further.
+    /// Loads a model that the engine has checked, to continue its training.
     pub fn load(&self, bytes: &[u8]) -> Result<()> {
-        // SAFETY: the handle is valid, and the bytes are as many as is said.
+        // SAFETY: the handle is valid, and the number of bytes is passed.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterLoadModelFromBuffer)(
                 self.handle,
@@ -56,14 +56,14 @@ impl Booster {
     /// Sets a parameter.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
         let (name, value) = (c_text(name), c_text(value));
-        // SAFETY: the handle is valid and the texts end in a NUL.
+        // SAFETY: the handle is valid, and the texts are zero-terminated.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterSetParam)(self.handle, name.as_ptr(), value.as_ptr())
         })
     }
 
-    /// Names the features and their types, as the model file carries them. If one has a name that Python
-    /// does not take, the file has no names.
+    /// Sets the names and types of features for the model file. A name that Python refuses leaves the
+    /// file without names.
     pub fn name_features(&self, features: &[Feature]) -> Result<()> {
         let names = features.iter().map(|feature| feature.name.as_str());
         let plain = features.iter().all(Feature::is_named_plainly);
@@ -74,7 +74,7 @@ impl Booster {
     fn set_texts<'a>(&self, field: &CStr, texts: impl Iterator<Item = &'a str>) -> Result<()> {
         let texts: Vec<_> = texts.map(c_text).collect();
         let list = pointers(&texts);
-        // SAFETY: the handle is valid and the list has as many texts as it says.
+        // SAFETY: the handle is valid, and the number of texts is passed.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterSetStrFeatureInfo)(
                 self.handle,
@@ -93,13 +93,13 @@ impl Booster {
         })
     }
 
-    /// The metrics after a round, as XGBoost writes them: `[7]<tab>train-rmse:1.25<tab>...`.
+    /// Returns the metrics after a round as XGBoost writes them: `[7]<tab>train-rmse:1.25<tab>...`.
     pub fn evaluate(&self, round: u32, sets: &[(&str, &Matrix)]) -> Result<String> {
         let handles: Vec<Handle> = sets.iter().map(|(_, matrix)| matrix.handle()).collect();
         let names: Vec<_> = sets.iter().map(|(name, _)| c_text(name)).collect();
         let list = pointers(&names);
         let mut line: *const c_char = ptr::null();
-        // SAFETY: the handles are valid and both lists have as many entries as is said.
+        // SAFETY: the handles are valid, and both lists have the given length.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterEvalOneIter)(
                 self.handle,
@@ -110,24 +110,24 @@ impl Booster {
                 &mut line,
             )
         })?;
-        // SAFETY: a string of the library's that lives until its next call in this thread.
+        // SAFETY: the string is the library's, valid until its next call in this thread.
         Ok(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned())
     }
 
-    /// A booster of the first rounds of this one.
+    /// Returns a booster of the first rounds.
     pub fn first_rounds(&self, rounds: u32) -> Result<Booster> {
         let mut handle = ptr::null_mut();
-        // SAFETY: the handle is valid, and so is the place for the other.
+        // SAFETY: both handles are valid.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterSlice)(self.handle, 0, round_number(rounds), 1, &mut handle)
         })?;
         Ok(Booster { library: self.library, handle })
     }
 
-    /// The bytes of the model file, as UBJSON.
+    /// Returns the model file as UBJSON.
     pub fn save(&self) -> Result<Vec<u8>> {
         let (mut len, mut bytes): (u64, *const c_char) = (0, ptr::null());
-        // SAFETY: the handle and the places for the answer are valid.
+        // SAFETY: the handle is valid, and the results are writable.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterSaveModelToBuffer)(
                 self.handle,
@@ -136,11 +136,11 @@ impl Booster {
                 &mut bytes,
             )
         })?;
-        // SAFETY: the buffer is the library's and lives until its next call in this thread.
+        // SAFETY: the buffer is the library's, valid until its next call in this thread.
         Ok(unsafe { owned(bytes.cast(), len) })
     }
 
-    /// Predicts the rows of a batch in place, by the first rounds: `batch rows * outputs` values.
+    /// Predicts a batch in place, using the first rounds: `batch.rows() * outputs` values.
     pub fn predict(
         &self,
         batch: Batch<'_>,
@@ -155,8 +155,7 @@ impl Booster {
             output as u8
         ));
         let (mut shape, mut dimensions, mut values) = (ptr::null(), 0, ptr::null());
-        // SAFETY: the handles and the places for the answer are valid, and so is the memory
-        // that the table describes.
+        // SAFETY: the handles and the described memory are valid, and the results are writable.
         self.library.call(|symbols| unsafe {
             (symbols.XGBoosterPredictFromDense)(
                 self.handle,
@@ -168,8 +167,8 @@ impl Booster {
                 &mut values,
             )
         })?;
-        // SAFETY: the library's own arrays, alive until its next call; the product of the shape is
-        // the number of values.
+        // SAFETY: the arrays are the library's, valid until its next call; the shape's product is the
+        // number of values.
         Ok(unsafe {
             let len = owned::<u64>(shape, dimensions).into_iter().product();
             owned(values, len)
@@ -179,19 +178,19 @@ impl Booster {
 
 impl Drop for Booster {
     fn drop(&mut self) {
-        // SAFETY: the handle is this value's own and is not used again.
+        // SAFETY: this value owns the handle, and does not use it again.
         let _ = self.library.call(|symbols| unsafe { (symbols.XGBoosterFree)(self.handle) });
     }
 }
 
-/// A copy of an array of the library's.
+/// Copies an array of the library's.
 ///
 /// # Safety
-/// The array has that many elements, or none.
+/// `start` is null, or has `len` elements.
 unsafe fn owned<T: Copy>(start: *const T, len: u64) -> Vec<T> {
     if start.is_null() {
         return Vec::new();
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the array has `len` elements.
     unsafe { slice::from_raw_parts(start, usize::try_from(len).unwrap_or(0)) }.to_vec()
 }

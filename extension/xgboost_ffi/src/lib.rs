@@ -1,15 +1,13 @@
-//! libxgboost's C interface, safe to call.
+//! Safe calls of libxgboost's C API.
 //!
-//! Nothing links to libxgboost: [`Library::open`] loads it from a path and finds its functions by
-//! name, so that a program without it starts and can say what is missing. The library is never
-//! unloaded, because its threads outlive every call. Each call is checked, and an error is the
-//! library's own message.
+//! Nothing links to libxgboost: [`Library::open`] loads it from a path and finds its functions by name,
+//! so that a program starts without it and can report it missing. It is never unloaded, since its
+//! threads outlive every call. Each call is checked, and an error has the library's message.
 //!
-//! The interface is stable: XGBoost adds functions to it and does not change those that are there.
-//! A library without one of these is too old or not XGBoost, and is refused as a whole. The last
-//! one is of the OpenMP that libxgboost brings, and is found through it.
+//! The API is stable: XGBoost only adds functions. A library without one of these is too old or not
+//! XGBoost, and is refused. The last function is from libxgboost's OpenMP, and is found through it.
 //!
-//! libxgboost trusts a model's bytes. Only bytes that the engine has parsed may go to
+//! libxgboost trusts a model's bytes: only bytes parsed by the engine may be passed to
 //! [`Booster::of_model`].
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
@@ -27,14 +25,14 @@ use serde::{Deserialize, Serialize};
 pub use booster::{Booster, Output};
 pub use matrix::{Batch, Feature, Layout, Matrix, MatrixOptions, Rows};
 
-/// An error of libxgboost's; it can be sent from one process to another.
+/// An error of libxgboost, which can be sent between processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Error {
     /// The library cannot be loaded.
     Missing {
-        /// Where it should be.
+        /// The path.
         path: String,
-        /// What the loader says.
+        /// The loader's message.
         reason: String,
     },
     /// The release is too old.
@@ -43,15 +41,15 @@ pub enum Error {
     OutOfMemory,
     /// The rows of a matrix cannot be read.
     Rows(String),
-    /// The library refused, with this message.
+    /// The library's error message.
     Refused(String),
 }
 
-/// The result of everything in this crate that can fail.
+/// The result of a fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The text without source places and stack trace, in one paragraph: the library's texts begin with the time
-/// and the place in its source, and end with addresses.
+/// Returns a message without source locations and stack traces, in one paragraph: the library's texts
+/// begin with the time and a source location, and end with addresses.
 pub(crate) fn user_message(text: &str) -> String {
     let text = text.split("Stack trace").next().unwrap_or_default();
     let lines: Vec<&str> = text
@@ -62,7 +60,7 @@ pub(crate) fn user_message(text: &str) -> String {
     lines.join(" ")
 }
 
-/// A line without `[12:34:56] /a/path/file.cc:78: ` in front.
+/// Strips the prefix `[12:34:56] /a/path/file.cc:78: `.
 fn without_place(line: &str) -> &str {
     if !line.starts_with('[') {
         return line;
@@ -74,8 +72,8 @@ fn without_place(line: &str) -> &str {
     }
 }
 
-/// Whether a text of libxgboost, its OpenMP, the C++ or the Rust runtime says that memory ran out.
-/// `bad_malloc` is XGBoost's own word since 3.4 (`src/common/ref_resource_view.h`).
+/// Returns whether a text of libxgboost, its OpenMP, the C++ or the Rust runtime reports out of memory.
+/// `bad_malloc` is XGBoost's since 3.4 (`src/common/ref_resource_view.h`).
 pub fn means_out_of_memory(text: &str) -> bool {
     const WORDS: [&str; 6] = [
         "bad_alloc",
@@ -88,7 +86,7 @@ pub fn means_out_of_memory(text: &str) -> bool {
     WORDS.iter().any(|word| text.contains(word))
 }
 
-/// The first release that stores the categories of data in the model.
+/// The first release that stores categories in the model.
 const MIN_VERSION: (c_int, c_int) = (3, 1);
 
 /// The loaded library.
@@ -98,7 +96,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Loads the library for the rest of the process's life.
+    /// Loads the library for the life of the process.
     ///
     /// # Errors
     /// [`Error::Missing`] and [`Error::Old`].
@@ -115,34 +113,34 @@ impl Library {
             return Err(Error::Old(version));
         }
         let library = Library { symbols, version };
-        // Its warnings would go to the standard output.
-        // SAFETY: the text ends in a NUL.
+        // Its warnings would go to standard output.
+        // SAFETY: the text is zero-terminated.
         library.call(|symbols| unsafe {
             (symbols.XGBSetGlobalConfig)(c"{\"verbosity\":0}".as_ptr())
         })?;
         Ok(Box::leak(Box::new(library)))
     }
 
-    /// The release.
+    /// Returns the release.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Sets the most threads of calls that take no number: among other things, libxgboost
-    /// copies labels with as many as there are cores.
+    /// Limits the threads of calls without such an argument: among others, libxgboost copies labels
+    /// with as many threads as cores.
     pub fn limit_threads(&self, threads: usize) {
         let threads = c_int::try_from(threads).unwrap_or(1).max(1);
-        // SAFETY: takes any positive number.
+        // SAFETY: accepts any positive number.
         unsafe { (self.symbols.omp_set_num_threads)(threads) };
     }
 
-    /// Makes one call and checks what it returns.
+    /// Makes a call and checks its result.
     pub(crate) fn call(&self, function: impl FnOnce(&Symbols) -> c_int) -> Result<()> {
         if function(&self.symbols) == 0 { Ok(()) } else { Err(self.last_error()) }
     }
 
     fn last_error(&self) -> Error {
-        // SAFETY: returns a string of the calling thread's own, never null.
+        // SAFETY: returns a string of the calling thread's, never null.
         let text = unsafe { CStr::from_ptr((self.symbols.XGBGetLastError)()) }.to_string_lossy();
         if means_out_of_memory(&text) {
             return Error::OutOfMemory;
@@ -151,40 +149,40 @@ impl Library {
     }
 }
 
-/// Texts as the interface takes them: the pointers are valid as long as the texts.
+/// Returns pointers to texts, valid as long as these.
 pub(crate) fn pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).collect()
 }
 
-/// A text for a call; one with a NUL in it, which no caller has, ends there.
+/// Converts a text for a call; it would end at a NUL, which no caller passes.
 pub(crate) fn c_text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(text.get(..end).unwrap_or_default()).unwrap_or_default()
 }
 
-/// A handle to something of libxgboost's.
+/// A handle to an object of libxgboost's.
 pub(crate) type Handle = *mut c_void;
 
-/// Starts an iterator again.
+/// Rewinds an iterator.
 pub(crate) type Reset = unsafe extern "C" fn(Handle);
 
-/// Moves an iterator on: 1 if there is a batch, 0 at the end.
+/// Advances an iterator: 1 if there is a batch, 0 at the end.
 pub(crate) type Next = unsafe extern "C" fn(Handle) -> c_int;
 
-/// Declares the table: each function under its C name, with its type.
+/// Declares the table of functions by C name and type.
 macro_rules! symbols {
     ($($name:ident: fn($($argument:ty),* $(,)?) -> $result:ty;)*) => {
-        /// The functions.
+        /// The functions of the C API.
         #[allow(non_snake_case, missing_docs, reason = "the names are XGBoost's")]
         pub(crate) struct Symbols {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
         impl Symbols {
-            /// Finds them all.
+            /// Finds all functions.
             fn find(library: &unix::Library) -> std::result::Result<Symbols, libloading::Error> {
                 Ok(Symbols {
-                    // SAFETY: a function of that name in XGBoost's library has that type.
+                    // SAFETY: XGBoost's function of this name has this type.
                     $($name: *unsafe { library.get(stringify!($name).as_bytes())? },)*
                 })
             }
@@ -222,7 +220,7 @@ symbols! {
 }
 
 impl Symbols {
-    /// Loads the library and finds the functions. It stays loaded.
+    /// Loads the library, for good, and finds the functions.
     pub(crate) fn load(path: &Path) -> std::result::Result<Symbols, libloading::Error> {
         // SAFETY: the library's initialisers start no threads.
         let library = unsafe { unix::Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
@@ -230,12 +228,12 @@ impl Symbols {
     }
 }
 
-/// The number of something as the interface counts it.
+/// Converts a number for the API.
 pub(crate) fn count(number: usize) -> u64 {
     number as u64
 }
 
-/// The number of a round as the interface counts it.
+/// Converts a round's number for the API.
 pub(crate) fn round_number(round: u32) -> c_int {
     c_int::try_from(round).unwrap_or(c_int::MAX)
 }
@@ -246,20 +244,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn place_and_stack_trace_go() {
+    fn source_locations_and_stack_traces_are_removed() {
         let text = "[10:11:12] /src/data/data.cc:41: Check failed: valid: Label contains NaN.\n\
                     Stack trace:\n  [bt] (0) libxgboost.so(+0x22dbbc) [0x7fb3]\n";
         assert_eq!(user_message(text), "Check failed: valid: Label contains NaN.");
     }
 
     #[test]
-    fn plain_text_stays() {
+    fn plain_text_is_unchanged() {
         assert_eq!(user_message("value 5 exceeds bound"), "value 5 exceeds bound");
         assert_eq!(user_message("two\nlines"), "two lines");
     }
 
     #[test]
-    fn both_words_for_memory_are_known() {
+    fn all_reports_of_out_of_memory_are_recognized() {
         assert!(means_out_of_memory("std::bad_alloc"));
         assert!(means_out_of_memory("bad_malloc: Failed to allocate 37183104 bytes."));
         assert!(!means_out_of_memory("Check failed: preds.size() == labels.size()"));

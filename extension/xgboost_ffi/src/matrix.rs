@@ -1,14 +1,13 @@
-//! A quantile matrix: the rows as libxgboost trains on them, a byte or two per value.
+//! Quantile matrices: libxgboost's form of training rows, a byte or two per value.
 //!
-//! libxgboost asks for the rows four times, batch by batch: for their shape, for quantiles, and for
-//! two forms of the index; it never keeps them as floats. It asks through callbacks
-//! (`XGQuantileDMatrixCreateFromCallback`, src/c_api/c_api.cc): an error there ends the rows, and is
-//! returned when libxgboost has returned.
+//! libxgboost reads the rows four times, batch by batch: for their shape, for quantiles, and for two
+//! forms of the index; it never keeps them as floats. It calls back for them
+//! (`XGQuantileDMatrixCreateFromCallback` in src/c_api/c_api.cc): an error there ends the rows, and is
+//! returned once libxgboost has returned.
 //!
-//! Memory is described to libxgboost by numpy's array interface, as JSON. A batch is a run of records of
-//! equal length, each a row's features followed by its label and other numbers of the row, all of four bytes.
-//! Strides let libxgboost read each value where it is, so nothing is copied on the way from a record to a
-//! matrix.
+//! Memory is described by numpy's array interface, as JSON. A batch is a run of records of equal
+//! length, each a row's features followed by its label and further numbers, all of four bytes. With
+//! strides libxgboost reads values in place, so nothing is copied between records and matrix.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -18,48 +17,48 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 use crate::{Handle, Library, c_text, count, pointers};
 
-/// Rows that can be read again from the start, in the same order.
+/// Rows that can be read repeatedly, in the same order.
 pub trait Rows {
-    /// Goes back to the first row.
+    /// Returns to the first row.
     ///
     /// # Errors
     /// [`Error::Rows`].
     fn rewind(&mut self) -> Result<()>;
 
-    /// The next rows; nothing at the end.
+    /// Returns the next rows; `None` at the end.
     ///
     /// # Errors
     /// [`Error::Rows`].
     fn next_batch(&mut self) -> Result<Option<Batch<'_>>>;
 }
 
-/// A feature's name, its type as XGBoost calls it, and its categories if it has such.
+/// A feature's name, XGBoost type, and categories, if any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Feature {
     /// The name.
     pub name: String,
     /// `float`, `int`, `i` for a boolean, or `c`.
     pub kind: String,
-    /// The names of the categories, in the order of their codes.
+    /// Names of the categories in code order.
     pub categories: Option<Vec<String>>,
 }
 
 impl Feature {
-    /// Whether XGBoost in Python takes the name: it refuses data with others, and a model whose file has
-    /// them (`feature_names` in python-package/xgboost/core.py).
+    /// Returns whether XGBoost's Python package accepts the name: it refuses data, and model files,
+    /// with others (`feature_names` in python-package/xgboost/core.py).
     pub fn is_named_plainly(&self) -> bool {
         !self.name.contains(['[', ']', '<'])
     }
 }
 
-/// Where the words of a record belong.
+/// The meaning of a record's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Number of features; they come first.
+    /// Number of features, which come first.
     pub features: usize,
-    /// The target, unless there are bounds instead.
+    /// The target, unless there are bounds.
     pub label: Option<usize>,
-    /// The lower and the upper bound of a time of survival.
+    /// The lower and upper bound of a survival time.
     pub bounds: Option<(usize, usize)>,
     /// The weight of the row, or of its group.
     pub weight: Option<usize>,
@@ -67,30 +66,30 @@ pub struct Layout {
     pub record: usize,
 }
 
-/// How a matrix is made.
+/// Options of a matrix.
 #[derive(Clone, Copy)]
 pub struct MatrixOptions<'a> {
-    /// Where the words of a record belong.
+    /// The meaning of a record's words.
     pub layout: Layout,
     /// The features: `features.len() == layout.features`.
     pub features: &'a [Feature],
-    /// Most bins per feature.
+    /// Maximum bins per feature.
     pub max_bin: u32,
-    /// Most threads.
+    /// Maximum threads.
     pub threads: usize,
 }
 
-/// The matrix.
+/// A matrix.
 pub struct Matrix {
     library: &'static Library,
     handle: Handle,
 }
 
 impl Matrix {
-    /// Makes one of the rows. One for evaluation takes the cuts of the training rows' matrix.
+    /// Creates a matrix of rows. One for evaluation uses the cuts of the training matrix.
     ///
     /// # Errors
-    /// What libxgboost refuses: infinite values, labels that the objective cannot have.
+    /// Data that libxgboost refuses: infinite values, labels outside of the objective's domain.
     pub fn of_rows(
         library: &'static Library,
         rows: &mut dyn Rows,
@@ -106,8 +105,8 @@ impl Matrix {
         let categories = options.features.iter().map(category_names).collect::<Result<_>>()?;
         let mut iterator = BatchIterator { proxy: &proxy, rows, options, categories, error: None };
         let mut handle = ptr::null_mut();
-        // SAFETY: the handles are valid; the iterator is alive and used by nobody else while
-        // the call lasts, and the callbacks take what they are given here.
+        // SAFETY: the handles are valid; the iterator is alive and not used elsewhere during the call,
+        // and the callbacks get the pointers passed here.
         let made = library.call(|symbols| unsafe {
             (symbols.XGQuantileDMatrixCreateFromCallback)(
                 ptr::from_mut(&mut iterator).cast(),
@@ -123,16 +122,16 @@ impl Matrix {
         iterator.error.map_or(matrix, Err)
     }
 
-    /// A matrix without rows, for rows that libxgboost reads in place.
+    /// Creates a matrix without rows, for rows that libxgboost reads in place.
     pub fn proxy(library: &'static Library) -> Result<Matrix> {
         let mut handle = ptr::null_mut();
-        // SAFETY: the place for the handle is valid.
+        // SAFETY: the result is writable.
         library.call(|symbols| unsafe { (symbols.XGProxyDMatrixCreate)(&mut handle) })?;
         Ok(Matrix { library, handle })
     }
 
-    /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights. Rows have had the
-    /// weights of their groups, by which the cuts were chosen; now they are set by group.
+    /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights. Rows had their
+    /// groups' weights while cuts were chosen; now weights are by group.
     pub fn set_groups(&self, sizes: &[u32], weights: &[f32]) -> Result<()> {
         self.set(c"group", &array(sizes, "<u4"))?;
         if weights.is_empty() {
@@ -143,14 +142,14 @@ impl Matrix {
 
     fn set(&self, field: &CStr, interface: &str) -> Result<()> {
         let interface = c_text(interface);
-        // SAFETY: the handle is valid, and the interface describes memory that the caller holds.
+        // SAFETY: the handle is valid, and the interface describes memory that the caller keeps.
         self.library.call(|symbols| unsafe {
             (symbols.XGDMatrixSetInfoFromInterface)(self.handle, field.as_ptr(), interface.as_ptr())
         })
     }
 
-    /// Puts a batch before the proxy. libxgboost reads it until it asks for the next one, and the
-    /// batch lives as long.
+    /// Passes a batch to the proxy. libxgboost reads it until it requests the next one, and the batch
+    /// lives as long.
     fn show(
         &self,
         batch: Batch<'_>,
@@ -159,7 +158,7 @@ impl Matrix {
     ) -> Result<()> {
         if categories.iter().any(Option::is_some) {
             let columns = c_text(&batch.columns(categories.iter().map(Option::as_ref)));
-            // SAFETY: the proxy is valid, and so is the memory that the text describes.
+            // SAFETY: the proxy and the described memory are valid.
             self.library.call(|symbols| unsafe {
                 (symbols.XGProxyDMatrixSetDataColumnar)(self.handle, columns.as_ptr())
             })?;
@@ -188,7 +187,7 @@ impl Matrix {
     fn set_types(&self, features: &[Feature]) -> Result<()> {
         let kinds: Vec<_> = features.iter().map(|feature| c_text(&feature.kind)).collect();
         let list = pointers(&kinds);
-        // SAFETY: the proxy is valid and the list has as many texts as it says.
+        // SAFETY: the proxy is valid, and the number of texts is passed.
         self.library.call(|symbols| unsafe {
             (symbols.XGDMatrixSetStrFeatureInfo)(
                 self.handle,
@@ -199,7 +198,7 @@ impl Matrix {
         })
     }
 
-    /// The handle, for this crate's own calls.
+    /// Returns the handle.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
     }
@@ -207,8 +206,8 @@ impl Matrix {
 
 impl Drop for Matrix {
     fn drop(&mut self) {
-        // SAFETY: the handle is this value's own and is not used again. There is nothing to be done
-        // about a failure, which would mean that the handle was not valid.
+        // SAFETY: this value owns the handle, and does not use it again. A failure would mean an
+        // invalid handle, and cannot be handled.
         let _ = self.library.call(|symbols| unsafe { (symbols.XGDMatrixFree)(self.handle) });
     }
 }
@@ -224,14 +223,14 @@ struct BatchIterator<'a> {
     proxy: &'a Matrix,
     rows: &'a mut dyn Rows,
     options: MatrixOptions<'a>,
-    /// By feature.
+    /// Names of categories by feature.
     categories: Vec<Option<CategoryNames>>,
-    /// What ended the iteration early.
+    /// The error that ended the iteration.
     error: Option<Error>,
 }
 
 impl BatchIterator<'_> {
-    /// Puts the next batch before the proxy; whether there is one.
+    /// Passes the next batch to the proxy; returns whether there is one.
     fn step(&mut self) -> Result<bool> {
         let Some(batch) = self.rows.next_batch()? else { return Ok(false) };
         self.proxy.show(batch, self.options, &self.categories)?;
@@ -240,9 +239,9 @@ impl BatchIterator<'_> {
 }
 
 /// # Safety
-/// libxgboost calls it with the iterator that it was given.
+/// Called by libxgboost with the iterator passed to it.
 unsafe extern "C" fn reset(iterator: Handle) {
-    // SAFETY: libxgboost passes what it was given in `of_rows`.
+    // SAFETY: libxgboost passes the iterator from `of_rows`.
     let iterator = unsafe { &mut *iterator.cast::<BatchIterator<'_>>() };
     if let Err(error) = iterator.rows.rewind() {
         iterator.error = Some(error);
@@ -250,7 +249,7 @@ unsafe extern "C" fn reset(iterator: Handle) {
 }
 
 /// # Safety
-/// libxgboost calls it with the iterator that it was given.
+/// Called by libxgboost with the iterator passed to it.
 unsafe extern "C" fn next(iterator: Handle) -> c_int {
     // SAFETY: as in `reset`.
     let iterator = unsafe { &mut *iterator.cast::<BatchIterator<'_>>() };
@@ -266,38 +265,38 @@ unsafe extern "C" fn next(iterator: Handle) -> c_int {
     }
 }
 
-/// Bytes of a feature, a label, a weight.
+/// Bytes of a feature, a label or a weight.
 const WORD: usize = size_of::<f32>();
 
 /// A run of records.
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
-    /// Their words.
+    /// The records' words.
     pub words: &'a [f32],
     /// Words per record.
     pub record: usize,
 }
 
 impl Batch<'_> {
-    /// Number of records.
+    /// Returns the number of records.
     pub fn rows(&self) -> usize {
         self.words.len().checked_div(self.record).unwrap_or(0)
     }
 
-    /// The first `columns` words of each record, as a table.
+    /// Describes the first `columns` words of each record as a table.
     pub fn table(&self, columns: usize) -> String {
         let shape = format!("{},{columns}", self.rows());
         interface(self.words, &shape, &format!("[{},{WORD}]", self.record * WORD), "<f4")
     }
 
-    /// One word of each record, as a column.
+    /// Describes one word of each record as a column.
     pub fn column(&self, at: usize) -> String {
         let words = self.words.get(at..).unwrap_or_default();
         let stride = format!("[{}]", self.record * WORD);
         interface(words, &self.rows().to_string(), &stride, "<f4")
     }
 
-    /// The first words of each record, as columns of which some are codes of categories.
+    /// Describes the first words of each record as columns, some of them category codes.
     pub fn columns<'c>(
         &self,
         categories: impl Iterator<Item = Option<&'c CategoryNames>>,
@@ -311,7 +310,7 @@ impl Batch<'_> {
     }
 }
 
-/// A plain array of numbers, whose type has that name in numpy.
+/// Describes a plain array of numbers with numpy's name of the type.
 pub(crate) fn array<T>(values: &[T], type_name: &str) -> String {
     interface(values, &values.len().to_string(), "null", type_name)
 }
@@ -324,14 +323,14 @@ fn interface<T>(values: &[T], shape: &str, strides: &str, type_name: &str) -> St
     )
 }
 
-/// The names of a feature's categories in the order of their codes, laid out as Arrow's text is.
+/// Names of a feature's categories in code order, in Arrow's layout of text.
 pub struct CategoryNames {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
 }
 
 impl CategoryNames {
-    /// Lays them out; nothing if together they have more bytes than an offset can count.
+    /// Concatenates the names; `None` if they have more bytes than an offset can count.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<CategoryNames> {
         let (mut offsets, mut bytes) = (vec![0], Vec::new());
         for name in names {
