@@ -78,14 +78,15 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::ImportanceKind;
 pub use limits::{Cancel, Limits};
 
-/// The stages behind a model, for programs that keep compiled models in files.
-///
-/// [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to relocatable, checksummed bytes,
-/// [`CompiledModel::open`] verifies them, and its methods evaluate rows. `oracle` walks the checked
-/// model; all other ways of evaluation have its bits.
-///
-/// Unstable between releases.
 pub mod internals {
+    //! The stages behind a model, for programs that keep compiled models in files.
+    //!
+    //! [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to relocatable, checksummed bytes,
+    //! [`CompiledModel::open`] verifies them, and its methods evaluate rows. `oracle` walks the checked
+    //! model; all other ways of evaluation have its bits.
+    //!
+    //! Unstable between releases.
+
     pub use crate::compiled::aligned::prefetch_all;
     pub use crate::compiled::aligned::{AlignedBytes, StableBytes};
     pub use crate::compiled::categories::{CategoryKind, CategoryView};

@@ -2,8 +2,8 @@
 //!
 //! Modules follow PostgreSQL's subjects:
 //!
-//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`],
-//!   [`virtual_object`]
+//! - values: [`value`], `numeric`, [`varlena`], [`array`](mod@array), [`jsonb`],
+//!   [`tuple`](mod@tuple), [`virtual_object`]
 //! - calls: [`call`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`invalidation`]
@@ -11,7 +11,7 @@
 //! - errors: [`report`], [`fault`], and running out of memory: `reserve`
 //!
 //! The crate declares no SQL, defines no setting, and is independent of models. Only `unsafe` code
-//! creates a [`Value`](value::Value) and guarantees its type; reading it is safe. pgrx's bindings turn
+//! creates a [`Value`] and guarantees its type; reading it is safe. pgrx's bindings turn
 //! an error of PostgreSQL's into a panic, which unwinds to the entry point, drops values on the way,
 //! and is turned back there. [`unguarded`] has the functions that run for every row.
 

@@ -1,10 +1,4 @@
-//! Rows of features.
-//!
-//! A row has one number per feature, in the order of
-//! [`Model::feature_names`](crate::Model::feature_names); categories are encoded by
-//! [`Model::category`](crate::Model::category), and NaN is a missing value (but the hash of an unknown
-//! category where CatBoost takes statistics). Rows are f32 or f64, dense with any strides, or sparse in
-//! CSR. They are borrowed, and their shape is checked once, so reading cannot fail.
+//! Rows of features, as programs pass them.
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::doubles::set_double;
@@ -63,7 +57,13 @@ impl Number for f64 {
     }
 }
 
-/// Rows of features: see the [module](self).
+/// Rows of features, dense with any strides or sparse in CSR, of f32 or f64.
+///
+/// A row has one number per feature, in the order of
+/// [`Model::feature_names`](crate::Model::feature_names); categories are encoded by
+/// [`Model::category`](crate::Model::category), and NaN is a missing value (but the hash of an unknown
+/// category where CatBoost takes statistics). Numbers are borrowed, and their shape is checked once, so
+/// reading cannot fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a, T> {
     rows: usize,

@@ -93,7 +93,7 @@ fn only(bits: u32, number: f32) -> f32 {
     f32::from_bits(bits & number.to_bits())
 }
 
-/// Masks by [`Leaves`] and point: the next split is on the left, on the right, or of an earlier split.
+/// Masks by [`SplitRecord::leaves`] and point: the next split is on the left, on the right, or of an earlier split.
 /// Compilers turn masks computed here into branches, so this is a table.
 static NEXT: Next = Next({
     const YES: [u32; MAX_POINTS] = [u32::MAX; MAX_POINTS];
