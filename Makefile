@@ -81,9 +81,20 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 		cargo fmt --manifest-path $$manifest --check; \
 		cargo clippy $(CARGO_QUICK) --quiet --locked --target-dir extension/target --manifest-path $$manifest \
 			-- -D warnings; done
+	@$(MAKE) doc
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --quiet --check .
 	@if command -v go >/dev/null; then $(MAKE) prose; else echo "prose was not checked: no Go is installed"; fi
+
+.PHONY: doc
+doc: setup ## build the documentation of the crates, in which every link must lead somewhere
+	@. tools/toolchain/env.sh; cd extension && RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_QUICK) --quiet --locked \
+		--workspace --no-deps --document-private-items --no-default-features \
+		--features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
+
+.PHONY: check
+check: setup venv ## before each commit: format, clippy, ruff, prose and unit tests of what changed since BASE (HEAD)
+	@tools/toolchain/check.sh
 
 .PHONY: prose
 prose: ## check the language of pages, comments and messages (Vale), and Markdown; needs Go
