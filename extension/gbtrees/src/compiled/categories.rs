@@ -1,10 +1,8 @@
-//! Lists of text, and the category dictionaries that are made of them: from a value to the code that the
-//! model was trained with.
+//! Text lists and category dictionaries, which map values to the codes of training.
 //!
-//! A section of text is a count n, then n + 1 ascending offsets as u32, then the UTF-8 of all texts
-//! without anything between them. Values of a dictionary lie in the order of their codes, and a second list
-//! has the codes in the order of their values, so that a look-up is a binary search. Numbers are kept as
-//! bits: integers as i64, floating point as f64 with -0.0 turned into 0.0.
+//! A text section is a count n, n + 1 ascending u32 offsets, then the concatenated UTF-8. A
+//! dictionary's values are in code order; a second list has the codes in order of values, for binary
+//! search. Numbers are kept as bits: i64, or f64 with -0.0 turned into 0.0.
 
 use std::cmp::Ordering;
 
@@ -18,21 +16,21 @@ use crate::limits::to_u32;
 use crate::memory::with_capacity;
 use crate::verified::sure;
 
-/// What the values of a dictionary are.
+/// The type of a dictionary's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum CategoryKind {
     /// Text.
     Text = 1,
-    /// Whole numbers.
+    /// Integers.
     Integer = 2,
     /// Floating-point numbers.
     Float = 3,
-    /// Hashes of text, or of a whole number's digits.
+    /// Hashes of text, or of an integer's digits.
     Hashed = 4,
 }
 
-/// The dictionary of one categorical feature, read in place.
+/// The dictionary of a categorical feature, read in place.
 #[derive(Clone, Copy)]
 pub struct CategoryView<'a> {
     kind: CategoryKind,
@@ -40,18 +38,18 @@ pub struct CategoryView<'a> {
     sorted: &'a [u32],
     numbers: &'a [u64],
     words: TextList<'a>,
-    /// Whether a value that is none of these has a code, which is the one after the last.
+    /// Whether unknown values have a code, the one after the last.
     open: bool,
     takes_hash: bool,
 }
 
-/// Added to a dictionary's kind where unknown values have a code.
+/// Flag of a dictionary's kind: unknown values have a code.
 pub(crate) const UNKNOWN_CODE: u32 = 1 << 16;
-/// Added to a dictionary's kind where rows have the hash of a value, not its code.
+/// Flag of a dictionary's kind: rows hold the hash of a value instead of its code.
 pub(crate) const TAKES_HASH: u32 = 1 << 17;
 
 impl<'a> CategoryView<'a> {
-    /// The dictionary that a record describes; nothing if it describes none.
+    /// Returns the dictionary of a record; `None` for an empty one.
     pub(crate) fn new(
         record: Dictionary,
         sorted: &'a [u32],
@@ -79,18 +77,18 @@ impl<'a> CategoryView<'a> {
             && self.sorted.iter().all(|code| (*code as usize) < count)
     }
 
-    /// What the values are.
+    /// Returns the type of values.
     pub fn kind(&self) -> CategoryKind {
         self.kind
     }
 
-    /// A code, or a hash where that is taken, as rows have it.
+    /// Returns the number in a row for a code, or a hash.
     #[inline]
     pub fn row_value<T: RowNumber>(&self, code: u32) -> T {
         if self.takes_hash { T::of_hash(code) } else { T::of_code(code) }
     }
 
-    /// The values as text, in the order of their codes; of hashes their numbers.
+    /// Returns the values as text in code order; hashes as numbers.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
             CategoryKind::Text => sure(self.words.get(index), WORD).to_owned(),
@@ -104,8 +102,8 @@ impl<'a> CategoryView<'a> {
         self.numbers[index]
     }
 
-    /// The code of a text, or its hash where that is taken, if it is one of the values or unknown values have
-    /// a code.
+    /// Returns the code of a text, or its hash where rows hold hashes, if it is known or unknown values
+    /// have a code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         self.known_text(text).or(self.unknown())
     }
@@ -125,14 +123,14 @@ impl<'a> CategoryView<'a> {
         self.search(|index| sure(self.words.bytes(index), WORD).cmp(text.as_bytes()))
     }
 
-    /// The code of a hash; of one that no split tests, a code that is in no set.
+    /// Returns the code of a hash; one in no set if no split tests it.
     pub(crate) fn code_of_hash(&self, hash: u32) -> u32 {
         let hash = u64::from(hash);
         let code = self.search(|index| self.number(index).cmp(&hash));
         code.unwrap_or(self.sorted.len() as u32)
     }
 
-    /// The code of a whole number, or its hash where that is taken, if it is one of the values or unknown
+    /// Returns the code of an integer, or its hash where rows hold hashes, if it is known or unknown
     /// values have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
         self.known_integer(number).or(self.unknown())
@@ -149,14 +147,13 @@ impl<'a> CategoryView<'a> {
         }
     }
 
-    /// The code of a floating-point number that is not NaN, if it is one of the values or unknown values
-    /// have a code.
+    /// Returns the code of a number other than NaN, if it is known or unknown values have a code.
     pub fn code_of_float(&self, number: f64) -> Option<u32> {
         self.known_float(number).or(self.unknown())
     }
 
     fn known_float(&self, number: f64) -> Option<u32> {
-        // Above this the neighbours of a float are not whole numbers that it could be told from.
+        // Above this, not all integers are floats.
         const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
         let number = number + 0.0;
         match self.kind {
@@ -170,7 +167,7 @@ impl<'a> CategoryView<'a> {
         }
     }
 
-    /// The code whose value compares equal, where `compare` is given the index of a value.
+    /// Returns the code whose value compares equal; `compare` takes the index of a value.
     fn search(&self, compare: impl Fn(usize) -> Ordering) -> Option<u32> {
         let at = |code: &u32| compare(self.start + *code as usize);
         self.sorted.binary_search_by(at).ok().map(|found| self.sorted[found])
@@ -186,8 +183,8 @@ pub(crate) struct TextList<'a> {
 }
 
 impl<'a> TextList<'a> {
-    /// The list that a section holds, or an empty one if it cannot be one. Takes no time; whether
-    /// the texts are sound is for [`TextList::check`] to say.
+    /// Reads a section, as an empty list if it is malformed. Takes constant time; [`TextList::check`]
+    /// checks the texts.
     pub(crate) fn read(section: &'a [u8]) -> Self {
         Self::split(section).unwrap_or(TextList { offsets: &[], text: &[] })
     }
@@ -199,7 +196,7 @@ impl<'a> TextList<'a> {
         Some(TextList { offsets: bytemuck::try_cast_slice(offsets).ok()?, text })
     }
 
-    /// Whether a section is a list of this many texts, each of them UTF-8.
+    /// Returns whether a section is a list of `count` texts in UTF-8.
     pub(crate) fn check(section: &[u8], count: usize) -> bool {
         if count == 0 {
             return section.is_empty();
@@ -218,7 +215,7 @@ impl<'a> TextList<'a> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// The bytes of a text, if there is one with this index.
+    /// Returns the bytes of a text.
     pub(crate) fn bytes(&self, index: usize) -> Option<&'a [u8]> {
         let start = *self.offsets.get(index)? as usize;
         let end = *self.offsets.get(index.checked_add(1)?)? as usize;
@@ -230,7 +227,7 @@ impl<'a> TextList<'a> {
     }
 }
 
-/// The section that holds these texts.
+/// Creates the section of a list of texts.
 pub(crate) fn text_section<'a>(
     texts: impl ExactSizeIterator<Item = &'a str> + Clone,
 ) -> Result<Vec<u8>> {

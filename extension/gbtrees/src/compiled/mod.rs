@@ -1,11 +1,11 @@
-//! The compiled model: one flat, relocatable run of bytes that kernels read in place.
+//! The compiled model: flat, relocatable bytes that kernels read in place.
 //!
-//! A header, then sections of plain records, each aligned to 64 bytes and found by its offset. It holds
-//! no pointer, so it means the same wherever it is mapped, and the same model always gives the same
-//! bytes. [`CompiledModel::open`] verifies everything once; its sections are then read through unchecked
-//! casts, which is sound because [`StableBytes`] promises that the bytes stay as they were.
-//! [`CompiledModel::open_checked`] is for a further reader of bytes that another one has verified. It is a
-//! cache, never the truth: its format may change with every release, and [`COMPILED_MODEL_VERSION`] with it.
+//! A header is followed by sections of plain records, aligned to 64 bytes and located by offset. There
+//! are no pointers, so it can be mapped anywhere, and the same model always gives the same bytes.
+//! [`CompiledModel::open`] verifies everything once; sections are then read by unchecked casts, which
+//! is sound because [`StableBytes`] promises constant bytes. [`CompiledModel::open_checked`] is for
+//! bytes that another reader has verified. It is a cache, never the truth: the format may change with
+//! every release, and [`COMPILED_MODEL_VERSION`] with it.
 #![allow(unsafe_code, reason = "sections that were verified at opening are read without checks")]
 
 pub(crate) mod aligned;
@@ -33,30 +33,30 @@ use crate::compiled::sections::{
 use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
 
-/// The version of the compiled model's format, part of the name of a file that holds one.
+/// Version of the format, part of the names of files with compiled models.
 ///
-/// It changes whenever the bytes of a compiled model or their meaning do.
+/// It changes with the bytes of a compiled model or their meaning.
 pub const COMPILED_MODEL_VERSION: u32 = 15;
 
-/// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
+/// Where scale, divisor and bias are applied to sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub(crate) enum ScalingAt {
-    /// None: they change nothing.
+    /// Nowhere: they have no effect.
     None = 0,
     Margins = 1,
     Values = 2,
 }
 
-/// How numbers become the f32 that [`CompiledModel::margins`] takes.
+/// The conversion of numbers to the f32 of [`CompiledModel::margins`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Narrowing {
-    /// By rounding.
+    /// Rounding.
     Rounded,
-    /// Those that are an f32 stay; of others [`CompiledModel::narrow`] makes one.
+    /// f32 values are unchanged; others are converted by [`CompiledModel::narrow`].
     Adjusted,
-    /// By [`CompiledModel::narrow`], also those that are an f32. Where leaves have linear models, rows have
-    /// the numbers too: see [`CompiledModel::row_length`].
+    /// All are converted by [`CompiledModel::narrow`]. With linear leaves, rows also have the original
+    /// numbers: see [`CompiledModel::row_length`].
     Binned,
 }
 
@@ -69,7 +69,7 @@ impl Narrowing {
     }
 }
 
-/// A compiled model that has been verified.
+/// A verified compiled model.
 pub struct CompiledModel<B> {
     bytes: B,
     header: Header,
@@ -78,7 +78,7 @@ pub struct CompiledModel<B> {
     sum_precision: Precision,
     scaling: ScalingAt,
     class_by: ClassBy,
-    /// The most that any feature needs.
+    /// The largest conversion of any feature.
     narrowing: Narrowing,
     has_categories: bool,
     /// Number of target statistics.
@@ -87,16 +87,16 @@ pub struct CompiledModel<B> {
 }
 
 impl<B: StableBytes> CompiledModel<B> {
-    /// Opens a compiled model, whoever made it.
+    /// Opens an untrusted compiled model.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::CompiledModel`] if it is damaged, misaligned, or not of this version of the
-    /// engine; it must then be made again from the model.
+    /// [`crate::ErrorKind::CompiledModel`] if it is damaged, misaligned, or of another version of the
+    /// engine; the model must then be compiled again.
     pub fn open(bytes: B) -> Result<Self> {
         Self::open_checking(bytes, Cancel::never())
     }
 
-    /// As [`CompiledModel::open`]. `cancel` is called every few milliseconds; it may unwind.
+    /// Like [`CompiledModel::open`]; `cancel` is called every few milliseconds and may unwind.
     ///
     /// # Errors
     /// As for [`CompiledModel::open`].
@@ -107,13 +107,13 @@ impl<B: StableBytes> CompiledModel<B> {
         Self::with_header(bytes, header)
     }
 
-    /// Opens a compiled model that was checked before, which takes no longer for a large one.
+    /// Opens a compiled model that was verified before, in constant time.
     ///
     /// # Safety
-    /// [`CompiledModel::open`] has opened these very bytes, in this process or another.
+    /// [`CompiledModel::open`] has accepted the same bytes, in this process or another.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::CompiledModel`] where the header alone shows that they are not.
+    /// [`crate::ErrorKind::CompiledModel`] if the header shows otherwise.
     pub unsafe fn open_checked(bytes: B) -> Result<Self> {
         let header = verify::header(&bytes)?;
         Self::with_header(bytes, header)
@@ -141,7 +141,7 @@ impl<B: StableBytes> CompiledModel<B> {
             num_ctrs: 0,
             row_length: header.num_features as usize,
         };
-        // Where many compiled models are called in turn, what the sections have is in no cache.
+        // Cached here, since sections are cold when many compiled models are called in turn.
         compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
         compiled.num_ctrs = compiled.sections().num_ctrs();
         if !compiled.sections().get(LINEAR_LEAVES).is_empty() {
@@ -153,51 +153,52 @@ impl<B: StableBytes> CompiledModel<B> {
         Ok(compiled)
     }
 
-    /// Number of features of a row.
+    /// Returns the number of features of a row.
     pub fn num_features(&self) -> usize {
         self.header.num_features as usize
     }
 
-    /// Number of cells of a row: one per feature, and where leaves have linear models two more of its double.
+    /// Returns the cells of a row: one per feature, and with linear leaves two more for its double.
     #[inline(always)]
     pub fn row_length(&self) -> usize {
         self.row_length
     }
 
-    /// Whether leaves have linear models.
+    /// Returns whether leaves have linear models.
     #[inline(always)]
     pub fn has_linear_leaves(&self) -> bool {
         self.row_length != self.num_features()
     }
 
-    /// Number of what splits test: features, and target statistics behind them.
+    /// Returns the number of split features: features plus target statistics.
     #[inline(always)]
     pub(crate) fn num_split_features(&self) -> usize {
         self.num_features() + self.num_ctrs
     }
 
-    /// Whether splits test target statistics of categories.
+    /// Returns whether splits test target statistics of categories.
     #[inline(always)]
     pub fn has_ctrs(&self) -> bool {
         self.num_ctrs > 0
     }
 
-    /// Whether the model is a linear one, without trees.
+    /// Returns whether the model is linear, without trees.
     pub fn is_linear(&self) -> bool {
         !self.sections().get(COEFFICIENTS).is_empty()
     }
 
-    /// Number of margins of a row.
+    /// Returns the number of margins of a row.
     pub fn num_outputs(&self) -> usize {
         self.header.num_outputs as usize
     }
 
-    /// Number of values of a row: 1 if they are the index of a class or a mean, else as many as margins.
+    /// Returns the number of values of a row: 1 for a class index or a mean, otherwise as many as
+    /// margins.
     pub fn num_values(&self) -> usize {
         if self.transform.gives_one_value() { 1 } else { self.num_outputs() }
     }
 
-    /// Number of trees of the model, of each of which a row reaches one leaf.
+    /// Returns the number of the model's trees, each of which has one leaf per row.
     pub fn num_trees(&self) -> usize {
         match self.sections().get(SOURCES) {
             [] => 0,
@@ -205,50 +206,49 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Whether the file has the covers that explanations need.
+    /// Returns whether the file has the covers that explanations need.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
         sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()
     }
 
-    /// What the values are good for.
+    /// Returns the kind of prediction.
     pub fn task(&self) -> Task {
         self.task
     }
 
-    /// How margins become values.
+    /// Returns the transform of margins.
     pub fn transform(&self) -> Transform {
         self.transform
     }
 
-    /// The factor of a margin in [`Transform::Logistic`].
+    /// Returns the factor of margins in [`Transform::Logistic`].
     pub fn slope(&self) -> f64 {
         self.header.slope
     }
 
-    /// In what precision leaves are added and margins transformed.
+    /// Returns the precision of sums and transforms.
     pub fn sum_precision(&self) -> Precision {
         self.sum_precision
     }
 
-    /// By what a class is chosen, and above what the second of two is.
+    /// Returns the numbers that choose the class, and the threshold for the second of two.
     pub(crate) fn class_rule(&self) -> (ClassBy, f64) {
         (self.class_by, self.header.class_threshold)
     }
 
-    /// Where sums are scaled.
+    /// Returns where sums are scaled.
     #[inline(always)]
     pub(crate) fn scaling_at(&self) -> ScalingAt {
         self.scaling
     }
 
-    /// The scale and the divisor of sums, and what is added to each output's: nothing, or one per
-    /// output.
+    /// Returns the scale and divisor of sums, and the biases: empty, or one per output.
     pub(crate) fn scaling_by(&self) -> (f64, f64, &[f64]) {
         (self.header.scale, self.header.divisor, self.sections().get(BIASES))
     }
 
-    /// How numbers of a feature become f32.
+    /// Returns the conversion of a feature's numbers to f32.
     pub fn narrowing_of(&self, feature: usize) -> Narrowing {
         match self.sections().get(CUT_SPANS) {
             _ if self.has_linear_leaves() => Narrowing::Binned,
@@ -257,13 +257,13 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// How numbers become f32, of the features for which that takes most.
+    /// Returns the largest conversion of any feature.
     #[inline]
     pub fn narrowing(&self) -> Narrowing {
         self.narrowing
     }
 
-    /// The f32 that splits decide as the model decides a number of f64.
+    /// Narrows an f64 to an f32 that a feature's splits decide alike.
     pub fn narrow(&self, feature: usize, value: f64) -> f32 {
         let sections = self.sections();
         match sections.get(CUT_SPANS) {
@@ -273,9 +273,8 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// A row as [`CompiledModel::margins`] takes it: [`CompiledModel::narrow`] of each feature, and where
-    /// leaves have linear models the numbers themselves. `values.len() == num_features`,
-    /// `row.len() == row_length`.
+    /// Converts a row for [`CompiledModel::margins`] by [`CompiledModel::narrow`]; with linear leaves
+    /// it also holds the original numbers. `values.len() == num_features`, `row.len() == row_length`.
     pub fn narrow_row(&self, values: &[f64], row: &mut [f32]) {
         for (feature, (narrowed, value)) in row.iter_mut().zip(values).enumerate() {
             *narrowed = self.narrow(feature, *value);
@@ -287,67 +286,66 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// The sum of all trees' depths, which is what one evaluation costs.
+    /// Returns the sum of all trees' depths, the cost of an evaluation.
     pub fn total_depth(&self) -> u64 {
         self.header.total_depth
     }
 
-    /// The sections from one up to another, which lie one behind the other.
+    /// Returns the bytes from one section up to another one after it.
     pub(crate) fn between<F, E>(&self, first: Section<F>, end: Section<E>) -> &[u8] {
         let offset = |index: usize| self.header.sections[index].offset as usize;
-        // What is not there need not be asked for: sections of a damaged compiled model may lie in another
-        // order.
+        // A damaged compiled model may have sections in another order.
         self.bytes.get(offset(first.index)..offset(end.index)).unwrap_or_default()
     }
 
-    /// Whether one row can be evaluated 64 trees at a time.
+    /// Returns whether a row can be evaluated 64 trees at a time.
     pub(crate) fn has_chunks(&self) -> bool {
         self.header.sections[CHUNKS.index].length > 0
     }
 
-    /// What holds the compiled model.
+    /// Returns the storage.
     pub fn storage(&self) -> &B {
         &self.bytes
     }
 
-    /// The size of the compiled model.
+    /// Returns the size in bytes.
     pub fn bytes_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The name of a feature, if the features have names.
+    /// Returns a feature's name, if features have names.
     pub fn feature_name(&self, feature: usize) -> Option<&str> {
         TextList::read(self.sections().get(NAMES)).get(feature)
     }
 
-    /// The label of a class, if the classes have labels.
+    /// Returns a class's label, if classes have labels.
     pub fn label(&self, class: usize) -> Option<&str> {
         TextList::read(self.sections().get(LABELS)).get(class)
     }
 
-    /// Number of labels: none, or one per class.
+    /// Returns the number of labels: none, or one per class.
     pub fn num_labels(&self) -> usize {
         TextList::read(self.sections().get(LABELS)).len()
     }
 
-    /// Whether a feature's values are category codes.
+    /// Returns whether a feature holds category codes.
     pub fn is_categorical(&self, feature: usize) -> bool {
         self.sections().get(CATEGORICAL).get(feature) == Some(&1)
     }
 
-    /// Whether any feature is categorical.
+    /// Returns whether any feature is categorical.
     pub fn has_categories(&self) -> bool {
         self.has_categories
     }
 
-    /// Whether rows have the bits of a category's hash for a feature, and not its code. No hash is a missing
-    /// value.
+    /// Returns whether rows hold the bits of a category's hash instead of its code; no hash is a
+    /// missing value.
     pub fn takes_hash(&self, feature: usize) -> bool {
         let record = || self.sections().get(DICTIONARIES).get(feature);
         self.has_ctrs() && record().is_some_and(|record| record.kind & TAKES_HASH != 0)
     }
 
-    /// The values that a feature's codes stand for, if the model has them.
+    /// Returns a feature's category values, if the model has them.
     pub fn categories(&self, feature: usize) -> Option<CategoryView<'_>> {
         let record = *self.sections().get(DICTIONARIES).get(feature)?;
         let words = TextList::read(self.sections().get(WORDS));
@@ -356,8 +354,8 @@ impl<B: StableBytes> CompiledModel<B> {
 
     #[inline(always)]
     pub(crate) fn sections(&self) -> Sections<'_> {
-        // SAFETY: `CompiledModel::open` has verified the sections, here or before the `open_checked` of which
-        // its caller promises that, and StableBytes promises that the bytes have not changed.
+        // SAFETY: `CompiledModel::open` has verified the sections, here or before `open_checked`, and
+        // StableBytes promises that the bytes have not changed.
         unsafe { Sections::of_verified(&self.bytes, &self.header) }
     }
 }

@@ -1,9 +1,9 @@
-//! A compiled model's header, the table of its sections: what each holds, and where it lies; and its writer.
+//! The header and sections of a compiled model, and its writer.
 //!
-//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and [`Writer`]
-//! takes them by the same handle. Nothing in the bytes depends on addresses, time or hashing order. A new
-//! section is one line in the table below, one line in [`crate::lower`], and in [`crate::compiled::verify`]
-//! the check of what evaluation relies on.
+//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, [`Writer`] takes them by the
+//! same handle. The bytes do not depend on addresses, time or hashing order. A new section is one line
+//! in the table below, one in a collector of [`crate::lower`], and in [`crate::compiled::verify`] the
+//! check of what evaluation relies on.
 
 #![allow(unsafe_code, reason = "sections that were checked at opening are read without checks")]
 
@@ -25,13 +25,13 @@ use crate::compiled::tiles::{
 use crate::verified::sure;
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// The error that a compiled model is not one, or not whole.
+/// Returns the error for a damaged compiled model.
 pub(crate) fn damaged(what: &str) -> Error {
     Error::new(ErrorKind::CompiledModel, format!("compiled model {what}"))
 }
 
 /// # Errors
-/// [`ErrorKind::CompiledModel`] with what is wrong, unless `right`.
+/// [`ErrorKind::CompiledModel`] with `what`, unless `right`.
 pub(crate) fn ensure(right: bool, what: &str) -> Result<()> {
     if right { Ok(()) } else { Err(damaged(what)) }
 }
@@ -40,15 +40,15 @@ pub(crate) fn ensure(right: bool, what: &str) -> Result<()> {
 pub(crate) const MAGIC: [u8; 8] = *b"pgbimage";
 /// Reads differently in the other byte order.
 pub(crate) const ENDIANNESS: u32 = 0x0102_0304;
-/// Where the checksummed part of a compiled model begins: after the checksum.
+/// Start of the checksummed part, after the checksum.
 pub(crate) const CHECKSUMMED_FROM: usize = 32;
 
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Span {
-    /// From the compiled model's start, a multiple of 64.
+    /// Offset from the compiled model's start, a multiple of 64.
     pub(crate) offset: u64,
-    /// In bytes, without the zeros that fill its last cache line.
+    /// Length in bytes, without padding.
     pub(crate) length: u64,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Header {
     pub(crate) magic: [u8; 8],
     pub(crate) version: u32,
     pub(crate) endianness: u32,
-    /// Of the whole compiled model, in bytes.
+    /// Length of the compiled model in bytes.
     pub(crate) length: u64,
-    /// XXH3, 64 bits, of everything after this field.
+    /// 64-bit XXH3 of everything after this field.
     pub(crate) checksum: u64,
     pub(crate) num_features: u32,
     pub(crate) num_outputs: u32,
@@ -96,7 +96,7 @@ impl<T> Clone for Section<T> {
 
 impl<T> Copy for Section<T> {}
 
-/// Defines a constant per section, numbered in the order of the lines.
+/// Defines a constant per section, numbered in order.
 macro_rules! sections {
     ($($(#[$doc:meta])* $name:ident: $record:ty,)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "numbers the lines")]
@@ -111,8 +111,8 @@ macro_rules! sections {
         pub(crate) const SECTIONS: usize = [$(Index::$name as usize,)*].len();
 
         impl<'a> Sections<'a> {
-            /// The sections of a compiled model that nobody has checked: each lies within the bytes, is
-            /// aligned, and holds whole and valid records of its type.
+            /// Verifies that each section is within the bytes, aligned, and made of valid records of
+            /// its type.
             pub(crate) fn verify(bytes: &'a [u8], header: &'a Header) -> Result<Self> {
                 $(verify_section($name, bytes, header)?;)*
                 Ok(Sections { bytes, spans: &header.sections })
@@ -121,114 +121,115 @@ macro_rules! sections {
     };
 }
 
-// What the evaluation of one row reads comes first: the fewer pages it touches, the fewer addresses a
-// processor shared by many backends has to look up.
+// Sections for single rows come first: touching fewer pages means fewer address look-ups on a processor
+// shared by many backends.
 sections! {
-    /// One per tree: the output that it adds to.
+    /// Per tree, the output that it adds to.
     OUTPUTS: u32,
-    /// One per output: what its sum begins with.
+    /// Per output, its initial sum.
     BASE_MARGINS: f32,
-    /// Of a linear model: by feature a coefficient per output, then each output's intercept.
+    /// For a linear model: by feature a coefficient per output, then the intercepts.
     COEFFICIENTS: f32,
     CONDITION_COLUMNS: ConditionColumn,
-    /// The thresholds of ranked columns, each column's as a search tree in the Eytzinger layout.
+    /// Thresholds of ranked columns, a search tree in Eytzinger layout per column.
     SEARCH_TREES: f32,
-    /// Successive groups of tiles, for the evaluation of one row.
+    /// Successive groups of tiles, for single rows.
     CHUNKS: Chunk,
-    /// The groups of chunks: those of tiles, except for recoded trees, which have leaves in their
-    /// own order here.
+    /// The groups of chunks: like those of tiles, but with leaves of recoded trees in tree order.
     CHUNK_GROUPS: TileGroup,
-    /// The trees in the order of summation.
+    /// The trees in order of summation.
     TILE_GROUPS: TileGroup,
-    /// The tops of the tiles of chunks, tree after tree.
+    /// The tops of the chunks' tiles, tree by tree.
     TOP_NODES: TopNode,
     /// The nodes below them.
     NODE_BLOCKS: NodeBlock,
-    /// The leaves of tiles that hold all of their trees, if sums are of f32.
+    /// Leaves of tiles that hold whole trees, for f32 sums.
     TILE_LEAVES: f32,
-    /// The same, if sums are of f64.
+    /// Leaves of tiles that hold whole trees, for f64 sums.
     TILE_LEAVES_DOUBLE: f64,
-    /// Where trees go on below tiles that do not hold all of them.
+    /// The exits of tiles that do not hold whole trees.
     TILE_EXITS: u32,
     /// Successive groups of tiles that share conditions.
     SEGMENTS: Segment,
-    /// The conditions of a segment, by column.
+    /// A segment's conditions by column.
     CONDITION_RUNS: ConditionRun,
-    /// What the ranks of ranked columns are compared with.
+    /// Operands of ranked columns.
     RANKS: u8,
-    /// What codes are looked up in.
+    /// Bit tables of codes.
     CODE_TABLES: CodeTable,
-    /// The sets of codes that have no table: twice their index, plus 1 where missing goes right.
+    /// Sets of codes without a table: twice their index, plus 1 if missing values go right.
     LARGE_SETS: u32,
-    /// The conditions of the nodes of tiles.
+    /// The conditions of tiles' nodes.
     TILE_NODES: u16,
-    /// One per group of tiles, or none if no tree is recoded.
+    /// One per group of tiles, or empty if no tree is recoded.
     CODINGS: Coding,
     COMPOUND_RUNS: CompoundRun,
-    /// The operations and masks of compounds.
+    /// Operations and masks of compounds.
     COMPOUND_WORDS: u16,
-    /// One per tree: the tree of the model that it comes from.
+    /// Per tree, the tree of the model that it comes from.
     SOURCES: u32,
-    /// One per tree: index of its root in the nodes of its kind.
+    /// Per tree, the index of its root among the nodes of its kind.
     ROOTS: u32,
-    /// The trees in the order of summation.
+    /// The trees in order of summation.
     GROUPS: Group,
     COMPACT_NODES: CompactNode,
-    /// One per compact node: its id in the file, counted as its library does.
+    /// Per compact node, its id in the file, numbered by its library.
     COMPACT_IDS: u32,
-    /// One per feature with categorical splits, or none.
+    /// One per feature with categorical splits, or empty.
     OUTCOME_TABLES: OutcomeTable,
-    /// The words of their lines.
+    /// The words of the tables' lines.
     OUTCOMES: u32,
-    /// One per wide node, or none.
+    /// One per wide node, or empty.
     OUTCOME_NODES: OutcomeNode,
     WIDE_NODES: WideNode,
-    /// One per wide node, as a compact node's.
+    /// Per wide node, its id in the file.
     WIDE_IDS: u32,
-    /// The values that the keys of leaves are indices of, if sums are of f64.
+    /// Values indexed by the leaves' keys, for f64 sums.
     LEAF_VALUES: f64,
-    /// One per leaf value, or none.
+    /// One per leaf value, or empty.
     LINEAR_LEAVES: LinearLeaf,
     LINEAR_TERMS: LinearTerm,
-    /// One per output: what finishes its sum. None if all are 0.
+    /// Per output, its bias; empty if all are 0.
     BIASES: f64,
-    /// One per feature: how a number of f64 becomes an f32. None if it is rounded.
+    /// Per feature, the conversion from f64 to f32; empty if values are rounded.
     CUT_SPANS: CutSpan,
     CUTS: f64,
     SETS: SetSpan,
     SET_WORDS: u32,
-    /// One per feature: 1 if it is categorical.
+    /// Per feature, 1 if it is categorical.
     CATEGORICAL: u8,
-    /// One per feature: 1 if its zeros are missing. None if no feature's are.
+    /// Per feature, 1 if its zeros are missing; empty if no feature's are.
     ZERO_MISSING: u8,
-    /// Text: one name per feature, or nothing.
+    /// Text: one name per feature, or empty.
     NAMES: u8,
-    /// Text: the class labels, or nothing.
+    /// Text: the class labels, or empty.
     LABELS: u8,
-    /// One per feature, or none.
+    /// One per feature, or empty.
     DICTIONARIES: Dictionary,
-    /// The values of numeric dictionaries, as bits.
+    /// Values of numeric dictionaries, as bits.
     NUMBERS: u64,
-    /// Text: the values of text dictionaries.
+    /// Text: values of text dictionaries.
     WORDS: u8,
-    /// One per dictionary value: codes in the order of their values.
+    /// Per dictionary value, codes in order of values.
     SORTED: u32,
-    /// By which splits test target statistics, in the order of their numbers.
+    /// Projections of target statistics, in the order of their numbers.
     CTR_PROJECTIONS: CtrProjection,
     CTR_PARTS: CtrPart,
-    /// Their tables, one after another.
+    /// The projections' tables.
     CTR_TABLES: u32,
-    /// Features of whose categories rows have hashes, and splits test codes.
+    /// Features that are hashes in rows and codes in splits.
     CTR_CODES: u32,
-    /// One per tree, or none if the model has no covers: only explanations read them and what follows.
+    /// One per tree, or empty without covers; only explanations read this section and the following
+    /// ones.
     TREE_SUMMARIES: TreeSummary,
-    /// The features of the splits of each tree; behind those of the model, projections of several categories.
+    /// Features of each tree's splits; numbers after the model's features are projections of several
+    /// categories.
     SPLIT_FEATURES: u32,
-    /// The splits of each tree, those below a split behind it.
+    /// Each tree's splits, parents first.
     SPLITS: SplitRecord,
 }
 
-/// The sections of a compiled model, verified.
+/// The sections of a verified compiled model.
 #[derive(Clone, Copy)]
 pub(crate) struct Sections<'a> {
     bytes: &'a [u8],
@@ -236,7 +237,7 @@ pub(crate) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The sections of a compiled model that was verified before.
+    /// Returns the sections of a compiled model that was verified before.
     ///
     /// # Safety
     /// [`Sections::verify`] has accepted these bytes and this header.
@@ -245,38 +246,37 @@ impl<'a> Sections<'a> {
         Sections { bytes, spans: &header.sections }
     }
 
-    /// The records of a section. Costs a few instructions: hoist it out of loops.
+    /// Returns the records of a section. Costs a few instructions: hoist it out of loops.
     #[inline(always)]
     pub(crate) fn get<T: CheckedBitPattern>(self, section: Section<T>) -> &'a [T] {
         let span = self.spans[section.index];
         let count = span.length as usize / size_of::<T>();
-        // SAFETY: `verify_section` has found this very section, whose type the handle says, to lie
-        // inside the bytes, to be aligned for T and to hold valid records of it, and the bytes are
-        // still the same, since they are borrowed.
+        // SAFETY: `verify_section` has checked that this section is within the bytes, aligned for T and
+        // made of valid records; the borrowed bytes have not changed since.
         unsafe {
             let start = self.bytes.as_ptr().add(span.offset as usize);
             std::slice::from_raw_parts(start.cast::<T>(), count)
         }
     }
 
-    /// Number of target statistics.
+    /// Returns the number of target statistics.
     pub(crate) fn num_ctrs(self) -> usize {
         self.get(CTR_PROJECTIONS).iter().map(|projection| projection.width as usize).sum()
     }
 
-    /// Slots of a row with outcomes, if the compiled model has any.
+    /// Returns the slots of a row with outcomes, if there are outcomes.
     #[inline(always)]
     pub(crate) fn outcome_slots(self) -> Option<usize> {
         self.get(OUTCOME_TABLES).last().map(|last| last.slot as usize + last.width as usize)
     }
 
-    /// Slots of a row of so many features: two each, that of leaves, and those of outcomes.
+    /// Returns the slots of a row: two per feature, the leaves', and those of outcomes.
     #[inline(always)]
     pub(crate) fn num_slots(self, num_features: usize) -> usize {
         self.outcome_slots().unwrap_or(leaf_slot(num_features) + 1)
     }
 
-    /// Number of nodes of the kind that such a group's trees have.
+    /// Returns the number of nodes of a group's kind.
     pub(crate) fn num_nodes(self, kind: GroupKind) -> usize {
         match kind {
             GroupKind::Compact => self.get(COMPACT_NODES).len(),
@@ -299,7 +299,7 @@ fn verify_section<T: CheckedBitPattern>(
         .ok_or_else(|| damaged("has a section out of range or with an unknown kind"))
 }
 
-/// The checksum of a compiled model: XXH3 of all that is behind the header's field for it.
+/// Returns the checksum of a compiled model: XXH3 of everything after its field in the header.
 ///
 /// # Errors
 /// [`ErrorKind::Cancelled`].
@@ -312,7 +312,7 @@ pub(crate) fn checksum(bytes: &[u8], cancel: Cancel<'_>) -> Result<u64> {
     Ok(sum.digest())
 }
 
-/// Puts the checksum right after bytes were tampered with, for tests of what the checksum cannot see.
+/// Updates the checksum of tampered bytes, for tests of what it cannot detect.
 ///
 /// # Panics
 /// Panics unless there is room for a header.
@@ -323,13 +323,13 @@ pub fn seal(bytes: &mut [u8]) {
         .copy_from_slice(&sum.to_ne_bytes());
 }
 
-/// The bytes of each section, to be laid one after another.
+/// The bytes of each section, to be concatenated.
 pub(crate) struct Writer<'a> {
     sections: [&'a [u8]; SECTIONS],
 }
 
 impl<'a> Writer<'a> {
-    /// Of sections without records.
+    /// Creates a writer of empty sections.
     pub(crate) fn new() -> Self {
         Writer { sections: [&[]; SECTIONS] }
     }
@@ -338,7 +338,7 @@ impl<'a> Writer<'a> {
         self.sections[section.index] = cast_slice(records);
     }
 
-    /// The header and the sections behind it as one compiled model.
+    /// Assembles header and sections.
     pub(crate) fn assemble(self, mut header: Header, cancel: Cancel<'_>) -> Result<AlignedBytes> {
         let mut end = size_of::<Header>();
         for (span, section) in header.sections.iter_mut().zip(self.sections) {

@@ -1,4 +1,4 @@
-//! The walk over the compiled model against the oracle, bit for bit, on random models.
+//! The compiled model against the oracle, bit for bit, on random models.
 
 use std::cell::Cell;
 
@@ -24,8 +24,7 @@ fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
     CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
-/// Margins, by every kernel that can run here, and leaves of the compiled model equal those of the oracle for
-/// every row.
+/// Asserts that margins by every kernel, and leaves, equal the oracle's for every row.
 fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
     let compiled = opened(model);
     match model.sum_precision() {
@@ -34,7 +33,7 @@ fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
     }
 }
 
-/// The same, with margins of the model's width.
+/// Asserts the same with margins of the model's width.
 fn agrees_in<M: Margin>(
     model: &Ensemble,
     compiled: &CompiledModel<impl StableBytes>,
@@ -65,7 +64,7 @@ fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
     margins.iter().map(|margin| margin.double().to_bits()).collect()
 }
 
-/// So do the margins of all rows in one call, with every kernel that can run here.
+/// Asserts the same for all rows in one call.
 fn batch_agrees<M: Margin>(
     model: &Ensemble,
     compiled: &CompiledModel<impl StableBytes>,
@@ -88,7 +87,7 @@ fn batch_agrees<M: Margin>(
 fn shapes() -> impl Strategy<Value = Shape> {
     (1usize..300, 1usize..5, 0usize..40, 0u32..13, 0usize..4, any::<bool>()).prop_map(
         |(features, outputs, trees, depth, categorical, any_library)| {
-            // Deep trees are large, so there are fewer of them.
+            // Fewer deep trees, since they are large.
             let trees = trees * 6 / (depth as usize).max(6);
             Shape { features, outputs, trees, depth, categorical, any_library }
         },
@@ -117,7 +116,7 @@ fn linear_models_agree_with_the_oracle() {
             reference::margins(&model, row, &mut expected);
             compiled.margins(&mut scratch, &narrow, &mut margins).unwrap();
             assert_eq!(bits(&margins), bits(&expected), "{row:?}");
-            // From the model's base margins on, the same.
+            // Starting from the model's base margins gives the same.
             margins.copy_from_slice(model.base_margin());
             compiled.margins_from(&mut scratch, &narrow, &mut margins).unwrap();
             assert_eq!(bits(&margins), bits(&expected), "{row:?}");
@@ -163,7 +162,8 @@ fn symmetric_trees_agree_with_the_oracle() {
     assert!(symmetric_groups > 100, "{symmetric_groups}");
 }
 
-/// Leaf-wise trees, chains among them: with every kind of missing values, categories, precision and output.
+/// Leaf-wise trees, including chains, with all kinds of missing values, categories, precision and
+/// output.
 #[test]
 fn recoded_trees_agree_with_the_oracle() {
     let mut coded = [0; CODE_LEVELS as usize + 1];
@@ -175,7 +175,7 @@ fn recoded_trees_agree_with_the_oracle() {
         };
         let leaves =
             [5, 12, 31, 33, 64, 100, 127, 200, 255, 256, 257, 1000, 3000][seed as usize % 13];
-        // Fewer of the large ones, so that codes pay; those of 257 leaves have more conditions than a
+        // Fewer large trees, so that codes pay off; those of 257 leaves have more conditions than a
         // segment.
         let trees = if leaves > 257 { 6 } else { 40 };
         let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
@@ -210,7 +210,7 @@ fn categorical_models_agree_with_the_oracle_with_outcomes_and_without() {
 
 #[test]
 fn models_of_unusual_shapes_agree_with_the_oracle() {
-    // Wide nodes for many features; every threshold met; base margins alone; lone leaves.
+    // Wide nodes for many features; thresholds hit exactly; base margins alone; single leaves.
     for (seed, shape, count) in [
         (11, Shape { categorical: 5, ..Shape::of(40_000, 2, 21, 7) }, 20),
         (21, Shape::of(1, 1, 37, 5), 3000),
@@ -240,7 +240,7 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
         compile(&model, &[], Cancel::unwinding(&|| polls.set(polls.get() + 1))).unwrap(),
     )
     .unwrap();
-    // Of 262,143 nodes, every 16,384 in each of four passes.
+    // Every 16,384 of 262,143 nodes, in each of four passes.
     assert!(polls.get() > 4 * 16, "{} polls", polls.get());
     let kinds: Vec<GroupKind> =
         compiled.sections().get(GROUPS).iter().map(|group| group.kind).collect();
@@ -248,7 +248,7 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     agrees(&model, &rows(14, &model, 300));
 }
 
-/// XGBoost's margin of a base score of one half is -0.0, and stays that where no tree adds to it.
+/// XGBoost's margin of a base score of one half is -0.0, and stays so if no tree adds to it.
 #[test]
 fn an_empty_sum_keeps_its_sign() {
     let file = br#"{"version": [3, 4, 1], "learner": {
@@ -267,7 +267,7 @@ fn an_empty_sum_keeps_its_sign() {
     agrees(&model, &[vec![0.0]]);
 }
 
-/// Two features with more thresholds than 16 bits count, of which one is missing to the right.
+/// Two features with more thresholds than 16 bits count, one of them with missing values going right.
 #[test]
 fn ranks_of_many_thresholds_agree_with_the_oracle() {
     let shape = Shape::of(2, 1, 540, 2);
@@ -329,7 +329,7 @@ fn a_call_takes_fewer_rows_of_a_deep_forest() {
     let mut model = model(33, shape);
     let rows_per_call = |model: &Ensemble| opened(model).rows_per_call();
     assert_eq!(rows_per_call(&model), 512);
-    // What is said of the depth is what is walked, to the deepest of each sixteen.
+    // The stated depth is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
     assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
 }
@@ -350,7 +350,7 @@ fn classes_follow_the_margins() {
     let binary = image_of(Task::Binary, Transform::Logistic, 1);
     assert_eq!(binary.class(&mut [0.0f32]), Some(0), "one half is not above one half");
     assert_eq!(binary.class(&mut [0.1f32]), Some(1));
-    // Above zero, but its logistic rounds to one half.
+    // Above zero, but its logistic function rounds to one half.
     assert_eq!(binary.class(&mut [1e-9f32]), Some(0));
     let raw = image_of(Task::Binary, Transform::Identity, 1);
     assert_eq!([raw.class(&mut [1e-9f32]), raw.class(&mut [0.0f32])], [Some(1), Some(0)]);

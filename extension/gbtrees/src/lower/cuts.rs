@@ -1,16 +1,14 @@
-//! Cuts: from numbers of f64 to the f32 that kernels compare, without changing one decision.
+//! Cuts: narrowing f64 to the f32 of kernels without changing a decision.
 //!
-//! A split of a model that compares in f64 asks whether a value is below its *cut*, a number of f64:
-//! `x <= t` is `x < t.next_up()`. All that the splits of a feature can see of a value is its rank, the
-//! number of cuts that it is not below. Kernels compare with the smallest f32 that is not below the
-//! cut, so a value that is an f32 has its rank there too. Any other value becomes an f32 of the same
-//! rank: the nearest, or, where a cut lies between the two, the one next to that cut. If the cuts of a
-//! feature do not have distinct f32, because they lie too close together, kernels compare
-//! ranks, and every value of the feature is turned into its rank.
+//! A split in f64 tests whether a value is below its *cut*: `x <= t` is `x < t.next_up()`. A feature's
+//! splits only see a value's rank, the number of cuts that it is not below. Kernels compare with the
+//! smallest f32 not below the cut, which preserves the ranks of f32 values. Any other value becomes an
+//! f32 of the same rank: the nearest, or the one next to a cut in between. If a feature's cuts are too
+//! close for distinct f32, kernels compare ranks, and its values are replaced by their ranks.
 //!
-//! Ranks are also what the categorical splits of a feature test that has a list of them in the model.
-//! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
-//! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
+//! Ranks are also what categorical splits of a feature with a list of ranks test. Where zeros are
+//! missing, the ends of the range that counts as zero are cuts too, so that no value moves across them.
+//! Category codes are truncated, as in LightGBM's conversion to int.
 
 use crate::compiled::records::{CutKind, CutSpan, not_below, rank};
 use crate::ensemble::{
@@ -20,7 +18,7 @@ use crate::limits::to_u32;
 use crate::memory::{extend, filled};
 use crate::{Cancel, Result};
 
-/// The cuts of a model's features; none if it rounds values to f32 before it compares them.
+/// The cuts of a model's features; empty if it rounds values to f32 before comparing.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     pub(crate) spans: Vec<CutSpan>,
@@ -73,8 +71,7 @@ impl Cuts {
         Ok(())
     }
 
-    /// The f32 that kernels compare with in place of a threshold: what goes left is below it. Nothing
-    /// if all goes left.
+    /// Returns the f32 threshold of kernels: smaller values go left. `None` if all values go left.
     pub(crate) fn below(
         &self,
         feature: u32,
@@ -90,23 +87,25 @@ impl Cuts {
         }
     }
 
-    /// Whether kernels must take the zeros of a feature as missing: they do not see those of ranks.
+    /// Returns whether a feature's ranks hide its zeros, so that kernels need not treat them as
+    /// missing.
     pub(crate) fn hides_zero(&self, feature: usize) -> bool {
         self.spans.get(feature).is_some_and(|span| span.kind == CutKind::RanksWithoutZero)
     }
 }
 
-/// The cuts of the largest models take half a second to sort.
+/// Comparisons between two polls for cancellation; sorting the largest models' cuts takes half a
+/// second.
 const COMPARISONS_PER_CHECK: usize = 1 << 20;
 
 #[derive(Clone, Default)]
 struct Feature {
     cuts: Vec<f64>,
-    /// The number of cuts at which repetitions are taken out next.
+    /// Number of cuts at which duplicates are removed next.
     dense: usize,
     zero_missing: bool,
     codes: bool,
-    /// Categorical splits test ranks, so values become those.
+    /// Categorical splits test ranks, so values are replaced by ranks.
     ranked: bool,
 }
 
@@ -144,9 +143,9 @@ impl Feature {
     }
 }
 
-/// The number that exactly the values which go left are below; nothing if all go left.
+/// Returns the number such that exactly the smaller values go left; `None` if all go left.
 fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
-    // Adding zero makes one of the two zeros.
+    // Adding zero turns -0.0 into 0.0.
     match comparison {
         Comparison::Less => Some(threshold + 0.0),
         Comparison::LessOrEqual if threshold == f64::INFINITY => None,
@@ -168,14 +167,14 @@ mod tests {
         cuts
     }
 
-    /// What a kernel decides of a value, nothing if it is missing.
+    /// Returns a kernel's decision, `None` for a missing value.
     fn decided(cuts: &Cuts, value: f64, comparison: Comparison, threshold: f64) -> Option<bool> {
         let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
         let below = cuts.below(0, comparison, threshold);
         (!narrow.is_nan()).then(|| below.is_none_or(|below| narrow < below))
     }
 
-    /// Thresholds at, around and between a few f32, and at the ends of all numbers.
+    /// Thresholds at, around and between a few f32, and extreme numbers.
     fn threshold(random: &mut Random, step: f64) -> f64 {
         let ends = [f64::INFINITY, f64::MAX, f64::from(f32::MAX), 1e300, 0.0, -0.0, 5e-324, 1e-60];
         let near = [1.0, -1.0, 16_777_216.0, 1e9, 0.1, 1e-35, 1e-45];
@@ -192,7 +191,7 @@ mod tests {
         let mut random = Random(7);
         let mut kinds = [0; 4];
         for _ in 0..4000 {
-            // Steps of a quarter of what lies between two f32, of several of them, of one f64.
+            // Steps of a quarter of the distance of two f32, of several of these, and of one f64.
             let step = [2f64.powi(-26), 2f64.powi(-20), f64::EPSILON][random.below(3)];
             let missing = [MissingRule::Nan, MissingRule::Zero][random.below(2)];
             let count = 1 + random.below(12);
@@ -212,7 +211,7 @@ mod tests {
                     let expected = present.map(|value| comparison.holds(value, *threshold));
                     let mut found = decided(&cuts, value, comparison, *threshold);
                     let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
-                    // What evaluation does where ranks do not hide zeros.
+                    // Evaluation does this where ranks do not hide zeros.
                     if missing == MissingRule::Zero && !cuts.hides_zero(0) {
                         found = found.filter(|_| narrow.abs() > MissingRule::ZERO);
                     }

@@ -1,8 +1,8 @@
-//! What must hold of a compiled model before it is evaluated.
+//! Verification of compiled models before evaluation.
 //!
-//! The checksum finds damage, not intent: a compiled model with the right checksum may have been made to
-//! mislead. So every number that evaluation uses as an index is verified here, and evaluation then
-//! indexes without checks. A wrong compiled model can produce wrong values, never a read out of bounds, and a
+//! The checksum detects damage, not intent: a compiled model with a valid checksum may be crafted. So
+//! every number that evaluation uses as an index is verified here, and evaluation indexes without
+//! checks. A wrong compiled model can give wrong values, but never a read out of bounds, and a
 //! traversal of a given number of steps always ends at a leaf.
 
 mod tiles;
@@ -21,7 +21,7 @@ use crate::compiled::sections::*;
 use crate::ensemble::{NODES_PER_CHECK, Task};
 use crate::{Cancel, Result};
 
-/// The header of bytes that are as long as a compiled model of this version says that it is.
+/// Returns the header, if the length is as stated and the version is this one.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
     ensure(bytes.as_ptr().addr().is_multiple_of(ALIGNMENT), "is not aligned to 64 bytes")?;
     let head =
@@ -34,7 +34,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
     Ok(header)
 }
 
-/// Fails unless the bytes are those that the checksum was made of.
+/// Checks the bytes against the checksum.
 pub(crate) fn matches_checksum(header: &Header, bytes: &[u8], cancel: Cancel<'_>) -> Result<()> {
     let found = checksum(bytes, cancel)?;
     ensure(header.checksum == found, "has not the checksum that it says")
@@ -93,7 +93,7 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     dictionaries(compiled, num_features)
 }
 
-/// A linear model for the key of every leaf, of terms and features that are there; or none.
+/// Verifies that there are no linear models, or one for every leaf's key with valid terms and features.
 fn linear_leaves(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
     let (leaves, terms) = (compiled.get(LINEAR_LEAVES), compiled.get(LINEAR_TERMS));
     if leaves.is_empty() {
@@ -118,9 +118,8 @@ fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {
     ensure(right, "does not have one tree of the model per tree")
 }
 
-/// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
-/// children are nodes, its slot is a feature's or one of outcomes, and a leaf reads the slot that makes a
-/// traversal stay.
+/// Verifies nodes for interleaved traversal without bounds checks: a split's children are nodes, its
+/// slot is a feature's or an outcome's, and a leaf reads the slot that makes a traversal stay.
 fn nodes<N: InterleavedNode>(
     nodes: &[N],
     num_features: usize,
@@ -129,7 +128,7 @@ fn nodes<N: InterleavedNode>(
 ) -> Result<()> {
     let leaf_slot = leaf_slot(num_features);
     let mut count = nodes.len() as u64;
-    // Without branches, so that it runs at the speed of memory.
+    // Branchless, to run at memory speed.
     let mut right = true;
     for part in nodes.chunks(NODES_PER_CHECK) {
         cancel.check()?;
@@ -147,7 +146,8 @@ fn nodes<N: InterleavedNode>(
     ensure(right, "has a node with a wrong link or slot")
 }
 
-/// Tables whose words and slots follow one another, and a node per wide node if there are any.
+/// Verifies that tables' words and slots are consecutive, with a node per wide node if there are
+/// tables.
 fn outcomes(compiled: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) -> Result<()> {
     let (tables, outcome_nodes) = (compiled.get(OUTCOME_TABLES), compiled.get(OUTCOME_NODES));
     let (mut word, mut slot) = (0u64, leaf_slot(num_features) as u64 + 1);
@@ -166,7 +166,7 @@ fn outcomes(compiled: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) ->
     nodes(outcome_nodes, num_features, compiled.num_slots(num_features) - 1, cancel)
 }
 
-/// Kinds of wide nodes, and the sets and features of categorical splits.
+/// Verifies the kinds of wide nodes, and the sets and features of categorical splits.
 fn categorical_splits(
     nodes: &[WideNode],
     sets: &[SetSpan],
@@ -192,8 +192,8 @@ fn sets(compiled: &Sections<'_>) -> Result<()> {
     ensure(compiled.get(SETS).iter().all(within), "has a category set out of range")
 }
 
-/// Groups that hold every tree once, in order, with roots among the nodes of their kind and a
-/// depth that no traversal of those nodes exceeds.
+/// Verifies that groups hold every tree once, in order, with roots among the nodes of their kind, and a
+/// depth that no traversal exceeds.
 fn groups(compiled: &Sections<'_>) -> Result<()> {
     let roots = compiled.get(ROOTS);
     let mut next = 0usize;
@@ -211,7 +211,7 @@ fn groups(compiled: &Sections<'_>) -> Result<()> {
     ensure(next == roots.len(), "has a tree in no group")
 }
 
-/// Names and labels: none, or as many as there must be, in UTF-8.
+/// Verifies names and labels: none, or the right number, in UTF-8.
 fn text(compiled: &Sections<'_>, header: &Header) -> Result<()> {
     let binary = header.task == Task::Binary as u32;
     let labels = if binary { 2 } else { header.num_outputs as usize };
@@ -220,7 +220,7 @@ fn text(compiled: &Sections<'_>, header: &Header) -> Result<()> {
     ensure(names && right(compiled.get(LABELS), labels), "has damaged names")
 }
 
-/// Dictionaries whose every code has a value.
+/// Verifies that every code of a dictionary has a value.
 fn dictionaries(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
     let words = TextList::read(compiled.get(WORDS));
     ensure(TextList::check(compiled.get(WORDS), words.len()), "has damaged categories")?;
@@ -236,7 +236,7 @@ fn dictionaries(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
     ensure(right, "has a damaged category dictionary")
 }
 
-/// Projections whose parts and tables follow one another, so that every look-up ends at a line.
+/// Verifies that projections' parts and tables are consecutive, so that every look-up ends at a line.
 fn ctrs(compiled: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) -> Result<()> {
     let parts = compiled.get(CTR_PARTS);
     let right = parts.iter().all(|part| (part.feature as usize) < num_features);
@@ -263,7 +263,7 @@ fn ctrs(compiled: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) -> Res
     ensure(all, "has tables of no statistic")
 }
 
-/// Whether a table is there, and has an empty slot, at which a look-up ends.
+/// Returns whether a table exists and has an empty slot, at which a look-up ends.
 fn has_empty_slot(compiled: &Sections<'_>, projection: &CtrProjection) -> bool {
     let first = projection.first_word as usize;
     let words = usize::try_from(projection.words()).ok().and_then(|words| first.checked_add(words));
