@@ -10,7 +10,7 @@ use crate::params::{Parameter, REFUSED, SPECIAL, TABLE, ValueRule};
 const DEEPEST: u32 = 3;
 const MOST: u32 = 6;
 
-/// What is left of an input.
+/// The rest of an input.
 pub struct Drawn<'a>(pub Unstructured<'a>);
 
 impl Drawn<'_> {
@@ -44,7 +44,7 @@ impl Drawn<'_> {
         Value::Object(object)
     }
 
-    /// What a search takes: parameters, each with values or a range.
+    /// Returns the argument of a search: parameters, each with values or a range.
     pub fn search(&mut self) -> Value {
         let mut object = Map::new();
         for _ in 0..self.below(MOST) {

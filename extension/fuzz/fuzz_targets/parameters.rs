@@ -60,7 +60,7 @@ fn sorted(parameters: &Parameters) -> Option<Vec<(&'static str, String)>> {
     Some(settings)
 }
 
-/// What libxgboost is given is what the caller gave, and in range.
+/// Checks that a value passed to libxgboost is the caller's, and in range.
 fn check_value(rule: ValueRule, text: &str, object: &Value, names: impl Iterator<Item = &'static str>) {
     let given = || names.filter_map(|name| object.get(name));
     let number = || text.parse::<f64>().expect("a number");

@@ -1,4 +1,4 @@
-//! What a search takes its combinations from, under the names that it has in the extension.
+//! The source of a search's combinations, by its module names in the extension.
 #![allow(dead_code, reason = "a training uses the rest")]
 
 #[path = "../../pgboost_train/src/training/random.rs"]

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs fuzz targets, each for so many seconds, from the golden models on: run.sh SECONDS [TARGET...]
+# Runs fuzz targets, seeded with the golden models: run.sh SECONDS_PER_TARGET [TARGET...]
 #
-# Those of the engine are here; those of what the extensions read of calls are in extension/fuzz, whose build
-# needs PostgreSQL's headers (PGRX_PG_CONFIG_PATH, and PG_FEATURE unless it is pg15), and nothing of a server.
-# libFuzzer with debug assertions, overflow checks and AddressSanitizer, which takes more than half of the time;
-# with SANITIZER=none without it. It needs a nightly toolchain, whose compiler instruments; cargo-fuzz is not
-# needed, but finds the same targets.
+# The engine's targets are here; those for the extensions' arguments are in extension/fuzz, which builds with
+# PostgreSQL's headers (PGRX_PG_CONFIG_PATH, and PG_FEATURE unless it is pg15) and runs without a server.
+# libFuzzer runs with debug assertions, overflow checks and AddressSanitizer, which takes more than half of the
+# time; SANITIZER=none leaves it out. Needs a nightly toolchain for instrumentation, but not cargo-fuzz, which
+# finds the same targets.
 # Comparisons are not traced, nor inputs weighed by what is rare: each took a third of the time (perf).
 # Most inputs of files are made by mutations that keep their structure (fuzz_targets/mutation); with
 # PLAIN_MUTATIONS=1 none is. The last line of a run has the edges that it covered. What it learns stays in

@@ -33,7 +33,7 @@ try:
 except ImportError:
     shap = None
 
-# What others print goes to standard error.
+# Other output goes to standard error.
 RESULTS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -56,7 +56,7 @@ MODELS = {
     "lightgbm-200x255-30": (30, {"n": 200, "num_leaves": 255}),
     "catboost-100x6": (10, {}),
 }  # fmt: skip
-# What is computed, of how many rows per call.
+# Kinds of explanations, with rows per call.
 CALLS = (
     ("contributions", 2048),
     ("contributions", 16),
@@ -76,14 +76,14 @@ Explain = Callable[[str, np.ndarray], np.ndarray]
 
 
 class Engine:
-    """The engine with one model, in a separate process."""
+    """The engine with a model, in a separate process."""
 
     def __init__(self, bench: Path, model: Path, rows: Path) -> None:
         pipe = subprocess.PIPE
         self._child = subprocess.Popen([bench, model, rows], stdin=pipe, stdout=pipe, text=True)
 
     def ask(self, line: str) -> str:
-        """The answer to a request."""
+        """Sends a request; returns its answer."""
         self._child.stdin.write(line + "\n")
         self._child.stdin.flush()
         return self._child.stdout.readline().strip()
@@ -95,7 +95,7 @@ class Engine:
 
 
 def table(features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows to train on with their targets, and rows to explain."""
+    """Returns training rows with targets, and rows to explain."""
     rng = np.random.default_rng(features)
     values = rng.normal(size=(TRAINING_ROWS + SCORED_ROWS, features)).astype(np.float32)
     target = np.sin(2 * values[:, 0]) + values[:, 1] * values[:, 2] - (values[:, 3] > 0.5)
@@ -132,7 +132,7 @@ def train(path: Path, name: str, features: int, params: dict) -> None:
 
 
 def xgboost_sides(path: Path, rows: np.ndarray) -> dict[str, Explain]:
-    """XGBoost, by matrices that are made beforehand, and shap's own code with its trees."""
+    """XGBoost with matrices made beforehand, and shap's code with its trees."""
     booster = xgboost.Booster({"nthread": 1}, model_file=path)
     matrices: dict[tuple, xgboost.DMatrix] = {}
 
@@ -175,7 +175,7 @@ def shap_side(booster: object, rows: np.ndarray) -> dict[str, Explain]:
 
 
 def lightgbm_sides(path: Path, rows: np.ndarray) -> dict[str, Explain]:
-    """LightGBM, which has no interactions, and shap's own code."""
+    """LightGBM, which has no interactions, and shap's code."""
     booster = lightgbm.Booster(model_file=path)
 
     def explain(what: str, rows: np.ndarray) -> np.ndarray | None:
@@ -187,7 +187,7 @@ def lightgbm_sides(path: Path, rows: np.ndarray) -> dict[str, Explain]:
 
 
 def catboost_sides(path: Path, _: np.ndarray) -> dict[str, Explain]:
-    """CatBoost, by pools that are made beforehand."""
+    """CatBoost with pools made beforehand."""
     model = catboost.CatBoost().load_model(str(path))
     pools: dict[tuple, catboost.Pool] = {}
 
@@ -205,7 +205,7 @@ SIDES = {"xgboost": xgboost_sides, "lightgbm": lightgbm_sides, "catboost": catbo
 
 
 def of_peer(explain: Explain, what: str, count: int, rows: np.ndarray) -> Callable[[], float]:
-    """Nanoseconds per row of as many calls as fit into a turn."""
+    """Returns the nanoseconds per row of as many calls as fit into a turn."""
     starts = [*range(0, len(rows) - count + 1, count)][:64]
     parts = [np.ascontiguousarray(rows[start : start + count]) for start in starts]
     a_row = _seconds(lambda: explain(what, parts[0][:FEW])) / min(count, FEW)
@@ -234,14 +234,14 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def of_engine(engine: Engine, what: str, kernel: str, count: int) -> Callable[[], float]:
-    """The same of the engine."""
+    """Returns the nanoseconds per row of the engine."""
     first = float(engine.ask(f"{what} {kernel} {count} 1"))
     calls = max(1, int(SECONDS * 1e9 / (first * count)))
     return lambda: float(engine.ask(f"{what} {kernel} {count} {calls}"))
 
 
 def measure(name: str, folder: Path, bench: Path, turns: int) -> None:
-    """All calls of one model."""
+    """Measures all calls of a model."""
     features, params = MODELS[name]
     kind = name.split("-", maxsplit=1)[0]
     path = folder / f"{name}.{({'xgboost': 'ubj', 'lightgbm': 'txt', 'catboost': 'cbm'})[kind]}"
@@ -287,7 +287,7 @@ def measure(name: str, folder: Path, bench: Path, turns: int) -> None:
 
 
 def main() -> None:
-    """Measures the models that are named, or all."""
+    """Measures the named models, or all."""
     folder, bench = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     turns = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ SHAPES = ((25, 6), (100, 6), (500, 8))
 FEATURES, ROWS = 10, (1024, 100_000)
 COMPARED, BLOCKS = 4096, 7
 
-# What others print goes to standard error.
+# Other output goes to standard error.
 RESULTS = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -42,7 +42,7 @@ Predict = Callable[[int, int], object]
 
 
 class Engine:
-    """The engine with one model, in a separate process."""
+    """The engine with a model, in a separate process."""
 
     def __init__(self, bench: Path, model: Path, rows: Path, kernel: str = "auto") -> None:
         pipe = subprocess.PIPE
@@ -55,11 +55,11 @@ class Engine:
         return self._child.stdout.readline()
 
     def margins(self, count: int) -> np.ndarray:
-        """The margins of the first rows."""
+        """Returns the margins of the first rows."""
         return np.array(json.loads(self._ask(f"margins {count}")))
 
     def block(self, count: int, calls: int) -> float:
-        """Nanoseconds per row."""
+        """Returns the nanoseconds per row."""
         return float(self._ask(f"block {count} {calls}"))
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Engine:
 def block_of(
     predict: Predict, clock: Callable[[], int] = time.perf_counter_ns
 ) -> Callable[[int, int], float]:
-    """Nanoseconds per row of so many calls by a clock, walking on through the rows."""
+    """Returns a function that measures nanoseconds per row, continuing through the rows."""
     first = 0
 
     def block(count: int, calls: int) -> float:

@@ -40,7 +40,7 @@ Sides = tuple[np.ndarray, dict[str, Predict]]
 
 
 def installed(name: str) -> object | None:
-    """A package; None where it is missing or does not run here."""
+    """Imports a package; returns None if it is missing or does not run here."""
     try:
         return importlib.import_module(name)
     except (ImportError, OSError) as error:
@@ -65,7 +65,7 @@ def forest_sides(path: Path, rows: np.ndarray) -> Sides:
 
 
 def compiled_sides(path: Path, rows: np.ndarray) -> Sides:
-    """Code that is made of the model, and compiled; LightGBM's or XGBoost's own margins are expected."""
+    """Code compiled from the model; LightGBM's or XGBoost's margins are expected."""
     folder, is_text = Path(tempfile.mkdtemp()), path.suffix == ".txt"
     sides = {}
     if is_text:
@@ -95,7 +95,7 @@ def compiled_sides(path: Path, rows: np.ndarray) -> Sides:
 
 
 def compare(path: Path, engines: dict[str, Engine], expected: np.ndarray) -> None:
-    """Stops unless the kernels' margins are equal, and nearly those of the library."""
+    """Exits unless the kernels' margins are equal, and close to the library's."""
     first, *others = [engine.margins(COMPARED) for engine in engines.values()]
     if not all(np.array_equal(first, other) for other in others):
         raise SystemExit(f"{path.name}: margins of two kernels differ")
@@ -108,7 +108,7 @@ def compare(path: Path, engines: dict[str, Engine], expected: np.ndarray) -> Non
 
 
 def beside_libraries(paths: list[Path], bench: Path, seconds: float) -> None:
-    """Each model by its libraries."""
+    """Measures each model with its libraries."""
     share = seconds * 0.5 / (len(paths) * len(ROWS) * 4 * formats.BLOCKS)
     sides_of = {".onnx": forest_sides, ".cbm": catboost_sides}
     for path in paths:
@@ -126,7 +126,7 @@ def beside_libraries(paths: list[Path], bench: Path, seconds: float) -> None:
 
 
 def beside_each_other(paths: list[Path], benches: list[Path], seconds: float) -> None:
-    """Each model by two builds of the engine, whose margins are equal."""
+    """Measures each model with two builds of the engine, whose margins must be equal."""
     share = seconds / (len(paths) * len(KERNELS) * 2 * formats.BLOCKS * len(ROWS))
     for path in paths:
         for kernel in KERNELS:

@@ -52,18 +52,18 @@ class Shape(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its file, without an ending."""
+        """Returns the name of its file, without extension."""
         return f"{self.trees}x{self.size}x{self.features}-{self.kind}"
 
     @property
     def outputs(self) -> int:
-        """How many numbers it predicts."""
+        """Returns the number of outputs."""
         is_random = self.kind.startswith("borders")
         return 1 if is_random else int(self.kind.lstrip(ascii_lowercase) or 1)
 
 
 def _data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """The rows to train on, and their labels: 0 and 1, or classes."""
+    """Returns training rows and labels: 0 and 1, or classes."""
     values, label = table(
         np.random.default_rng([shape.features, 34]), TRAINING_ROWS, shape.features, "dense"
     )
@@ -203,7 +203,7 @@ KINDS: dict[str, tuple[str, Train, tuple[tuple[int, int, tuple[int, ...]], ...]]
 
 
 def rows_of(folder: Path, name: str) -> Path:
-    """The file of the rows to score of a model, which is made if it is not there."""
+    """Returns the file of a model's rows to score, creating it if necessary."""
     features, kind = name.split("x", 2)[2].split("-")
     path = folder / f"rows-{features}-{kind}.f32"
     shared = folder / f"rows-{features}.f32"

@@ -39,14 +39,14 @@ CODES = (4, 12, 40, 150)
 
 
 def is_code(kind: str, feature: int) -> bool:
-    """Whether a feature holds codes."""
+    """Returns whether a feature holds codes."""
     return kind == "categorical" and feature % 5 == 4
 
 
 def table(
     rng: np.random.Generator, rows: int, features: int, kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of features, and their labels."""
+    """Returns rows and labels."""
     columns = []
     logit = np.zeros(rows)
     for feature in range(features):
@@ -77,7 +77,7 @@ def table(
 
 
 def train(folder: Path, depth: int, features: int, kind: str) -> None:
-    """Train one model, and write its beginnings."""
+    """Trains a model, and writes its first rounds."""
     paths = {count: folder / f"{count}x{depth}x{features}-{kind}.ubj" for count in TREES}
     if all(path.exists() for path in paths.values()):
         return

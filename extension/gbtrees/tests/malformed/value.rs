@@ -1,7 +1,7 @@
 //! A model as an editable serde_json value, written as JSON or UBJSON.
 //!
-//! What serde_json cannot represent is marked: special numbers are strings with the prefix `f32 `, and
-//! repeated keys end in NUL.
+//! Values that serde_json cannot represent are marked: special numbers are strings with the prefix
+//! `f32 `, and repeated keys end in NUL.
 
 use serde_json::Value;
 
