@@ -350,9 +350,11 @@ pub(crate) fn counters(model: ModelId, version: i32) -> Counters {
     find(&SlotKey::new(model, version)).map(Slot::counters).unwrap_or_default()
 }
 
-/// Forgets what was counted of a version.
+/// Forgets what was counted of a version, if anything was ever counted: the file is not made for that.
 pub(crate) fn forget(model: ModelId, version: i32) {
-    find(&SlotKey::new(model, version)).into_iter().for_each(Slot::set_to_zero);
+    if folder().join(NAME).exists() {
+        find(&SlotKey::new(model, version)).into_iter().for_each(Slot::set_to_zero);
+    }
 }
 
 /// Forgets everything.
