@@ -197,6 +197,11 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 .PHONY: test-versions
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/extension/versions/run.sh 15 16 17 18 19
+	@$(MAKE) test-sklearn
+
+.PHONY: test-sklearn
+test-sklearn: setup install venv ## test the Python package with earlier releases of scikit-learn
+	@tests/python/releases.sh 1.3 1.5 1.7
 
 .PHONY: deb
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb

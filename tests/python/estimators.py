@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn import ensemble, feature_selection, linear_model, model_selection, pipeline, tree
+from sklearn import (
+    ensemble,
+    feature_selection,
+    linear_model,
+    metrics,
+    model_selection,
+    pipeline,
+    tree,
+)
 from sklearn import preprocessing as pre
 from sklearn.base import is_classifier
 from sklearn.compose import make_column_transformer
@@ -155,6 +163,9 @@ VALUES: dict[str, list[Any]] = {
     "threshold": [0.7, "auto"],
     "pos_label": ["no"],
     "scoring": ["roc_auc", "neg_mean_squared_error", "accuracy"],
+    "TunedThresholdClassifierCV.scoring": [
+        metrics.make_scorer(metrics.f1_score, pos_label=label) for label in ("no", "yes")
+    ],
     "cv": [3, model_selection.KFold(2)],
     "C": [0.3],
     "alphas": [[0.1, 3.0]],

@@ -128,6 +128,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["a", "c"],
     ),
     "RandomTreesEmbedding of scikit-learn": (lambda: ensemble.RandomTreesEmbedding(4), ["a", "b"]),
+    "VotingRegressor is not scored as a step": (
+        lambda: make_pipeline(ensemble.VotingRegressor([("a", FOREST)]), FOREST),
+        ["a", "b"],
+    ),
     "BaggingClassifier is one of DecisionTreeRegressor": (
         lambda: ensemble.BaggingClassifier(tree.DecisionTreeRegressor()),
         ["a", "n"],
@@ -164,3 +168,16 @@ def test_what_numpy_computes_in_less_than_doubles_is_refused(
         pgboost.push(connection, "model", model, check=rows)
     wide = rows.astype(float)
     assert_same(connection, IN_LESS[kind]().fit(wide, np.sin(np.arange(256.0))), wide)
+
+
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_steps_that_give_frames(connection: psycopg.Connection, output: str) -> None:
+    encoder = pre.OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer(
+        (encoder, TEXTS),
+        (pre.PolynomialFeatures(), ["a"]),
+        (pre.KBinsDiscretizer(3, encode="ordinal"), ["b"]),
+    )
+    model = make_pipeline(columns, pre.MinMaxScaler(), FOREST).set_output(transform=output)
+    rows = estimators.frame()
+    assert_same(connection, model.fit(rows, rows.n), rows)

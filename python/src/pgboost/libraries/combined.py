@@ -150,8 +150,8 @@ def thresholded(model: Any) -> Ensemble:
     label = None if scorer is None else scorer._get_pos_label()
     if label is not None and label != model.classes_[1]:
         raise UnsupportedModelError(
-            f"the {type(model).__qualname__} has scoring with pos_label={label!r}, which is not scored:"
-            f" scored is {model.classes_[1]!r}"
+            f"the {type(model).__qualname__} has scoring={model.scoring!r}, which is not scored: scored is"
+            f" pos_label={model.classes_[1]!r}"
         )
     at = float(np.nextafter(threshold_of(model), -np.inf))
     return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})

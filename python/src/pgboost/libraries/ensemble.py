@@ -229,7 +229,7 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
     feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
     thresholds = {column: threshold[feature == column] for column in range(width(model))}
     thresholds |= {column: np.asarray(cuts) for column, cuts in ensemble.cuts.items()}
-    unused = {key: of for key, of in ensemble.encoded.items() if not len(thresholds[key])}
+    unused = {key: of for key, of in ensemble.encoded.items() if of and not len(thresholds[key])}
     categories = unused | ensemble.categories
     return Inputs(
         width=width(model),

@@ -118,6 +118,7 @@ def _trees(model: Any) -> list[tuple[Any, Any]]:
             raise UnsupportedModelError(
                 f"the {name} is one of {type(tree).__qualname__}, not of trees of its kind"
             )
+    known(trees[0])
     columns = getattr(model, "estimators_features_", [None] * len(trees))
     return list(zip(trees, columns, strict=True))
 

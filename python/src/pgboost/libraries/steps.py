@@ -50,7 +50,10 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
     if is_selection(step):
         kept = step.get_support()
         return [feature for feature, keep in zip(features, kept, strict=True) if keep]
-    return _AFTER[known(step)](step, features)
+    name = known(step)
+    if name not in _AFTER:
+        raise UnsupportedModelError(f"the {name} is not scored as a step before others")
+    return _AFTER[name](step, features)
 
 
 def is_identity(step: Any) -> bool:
@@ -228,6 +231,7 @@ def _power(feature: Feature, power: int) -> Feature:
 
 
 _AFTER: dict[str, Callable[[Any, list[Feature]], list[Feature]]] = {
+    "FrozenEstimator": lambda step, features: after(step.estimator, features),
     "Pipeline": _after_pipeline,
     "ColumnTransformer": _after_columns,
     "FeatureUnion": _after_union,
