@@ -67,6 +67,8 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
         xgboost.XGBClassifier(**SMALL, objective="multi:softmax"), CLASSES
     ),
     "binary:hinge": lambda: boosted(TWO * 1, objective="binary:hinge"),
+    "two classes of MultiClass": lambda: cat(TWO, loss_function="MultiClass"),
+    "two classes, one against all": lambda: cat(TWO, loss_function="MultiClassOneVsAll"),
     "a vector in each leaf": lambda: boosted(CLASSES, multi_strategy="multi_output_tree"),
 }
 OTHERS: dict[str, Callable[[], Any]] = {
@@ -77,6 +79,9 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "MultiCrossEntropy": lambda: cat(SEVERAL, loss_function="MultiCrossEntropy"),
     "several labels of XGBoost": lambda: boosted(SEVERAL),
     "several labels in a Pipeline": lambda: scaled(xgboost.XGBClassifier(**SMALL), SEVERAL),
+    "two classes of multi:softprob": lambda: boosted(
+        TWO * 1, objective="multi:softprob", num_class=2
+    ),
     "a sum of CatBoost": lambda: summed("RMSE"),
     "a sum of exponents": lambda: summed("Poisson"),
     "no trees": lambda: xgboost.XGBRegressor(n_estimators=0).fit(FRAME, CLASSES),

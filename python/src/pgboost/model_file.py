@@ -62,16 +62,18 @@ def label_text(label: Any) -> str:
 
 
 def classifier(
-    model: Any, name: Callable[[Any], str] = label_text, **options: Any
+    model: Any, name: Callable[[Any], str] = label_text, objective: str = "", **options: Any
 ) -> Mapping[str, Any]:
     """What every classifier of scikit-learn's interface has, as arguments of `ModelFile`.
 
-    Of the two columns of `predict_proba` for two classes, the database has the second.
+    Of the two columns of `predict_proba` for two classes, the database has the second, unless the objective
+    is one for any number of classes.
     """
+    is_second = len(model.classes_) == 2 and not objective.lower().startswith("multi")
 
     def values(frame: Any) -> Any:
         found = model.predict_proba(frame, **options)
-        return found[:, 1] if len(model.classes_) == 2 else found
+        return found[:, 1] if is_second else found
 
     return {
         "values": values,

@@ -59,9 +59,10 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
     if not isinstance(estimator, catboost.CatBoostClassifier):
         return dict(regressor(model, **options))
-    if _objective(estimator) in ("MultiLogloss", "MultiCrossEntropy"):
+    objective = _objective(estimator)
+    if objective in ("MultiLogloss", "MultiCrossEntropy"):
         return dict(of_labels(model, **options))
-    return dict(classifier(model, _label, **options))
+    return dict(classifier(model, _label, objective, **options))
 
 
 def _objective(model: Any) -> str:

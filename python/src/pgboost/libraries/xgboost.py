@@ -75,7 +75,9 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
             raise UnsupportedModelError(
                 "an XGBClassifier takes margins of binary:logitraw for probabilities: push its get_booster()"
             )
-        kind = of_labels if _targets(estimator.get_booster()) > 1 else classifier
+        # Its predict returns a row of numbers for two classes of multi:softprob too.
+        is_multi = str(estimator.objective).startswith("multi:") and len(estimator.classes_) == 2
+        kind = of_labels if is_multi or _targets(estimator.get_booster()) > 1 else classifier
     tolerance = _TOLERANCE
     if getattr(estimator, "booster", None) == "dart" or estimator.get_params().get("rate_drop"):
         tolerance = _of_dart(estimator.get_booster())
