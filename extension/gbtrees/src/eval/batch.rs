@@ -10,7 +10,7 @@ use crate::compiled::aligned::StableBytes;
 use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS, LINEAR_TERMS};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
-use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
+use crate::eval::block::{BLOCK, BlockRows, BlockSum, Buffers};
 use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::{Kernel, RowSum};
 use crate::eval::scratch::{Scratch, present_values, wrong_length};
@@ -171,7 +171,7 @@ impl<B: StableBytes> CompiledModel<B> {
         count: usize,
         out: &mut [S],
     ) -> bool {
-        let rows = Rows { features: rows, num_features: self.num_split_features(), count };
+        let rows = BlockRows { features: rows, num_features: self.num_split_features(), count };
         let kernel = scratch.kernel.block();
         let (compiled, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: kernels only exist if the processor has their instructions.

@@ -5,7 +5,9 @@ use std::arch::x86_64::*;
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
 use crate::eval::block::rank_avx2;
-use crate::eval::block::types::{Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
+use crate::eval::block::types::{
+    BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS,
+};
 
 block_kernel! {
     Half, #[target_feature(enable = "avx2")],
@@ -110,7 +112,7 @@ impl Instructions for Half {
 
     #[inline(always)]
     unsafe fn rank(
-        values: &Values,
+        values: &BlockValues,
         rows: usize,
         tree: &[f32],
         missing_right: bool,

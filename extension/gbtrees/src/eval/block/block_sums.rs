@@ -24,15 +24,15 @@ use crate::eval::block::columns::{
 };
 use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
 use crate::eval::block::types::{
-    BLOCK, BlockKernel, BlockSum, Codes, Mask, NO_MASK, PathBits, RANK_BITS, Ranks, Rows, Sums,
-    Values,
+    BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, Mask, NO_MASK, PathBits,
+    RANK_BITS, Ranks, Sums,
 };
 use crate::eval::interleaved::NodeSections;
 
 /// Numbers of features for which rows are prefetched before reading columns: processors prefetch
 /// narrower rows themselves, and a block of wider rows exceeds the second-level cache.
 const FETCHED_FEATURES: RangeInclusive<usize> = 100..=400;
-const NO_VALUES: Values = Values([0.0; BLOCK]);
+const NO_VALUES: BlockValues = BlockValues([0.0; BLOCK]);
 
 /// Buffers of a block; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(in crate::eval) struct Buffers<S> {
     column_values: ColumnValues,
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
-    values: Vec<Values>,
+    values: Vec<BlockValues>,
     /// One per condition of a segment and compound of a group: [`MAX_MASKS`].
     masks: Box<[Mask]>,
     path: PathBits,
@@ -85,7 +85,7 @@ pub(super) unsafe fn sums<S: BlockSum>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
     buffers: &mut Buffers<S>,
-    rows: &Rows<'_>,
+    rows: &BlockRows<'_>,
     out: &mut [S],
 ) {
     let outputs = compiled.get(BASE_MARGINS).len();
@@ -128,7 +128,7 @@ unsafe fn read_columns<S>(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
     buffers: &mut Buffers<S>,
-    rows: &Rows<'_>,
+    rows: &BlockRows<'_>,
 ) {
     let Buffers { column_indices, column_values, ranks, codes, values, .. } = buffers;
     if FETCHED_FEATURES.contains(&rows.num_features) {
@@ -187,7 +187,7 @@ fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut
 /// The processor has the kernel's instructions.
 unsafe fn rank_missing_right(
     kernel: &BlockKernel,
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     ranks: &mut [Ranks],
 ) {
@@ -210,7 +210,7 @@ unsafe fn rank_columns(
     kernel: &BlockKernel,
     compiled: Sections<'_>,
     columns: &[ConditionColumn],
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     ranks: &mut [Ranks],
 ) {
@@ -229,7 +229,7 @@ unsafe fn rank_columns(
     }
 }
 
-fn set_codes(values: &Values, codes: &mut Codes) {
+fn set_codes(values: &BlockValues, codes: &mut Codes) {
     for ((value, byte), bit) in values.0.iter().zip(&mut codes.bytes).zip(&mut codes.bits) {
         (*byte, *bit) = bit_of_code(*value);
     }
@@ -311,7 +311,7 @@ unsafe fn evaluate_compounds(
 fn look_up_large(
     nodes: &NodeSections<'_>,
     set: u32,
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     mask: &mut Mask,
 ) {
@@ -364,7 +364,7 @@ unsafe fn add_group<S: BlockSum>(
     compiled: Sections<'_>,
     group: &TileGroup,
     buffers: &mut Buffers<S>,
-    rows: &Rows<'_>,
+    rows: &BlockRows<'_>,
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;

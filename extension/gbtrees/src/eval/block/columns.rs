@@ -6,7 +6,7 @@
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
 use crate::ensemble::is_in_set;
-use crate::eval::block::types::{BLOCK, Rows, Values};
+use crate::eval::block::types::{BLOCK, BlockRows, BlockValues};
 use crate::eval::interleaved::NodeSections;
 
 /// Features copied together: a quarter of the first-level cache.
@@ -21,12 +21,12 @@ pub(super) struct ColumnValues {
     first: usize,
     /// Number of valid columns.
     count: usize,
-    columns: Box<[Values; TOGETHER]>,
+    columns: Box<[BlockValues; TOGETHER]>,
 }
 
 impl ColumnValues {
     pub(super) fn new() -> Self {
-        let columns = Box::new([const { Values([0.0; BLOCK]) }; TOGETHER]);
+        let columns = Box::new([const { BlockValues([0.0; BLOCK]) }; TOGETHER]);
         ColumnValues { first: 0, count: 0, columns }
     }
 
@@ -36,7 +36,7 @@ impl ColumnValues {
     }
 
     /// Returns a feature's values; all features since the last `clear` must be of one block.
-    pub(super) fn of(&mut self, rows: &Rows<'_>, feature: usize) -> &Values {
+    pub(super) fn of(&mut self, rows: &BlockRows<'_>, feature: usize) -> &BlockValues {
         if feature < self.first || feature >= self.first + self.count {
             self.first = feature;
             if rows.num_features <= NEAR {

@@ -8,7 +8,7 @@
 use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
 use crate::eval::block::rank_scalar;
 use crate::eval::block::types::{
-    BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS,
+    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS,
 };
 use crate::eval::sum::Sum;
 
@@ -94,7 +94,7 @@ pub(super) trait Instructions: Copy {
     /// See [`Instructions`].
     #[inline(always)]
     unsafe fn rank(
-        values: &Values,
+        values: &BlockValues,
         rows: usize,
         tree: &[f32],
         missing_right: bool,
@@ -116,7 +116,7 @@ pub(super) trait Instructions: Copy {
     /// # Safety
     /// See [`Instructions`].
     #[inline(always)]
-    unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+    unsafe fn missing(values: &BlockValues, rows: usize, missing: &mut Mask) {
         let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
         for (word, values) in words.take(rows.div_ceil(64)) {
             let bytes = values.map(|value| if value.is_nan() { 0x80 } else { 0 });
@@ -132,7 +132,7 @@ pub(super) trait Instructions: Copy {
     /// See [`Instructions`].
     #[inline(always)]
     unsafe fn rank_wide(
-        values: &Values,
+        values: &BlockValues,
         rows: usize,
         trees: &[LargestTree],
         missing_right: bool,
@@ -339,7 +339,7 @@ macro_rules! block_kernel {
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
             unsafe fn rank(
-                values: &Values,
+                values: &BlockValues,
                 rows: usize,
                 tree: &[f32],
                 missing_right: bool,
@@ -353,7 +353,7 @@ macro_rules! block_kernel {
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
             unsafe fn rank_wide(
-                values: &Values,
+                values: &BlockValues,
                 rows: usize,
                 trees: &[LargestTree],
                 missing_right: bool,
@@ -366,7 +366,7 @@ macro_rules! block_kernel {
             $(#[$features])?
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
-            unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+            unsafe fn missing(values: &BlockValues, rows: usize, missing: &mut Mask) {
                 // SAFETY: see above.
                 unsafe { Masks::missing(values, rows, missing) }
             }

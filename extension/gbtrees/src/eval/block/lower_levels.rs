@@ -10,7 +10,7 @@ use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
-use crate::eval::block::types::{BLOCK, Rows};
+use crate::eval::block::types::{BLOCK, BlockRows};
 use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
 use crate::verified;
@@ -23,7 +23,7 @@ pub(super) struct BlockKeys {
 }
 
 impl BlockKeys {
-    pub(super) fn set(&mut self, rows: &Rows<'_>) {
+    pub(super) fn set(&mut self, rows: &BlockRows<'_>) {
         let width = leaf_slot(rows.num_features) + 1;
         if self.width != width {
             // Unused lanes walk too, and stay at leaves only if their last key is u32::MAX.
@@ -78,7 +78,7 @@ impl LowerLevels<'_> {
     pub(super) unsafe fn add(
         &self,
         nodes: &NodeSections<'_>,
-        rows: &Rows<'_>,
+        rows: &BlockRows<'_>,
         keys: &BlockKeys,
         leaf_indices: &[u8; BLOCK],
         visit: impl FnMut(usize, u32),

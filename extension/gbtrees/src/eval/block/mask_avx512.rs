@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::types::{BLOCK, Mask, RANK_BITS, Ranks, Values};
+use crate::eval::block::types::{BLOCK, BlockValues, Mask, RANK_BITS, Ranks};
 
 #[derive(Clone, Copy)]
 pub(super) struct Whole(__m512i);
@@ -77,7 +77,7 @@ impl Instructions for Whole {
 
     #[inline(always)]
     unsafe fn rank(
-        values: &Values,
+        values: &BlockValues,
         rows: usize,
         tree: &[f32],
         missing_right: bool,
@@ -108,7 +108,7 @@ impl Instructions for Whole {
 /// The processor has AVX-512BW; `tree.len() == 1 << LEVELS`, `groups <= BLOCK / 16`.
 #[inline(always)]
 unsafe fn search<const LEVELS: usize, const COMPARE: i32>(
-    values: &Values,
+    values: &BlockValues,
     groups: usize,
     tree: &[f32],
     ranks: &mut Ranks,

@@ -35,7 +35,7 @@ mod rank_scalar;
 mod types;
 
 pub(super) use crate::eval::block::block_sums::Buffers;
-pub(super) use crate::eval::block::types::{BLOCK, BlockKernel, BlockSum, Rows};
+pub(super) use crate::eval::block::types::{BLOCK, BlockKernel, BlockRows, BlockSum};
 
 use crate::compiled::sections::{
     COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
@@ -67,7 +67,7 @@ impl BlockKernel {
         compiled: Sections<'_>,
         total_depth: u64,
         buffers: &mut Option<Buffers<S>>,
-        rows: &Rows<'_>,
+        rows: &BlockRows<'_>,
         out: &mut [S],
     ) -> bool {
         if compiled.get(TILE_GROUPS).is_empty()
@@ -84,7 +84,7 @@ impl BlockKernel {
 
     /// Returns whether the steps saved cost more than ranks, and than nodes and conditions for the unused
     /// part of the block; [`STEP_COST`] is net of a full block's share of these.
-    fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
+    fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &BlockRows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };

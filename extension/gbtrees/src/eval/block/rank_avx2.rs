@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::eval::block::types::{BLOCK, Values};
+use crate::eval::block::types::{BLOCK, BlockValues};
 
 /// Levels of a search tree held in registers.
 const TOP: u32 = 5;
@@ -31,7 +31,7 @@ static ONES: [u8; 128] = {
 /// The processor has AVX2.
 #[inline(always)]
 pub(super) unsafe fn ranks<const COMPARE: i32>(
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     tree: &[f32],
 ) -> [u8; BLOCK] {

@@ -4,7 +4,7 @@
 //! are searched together: first for the column, then in its search tree.
 
 use crate::compiled::tiles::{LargestTree, MAX_RANKS, MAX_TREE};
-use crate::eval::block::types::{BLOCK, Values};
+use crate::eval::block::types::{BLOCK, BlockValues};
 
 /// Returns whether a value goes right of a threshold.
 #[inline(always)]
@@ -17,7 +17,7 @@ fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
 /// a power of two.
 #[inline(always)]
 pub(super) fn ranks<const MISSING_RIGHT: bool>(
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     tree: &[f32],
 ) -> [u8; BLOCK] {
@@ -45,7 +45,7 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
 /// [`MAX_SHARING`](crate::compiled::tiles::MAX_SHARING).
 #[inline(always)]
 pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
-    values: &Values,
+    values: &BlockValues,
     rows: usize,
     trees: &[LargestTree],
 ) -> [u16; BLOCK] {
@@ -109,7 +109,7 @@ mod tests {
             };
             let trees: Vec<_> = thresholds.chunks(MAX_RANKS).map(tree).collect();
             let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, f32::MAX, f32::MIN];
-            let mut values = Values([0.0; BLOCK]);
+            let mut values = BlockValues([0.0; BLOCK]);
             for value in &mut values.0 {
                 let threshold = thresholds[random.below(thresholds.len())];
                 let near = [threshold, threshold.next_up(), threshold.next_down()];

@@ -17,7 +17,7 @@ pub(super) const NO_MASK: Mask = Mask([0; WORDS]);
 /// A column's values by row.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Values(pub(super) [f32; BLOCK]);
+pub(super) struct BlockValues(pub(super) [f32; BLOCK]);
 
 /// An output's sums, at the positions in [`BlockKernel::lanes`].
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Codes {
 pub(in crate::eval) type PathBits = [Mask; MAX_LEVELS as usize];
 
 /// Up to [`BLOCK`] rows: `features.len() == count * num_features`, row-major.
-pub(in crate::eval) struct Rows<'a> {
+pub(in crate::eval) struct BlockRows<'a> {
     pub(in crate::eval) features: &'a [f32],
     pub(in crate::eval) num_features: usize,
     pub(in crate::eval) count: usize,
@@ -90,13 +90,14 @@ pub(in crate::eval) struct BlockKernel {
     pub(super) lanes_double: [u16; BLOCK],
     /// Computes the ranks of the first `rows` values in a column's search tree: the number of
     /// thresholds that a value is not below, or for NaN, if `missing_right`, more than any.
-    pub(super) rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
+    pub(super) rank:
+        unsafe fn(&BlockValues, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
     /// Computes the ranks in columns that share a search, one per search tree: see
     /// [`ConditionColumn::shares_search_with`](crate::compiled::tiles::ConditionColumn::shares_search_with).
     pub(super) rank_wide:
-        unsafe fn(&Values, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
+        unsafe fn(&BlockValues, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
     /// Marks the missing ones of the first `rows` values.
-    pub(super) missing: unsafe fn(&Values, rows: usize, &mut Mask),
+    pub(super) missing: unsafe fn(&BlockValues, rows: usize, &mut Mask),
     /// Writes a mask per threshold: whether a row's rank is at least that.
     pub(super) compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
     /// Writes a mask per table: whether the bit of a row's code is set in it.

@@ -7,7 +7,7 @@
 
 use crate::ensemble::check_limit;
 use crate::format::catboost::KNOWN_RELEASE;
-use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey};
+use crate::format::catboost::ctr::{Combination, CountTable, Counts, Ctr, Kind, NO_KEY, TableKey};
 use crate::format::catboost::flatbuffer::{self, Buffer};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
@@ -53,7 +53,7 @@ pub(super) fn read_tables<'a>(
     bytes: &[u8],
     start: usize,
     cancel: Cancel<'_>,
-) -> Result<Vec<Table>> {
+) -> Result<Vec<CountTable>> {
     for (index, name) in names.enumerate() {
         let name = name?;
         if index > 0 || name != TABLES {
@@ -117,7 +117,7 @@ fn read_key(base: &flatbuffer::Table<'_, '_>) -> Result<TableKey> {
     Ok(TableKey { combination, kind, target: base.integer(2, 0)? })
 }
 
-fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Table> {
+fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<CountTable> {
     let root = buffer.root()?;
     let key = read_key(&root.table(0)?.ok_or_else(|| missing("ModelCtrBase"))?)?;
     let (buckets, rest) = root.vector::<1>(1)?.as_flattened().as_chunks::<BUCKET>();
@@ -152,5 +152,5 @@ fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Tabl
     };
     // The field is an i32.
     let denominator = root.integer(3, 0)? as i32;
-    Ok(Table { key, entries, counts, denominator })
+    Ok(CountTable { key, entries, counts, denominator })
 }

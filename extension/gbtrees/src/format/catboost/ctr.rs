@@ -87,7 +87,7 @@ pub(super) struct Ctr {
 }
 
 /// The counts of a combination.
-pub(super) struct Table {
+pub(super) struct CountTable {
     pub(super) key: TableKey,
     /// Keys, none of them [`NO_KEY`], and the indices of their counts, in any order.
     pub(super) entries: Vec<(u64, u32)>,
@@ -114,7 +114,7 @@ impl Ctr {
     }
 
     /// Computes the statistic of an entry, or of a key that the table lacks.
-    fn number(&self, table: &Table, entry: Option<u32>) -> Option<f32> {
+    fn number(&self, table: &CountTable, entry: Option<u32>) -> Option<f32> {
         let entry = entry.map(|entry| entry as usize);
         let target = usize::try_from(self.target_border).ok()?;
         let total = |rows: &[i32]| rows.iter().fold(0i32, |sum, count| sum.wrapping_add(*count));
@@ -143,7 +143,7 @@ impl Ctr {
     }
 
     /// Checks that a table's counts fit the kind, and include the target's border.
-    fn fits(&self, table: &Table) -> bool {
+    fn fits(&self, table: &CountTable) -> bool {
         let target = usize::try_from(self.target_border);
         match (&table.counts, self.table.kind) {
             (Counts::Means(_), kind) => kind.is_mean(),
@@ -164,7 +164,7 @@ impl Ctr {
 #[derive(Default)]
 pub(super) struct RawCtrs {
     pub(super) ctrs: Vec<Ctr>,
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<CountTable>,
 }
 
 impl RawCtrs {
@@ -215,7 +215,7 @@ impl RawCtrs {
     /// `limits` bound the numbers in all.
     pub(super) fn projections(
         &self,
-        mut tables: Vec<Table>,
+        mut tables: Vec<CountTable>,
         key_parts: impl Fn(&Combination) -> Result<Vec<KeyPart>>,
         limits: &Limits,
         checks: &mut CancelChecks<'_>,
@@ -223,7 +223,7 @@ impl RawCtrs {
         for table in &mut tables {
             table.sort(checks)?;
         }
-        let mut by_key: HashMap<&TableKey, &Table> = HashMap::new();
+        let mut by_key: HashMap<&TableKey, &CountTable> = HashMap::new();
         for table in &tables {
             if by_key.insert(&table.key, table).is_some() {
                 return Err(Error::new(
@@ -256,7 +256,7 @@ impl RawCtrs {
     }
 }
 
-impl Table {
+impl CountTable {
     /// Sorts the entries by key.
     fn sort(&mut self, checks: &mut CancelChecks<'_>) -> Result<()> {
         self.entries.sort_unstable_by(|a, b| {
@@ -275,7 +275,7 @@ impl Table {
 /// Collects the keys of all tables, with one line of all statistics per key, and one for other keys.
 fn projection(
     parts: Vec<KeyPart>,
-    members: &[(&Ctr, &Table)],
+    members: &[(&Ctr, &CountTable)],
     numbers_left: &mut usize,
     checks: &mut CancelChecks<'_>,
 ) -> Result<Projection> {

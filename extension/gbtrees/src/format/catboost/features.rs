@@ -94,7 +94,7 @@ impl Features {
         &self,
         count: usize,
         hashes_of: impl Fn(usize) -> Vec<u32>,
-    ) -> Result<Columns> {
+    ) -> Result<FeatureColumns> {
         let floats = self.floats.iter().map(|feature| (&feature.column, FeatureType::Numerical));
         let categorical = self.categorical.iter().map(|column| (column, FeatureType::Categorical));
         let mut types = vec![None; count];
@@ -118,7 +118,7 @@ impl Features {
             (*kind == FeatureType::Categorical).then(|| Categories::Hashed(hashes_of(column)))
         });
         let categories = categories.collect();
-        Ok(Columns { names: if named { names } else { Vec::new() }, categories, types })
+        Ok(FeatureColumns { names: if named { names } else { Vec::new() }, categories, types })
     }
 
     /// Returns the number of columns: the largest flat index plus one.
@@ -138,7 +138,7 @@ impl Features {
 }
 
 /// Names and types of a row's columns.
-pub(super) struct Columns {
+pub(super) struct FeatureColumns {
     /// Empty if all features are named by their numbers.
     pub(super) names: Vec<String>,
     pub(super) types: Vec<FeatureType>,

@@ -241,9 +241,9 @@ fn read_split<'a, R: Reader<'a>>(reader: &mut R) -> Result<RawSplit> {
 }
 
 /// A node of an asymmetric tree.
-struct Node {
+struct JsonNode {
     split: Option<RawSplit>,
-    below: [Option<Box<Node>>; 2],
+    below: [Option<Box<JsonNode>>; 2],
     values: Option<Vec<f64>>,
     weight: f64,
 }
@@ -263,8 +263,8 @@ fn read_other<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Raw
 }
 
 /// Reads a subtree; the reader bounds its depth.
-fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Node> {
-    let mut node = Node { split: None, below: [None, None], values: None, weight: 0.0 };
+fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<JsonNode> {
+    let mut node = JsonNode { split: None, below: [None, None], values: None, weight: 0.0 };
     object(reader, |reader, key| {
         match key {
             "split" => node.split = Some(read_split(reader)?),
@@ -288,7 +288,7 @@ fn read_node<'a, R: Reader<'a>>(reader: &mut R, left: &mut usize) -> Result<Node
 }
 
 /// Appends a subtree and returns the reference to its root.
-fn flatten(node: Node, tree: &mut RawTree, children: &mut Vec<[Child; 2]>) -> Result<Child> {
+fn flatten(node: JsonNode, tree: &mut RawTree, children: &mut Vec<[Child; 2]>) -> Result<Child> {
     let fault = |message| Err(Error::new(ErrorKind::TreeShape, message));
     match (node.split, node.below, node.values) {
         (Some(split), [Some(left), Some(right)], None) => {

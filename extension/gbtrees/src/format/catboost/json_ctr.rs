@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::format::catboost::KNOWN_RELEASE;
-use crate::format::catboost::ctr::{Combination, Counts, Ctr, Kind, NO_KEY, Table, TableKey};
+use crate::format::catboost::ctr::{Combination, CountTable, Counts, Ctr, Kind, NO_KEY, TableKey};
 use crate::format::json::Json;
 use crate::format::reader::{Reader, ValueKind, double, list, object, required};
 use crate::format::sniff::{shown, unsupported};
@@ -98,7 +98,7 @@ fn read_combination<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Resul
 pub(super) fn read_tables<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
-) -> Result<Vec<Table>> {
+) -> Result<Vec<CountTable>> {
     let mut tables = Vec::new();
     if reader.kind()? == ValueKind::Null {
         return reader.skip_scalar().map(|()| tables);
@@ -129,7 +129,11 @@ fn read_key<'a, R: Reader<'a>>(text: &str, reader: &R, limits: &Limits) -> Resul
     Ok(TableKey { combination, kind: required(kind, "type")?, target: 0 })
 }
 
-fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits) -> Result<Table> {
+fn read_table<'a, R: Reader<'a>>(
+    reader: &mut R,
+    key: TableKey,
+    limits: &Limits,
+) -> Result<CountTable> {
     let (mut denominator, mut stride) = (0, None);
     let mut numbers = Numbers::default();
     object(reader, |reader, name| {
@@ -170,7 +174,7 @@ fn read_table<'a, R: Reader<'a>>(reader: &mut R, key: TableKey, limits: &Limits)
         Counts::Rows { per_entry, rows: collect(rows)? }
     };
     let entries = (0..).zip(numbers.keys).filter(|(_, key)| *key != NO_KEY);
-    Ok(Table {
+    Ok(CountTable {
         key,
         entries: collect(entries.map(|(index, key)| (key, index)))?,
         counts,

@@ -31,7 +31,7 @@ use crate::ensemble::{Builder, Ensemble, EnsembleParts, Precision, Scaling, in_t
 use crate::format::catboost::ctr::RawCtrs;
 use crate::format::catboost::features::Features;
 use crate::format::catboost::info::Info;
-use crate::format::catboost::splits::{Bins, Dictionaries, Split};
+use crate::format::catboost::splits::{BinSplit, Bins, Dictionaries};
 use crate::format::catboost::tree::RawTree;
 use crate::format::reader::CancelChecks;
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
@@ -62,7 +62,7 @@ pub(in crate::format) fn build(
     let outputs = outputs(&trees, &bias)?;
     let bins = Bins::of(&features, &ctrs, num_features);
     let mut checks = CancelChecks::new(cancel);
-    let mut splits: Vec<Vec<Split>> = Vec::new();
+    let mut splits: Vec<Vec<BinSplit>> = Vec::new();
     for (index, tree) in trees.iter().enumerate() {
         let of_tree = tree.splits.iter().map(|split| {
             checks.count()?;
@@ -73,7 +73,7 @@ pub(in crate::format) fn build(
     }
     let mut compared = Vec::new();
     for (index, value) in ctrs.compared_hashes() {
-        compared.push(Split::Is { column: bins.category(index)?, hash: value.cast_unsigned() });
+        compared.push(BinSplit::Is { column: bins.category(index)?, hash: value.cast_unsigned() });
     }
     let tested = splits.iter().flatten().copied().chain(compared);
     let dictionaries = Dictionaries::of(tested, num_features, &mut checks);

@@ -38,7 +38,7 @@ pub(super) enum RawSplit {
 
 /// The condition for bit 1; `column` is a feature of the model, or a statistic after them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Split {
+pub(super) enum BinSplit {
     Above { column: u32, border: f32, missing_too: bool },
     Is { column: u32, hash: u32 },
 }
@@ -83,7 +83,7 @@ impl<'a> Bins<'a> {
         }
     }
 
-    pub(super) fn split(&self, raw: RawSplit) -> Result<Split> {
+    pub(super) fn split(&self, raw: RawSplit) -> Result<BinSplit> {
         let (split, bin) = match raw {
             RawSplit::Bin(bin) => return self.at(bin),
             RawSplit::Border { index, border, bin } => {
@@ -94,7 +94,7 @@ impl<'a> Bins<'a> {
                 let split = self.at(bin)?;
                 let is_same = |column, other| column >= self.num_features && other == border;
                 return match split {
-                    Split::Above { column, border, .. } if is_same(column, border) => Ok(split),
+                    BinSplit::Above { column, border, .. } if is_same(column, border) => Ok(split),
                     _ => Err(differs(bin)),
                 };
             }
@@ -109,7 +109,7 @@ impl<'a> Bins<'a> {
         }
     }
 
-    fn at(&self, bin: i64) -> Result<Split> {
+    fn at(&self, bin: i64) -> Result<BinSplit> {
         let none = || {
             let count = self.starts.last().copied().unwrap_or(0);
             let message = format!("a split is number {bin} of {count}");
@@ -132,11 +132,11 @@ impl<'a> Bins<'a> {
         let column = *self.ctr_columns.get(index).ok_or_else(none)?;
         let ctr = self.ctrs.ctrs.get(index).ok_or_else(none)?;
         let border = *ctr.borders.get(place).ok_or_else(none)?;
-        Ok(Split::Above { column, border, missing_too: false })
+        Ok(BinSplit::Above { column, border, missing_too: false })
     }
 
-    fn is(&self, index: i64, value: i32) -> Result<Split> {
-        Ok(Split::Is { column: self.category(index)?, hash: value.cast_unsigned() })
+    fn is(&self, index: i64, value: i32) -> Result<BinSplit> {
+        Ok(BinSplit::Is { column: self.category(index)?, hash: value.cast_unsigned() })
     }
 
     /// Returns the position of a numeric feature.
@@ -188,9 +188,9 @@ fn no_feature(kind: &str, index: i64) -> Error {
 
 impl Features {
     /// Returns the split at a border of a numeric feature.
-    fn above(&self, place: usize, border: f32) -> Split {
+    fn above(&self, place: usize, border: f32) -> BinSplit {
         let (column, missing_too) = self.column(place);
-        Split::Above { column, border, missing_too }
+        BinSplit::Above { column, border, missing_too }
     }
 
     /// Returns the column of a numeric feature, and whether missing values are above all borders.
@@ -204,17 +204,17 @@ impl Features {
     }
 }
 
-impl Split {
+impl BinSplit {
     /// Builds the node; a row with bit 0 goes left. `set` comes from [`Dictionaries::set_of`].
     pub(super) fn node(self, set: u32, [left, right]: [u32; 2], cover: f32) -> Node {
         let (feature, condition, default_left) = match self {
-            Split::Above { column, border, missing_too } => {
+            BinSplit::Above { column, border, missing_too } => {
                 let (comparison, threshold) = (Comparison::LessOrEqual, border.into());
                 let missing = MissingRule::Nan;
                 let condition = SplitCondition::Compare { comparison, threshold, missing };
                 (column, condition, !missing_too)
             }
-            Split::Is { column, .. } => {
+            BinSplit::Is { column, .. } => {
                 (column, SplitCondition::InSet { set, members_left: false }, true)
             }
         };
@@ -231,14 +231,14 @@ pub(super) struct Dictionaries(Vec<Vec<u32>>);
 impl Dictionaries {
     /// Collects the hashes of `columns` columns.
     pub(super) fn of(
-        splits: impl Iterator<Item = Split>,
+        splits: impl Iterator<Item = BinSplit>,
         columns: usize,
         checks: &mut CancelChecks<'_>,
     ) -> Self {
         let mut hashes = vec![Vec::new(); columns];
         for split in splits {
             checks.note();
-            if let Split::Is { column, hash } = split
+            if let BinSplit::Is { column, hash } = split
                 && let Some(hashes) = hashes.get_mut(column as usize)
             {
                 hashes.push(hash);
@@ -262,11 +262,11 @@ impl Dictionaries {
     /// Adds the category set of a split and returns its index, or 0 for other splits.
     pub(super) fn set_of(
         &self,
-        split: &Split,
+        split: &BinSplit,
         sets: &mut Vec<CategorySet>,
         words_left: &mut usize,
     ) -> Result<u32> {
-        let Split::Is { column, hash } = *split else { return Ok(0) };
+        let BinSplit::Is { column, hash } = *split else { return Ok(0) };
         let code = self.code_of(column, hash).cast_signed();
         sets.push(CategorySet::new(&[code], words_left)?);
         Ok(sets.len() as u32 - 1)

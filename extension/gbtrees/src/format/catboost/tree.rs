@@ -5,7 +5,7 @@
 //! index order. In other trees splits also come first, then leaves in the order of CatBoost's indices.
 
 use crate::ensemble::{Node, TreeOutput, TreeParts};
-use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
+use crate::format::catboost::splits::{BinSplit, Dictionaries, RawSplit};
 use crate::format::reader::CancelChecks;
 use crate::memory::{filled, with_capacity};
 use crate::{Error, ErrorKind, Result};
@@ -98,7 +98,7 @@ impl RawTree {
     /// are its tests; category sets are deducted from `words_left`.
     pub(super) fn parts(
         self,
-        splits: &[Split],
+        splits: &[BinSplit],
         dictionaries: &Dictionaries,
         dimensions: usize,
         words_left: &mut usize,

@@ -132,34 +132,34 @@ pub(super) struct Column {
 
 /// Columns of one type.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct ColumnTable {
     /// Type of the values after all steps.
     pub element: i64,
     /// Whether the shape is `[rows, 1, columns]`, as after a OneHotEncoder.
     pub is_stacked: bool,
-    columns: Columns,
+    columns: TableColumns,
 }
 
 #[derive(Clone, Debug)]
-enum Columns {
+enum TableColumns {
     /// All columns of the model's input, with the same steps.
     All(Vec<Step>),
     Each(Vec<Column>),
 }
 
-impl Table {
+impl ColumnTable {
     /// Creates columns of the model's input from `start` on; all of them if `count` is unknown.
-    pub(super) fn input(start: usize, count: Option<usize>, element: i64) -> Table {
+    pub(super) fn input(start: usize, count: Option<usize>, element: i64) -> ColumnTable {
         // Integers stay exact until a step rounds them.
         let steps = if element == element::FLOAT { vec![Step::Round] } else { Vec::new() };
         let columns = match count {
-            None => Columns::All(steps),
+            None => TableColumns::All(steps),
             Some(count) => {
                 let column = |source| Column { source, steps: steps.clone() };
-                Columns::Each((start..start + count).map(column).collect())
+                TableColumns::Each((start..start + count).map(column).collect())
             }
         };
-        Table { element, is_stacked: false, columns }
+        ColumnTable { element, is_stacked: false, columns }
     }
 
     /// Returns the precision in which an ensemble of these columns compares and adds.
@@ -170,24 +170,24 @@ impl Table {
     /// Returns the number of columns, if the file fixes it.
     pub(super) fn width(&self) -> Option<usize> {
         match &self.columns {
-            Columns::All(_) => None,
-            Columns::Each(columns) => Some(columns.len()),
+            TableColumns::All(_) => None,
+            TableColumns::Each(columns) => Some(columns.len()),
         }
     }
 
     /// Returns a column's source and steps; `None` if out of range.
     pub(super) fn column(&self, index: usize) -> Option<(usize, &[Step])> {
         match &self.columns {
-            Columns::All(steps) => Some((index, steps)),
-            Columns::Each(columns) => {
+            TableColumns::All(steps) => Some((index, steps)),
+            TableColumns::Each(columns) => {
                 columns.get(index).map(|column| (column.source, column.steps.as_slice()))
             }
         }
     }
 
     /// Returns the columns in another shape.
-    pub(super) fn shaped(self, is_stacked: bool) -> Table {
-        Table { is_stacked, ..self }
+    pub(super) fn shaped(self, is_stacked: bool) -> ColumnTable {
+        ColumnTable { is_stacked, ..self }
     }
 
     /// Returns the column of a table with a single one.
@@ -203,8 +203,8 @@ impl Table {
     /// Returns the distinct chains of steps of the columns with wanted sources.
     pub(super) fn steps(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = &[Step]> {
         let (all, each) = match &self.columns {
-            Columns::All(steps) => (Some(steps.as_slice()), [].as_slice()),
-            Columns::Each(columns) => (None, columns.as_slice()),
+            TableColumns::All(steps) => (Some(steps.as_slice()), [].as_slice()),
+            TableColumns::Each(columns) => (None, columns.as_slice()),
         };
         let each = each.iter().filter(move |column| wanted(column.source));
         all.into_iter().chain(each.map(|column| column.steps.as_slice()))
@@ -213,8 +213,8 @@ impl Table {
     /// Returns whether the columns are exactly the model's input, in order.
     pub(super) fn is_input(&self, features: usize) -> bool {
         match &self.columns {
-            Columns::All(_) => true,
-            Columns::Each(columns) => {
+            TableColumns::All(_) => true,
+            TableColumns::Each(columns) => {
                 columns.len() == features
                     && columns.iter().enumerate().all(|(index, column)| index == column.source)
             }
@@ -224,29 +224,29 @@ impl Table {
     /// Returns a lower bound of the model's input columns.
     pub(super) fn sources(&self) -> usize {
         match &self.columns {
-            Columns::All(_) => 0,
-            Columns::Each(columns) => {
+            TableColumns::All(_) => 0,
+            TableColumns::Each(columns) => {
                 columns.iter().map(|column| column.source + 1).max().unwrap_or(0)
             }
         }
     }
 
     /// Appends steps, one list per column or one for all; `None` for another number of lists.
-    pub(super) fn then(&self, element: i64, lists: &[Vec<Step>]) -> Result<Option<Table>> {
+    pub(super) fn then(&self, element: i64, lists: &[Vec<Step>]) -> Result<Option<ColumnTable>> {
         let after = |steps: &[Step], more: &Vec<Step>| {
             let steps = [steps, more].concat();
             check_limit(steps.len(), MAX_STEPS, "steps of a column").map(|()| steps)
         };
         let columns = match (&self.columns, lists) {
-            (Columns::All(steps), [more]) => Columns::All(after(steps, more)?),
+            (TableColumns::All(steps), [more]) => TableColumns::All(after(steps, more)?),
             // One column per list.
-            (Columns::All(steps), lists) => {
+            (TableColumns::All(steps), lists) => {
                 let column = |(source, more): (usize, &Vec<Step>)| {
                     Ok(Column { source, steps: after(steps, more)? })
                 };
-                Columns::Each(lists.iter().enumerate().map(column).collect::<Result<_>>()?)
+                TableColumns::Each(lists.iter().enumerate().map(column).collect::<Result<_>>()?)
             }
-            (Columns::Each(columns), lists) => {
+            (TableColumns::Each(columns), lists) => {
                 if ![1, columns.len()].contains(&lists.len()) {
                     return Ok(None);
                 }
@@ -254,14 +254,14 @@ impl Table {
                     Ok(Column { source: column.source, steps: after(&column.steps, more)? })
                 };
                 let each = columns.iter().zip(lists.iter().cycle());
-                Columns::Each(each.map(column).collect::<Result<_>>()?)
+                TableColumns::Each(each.map(column).collect::<Result<_>>()?)
             }
         };
-        Ok(Some(Table { element, is_stacked: self.is_stacked, columns }))
+        Ok(Some(ColumnTable { element, is_stacked: self.is_stacked, columns }))
     }
 
     /// Selects columns; `None` if one is out of range.
-    pub(super) fn picked(&self, indices: &[f64], limits: &Limits) -> Result<Option<Table>> {
+    pub(super) fn picked(&self, indices: &[f64], limits: &Limits) -> Result<Option<ColumnTable>> {
         check_limit(indices.len(), limits.features, "features")?;
         let column = |index: &f64| {
             let within = *index >= 0.0 && *index < limits.features as f64 && index.fract() == 0.0;
@@ -269,13 +269,13 @@ impl Table {
             Some(Column { source, steps: steps.to_vec() })
         };
         let columns: Option<Vec<Column>> = indices.iter().map(column).collect();
-        let columns = columns.map(Columns::Each);
-        Ok(columns.map(|columns| Table { columns, ..*self }))
+        let columns = columns.map(TableColumns::Each);
+        Ok(columns.map(|columns| ColumnTable { columns, ..*self }))
     }
 
     /// Joins tables side by side; `None` if types or shapes differ or a width is unknown. A single
     /// table is returned unchanged.
-    pub(super) fn joined(tables: &[&Table], limits: &Limits) -> Result<Option<Table>> {
+    pub(super) fn joined(tables: &[&ColumnTable], limits: &Limits) -> Result<Option<ColumnTable>> {
         let [first, rest @ ..] = tables else { return Ok(None) };
         if rest.is_empty() {
             return Ok(Some((*first).clone()));
@@ -283,7 +283,7 @@ impl Table {
         let mut joined = Vec::new();
         for table in tables {
             match &table.columns {
-                Columns::Each(columns)
+                TableColumns::Each(columns)
                     if (table.element, table.is_stacked) == (first.element, first.is_stacked) =>
                 {
                     check_limit(joined.len() + columns.len(), limits.features, "features")?;
@@ -292,6 +292,6 @@ impl Table {
                 _ => return Ok(None),
             }
         }
-        Ok(Some(Table { columns: Columns::Each(joined), ..**first }))
+        Ok(Some(ColumnTable { columns: TableColumns::Each(joined), ..**first }))
     }
 }

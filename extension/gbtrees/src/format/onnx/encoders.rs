@@ -6,8 +6,8 @@
 use std::rc::Rc;
 
 use crate::ensemble::check_limit;
-use crate::format::onnx::columns::{Encoder, Step, Table};
-use crate::format::onnx::graph::Reader;
+use crate::format::onnx::columns::{ColumnTable, Encoder, Step};
+use crate::format::onnx::graph::GraphReader;
 use crate::format::onnx::proto::{Node, element};
 use crate::format::sniff::unsupported;
 use crate::{ErrorKind, Result};
@@ -17,9 +17,13 @@ const FINDS_NAN: i64 = 4;
 
 const IGNORE: &str = "Train it with handle_unknown='ignore', or convert it with a separate input of integers per column.";
 
-impl<'a> Reader<'_, 'a, '_> {
+impl<'a> GraphReader<'_, 'a, '_> {
     /// OneHotEncoder: one column per category, 1 for that value and 0 otherwise.
-    pub(super) fn one_hot(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+    pub(super) fn one_hot(
+        &mut self,
+        node: &Node<'a>,
+        table: &ColumnTable,
+    ) -> Result<Option<ColumnTable>> {
         let Some((column, steps)) = table.only() else { return Ok(None) };
         let ignores = self.attributes(node).integer("zeros")?.unwrap_or(1) != 0;
         let texts = self.attributes(node).texts("cats_strings")?;
@@ -53,7 +57,11 @@ impl<'a> Reader<'_, 'a, '_> {
     }
 
     /// LabelEncoder: maps values to numbers.
-    pub(super) fn labelled(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+    pub(super) fn labelled(
+        &mut self,
+        node: &Node<'a>,
+        table: &ColumnTable,
+    ) -> Result<Option<ColumnTable>> {
         let Some((column, _)) = table.only() else { return Ok(None) };
         let (name, keys) = match table.element {
             element::STRING => {

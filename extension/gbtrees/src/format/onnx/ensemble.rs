@@ -11,9 +11,9 @@ use std::rc::Rc;
 use crate::ensemble::{
     ClassBy, Node, Objective, Precision, Task, Transform, TreeOutput, check_limit, in_tree, node_of,
 };
-use crate::format::onnx::columns::Table;
+use crate::format::onnx::columns::ColumnTable;
 use crate::format::onnx::proto::Attributes;
-use crate::format::onnx::trees::{Grown, Mode, Split, Weight, join_chains, tree};
+use crate::format::onnx::trees::{Grown, Mode, OnnxSplit, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
 use crate::memory::{push, try_collect, with_capacity};
 use crate::{Error, ErrorKind, Result};
@@ -65,7 +65,7 @@ pub(super) fn objective(name: &str, transform: Transform, task: Task) -> Objecti
 
 pub(super) fn regressor(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    table: &Rc<Table>,
+    table: &Rc<ColumnTable>,
 ) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
@@ -97,7 +97,7 @@ pub(super) fn regressor(
 
 pub(super) fn classifier(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    table: &Rc<Table>,
+    table: &Rc<ColumnTable>,
 ) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
@@ -346,14 +346,14 @@ impl Nodes {
         };
         let (holds, fails) = (place(holds)?, place(fails)?);
         let (members, missing_is_true) = (&[], missing != 0);
-        Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
+        OnnxSplit { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
     }
 }
 
 fn read_trees(
     attributes: &mut Attributes<'_, '_, '_, '_>,
     weights: &Weights,
-    table: &Rc<Table>,
+    table: &Rc<ColumnTable>,
     scored: &mut [bool],
 ) -> Result<Vec<Grown>> {
     let nodes = Nodes::read(attributes, table.precision())?;

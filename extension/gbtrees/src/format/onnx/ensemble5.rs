@@ -7,10 +7,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::ensemble::{Node, Precision, Task, Transform, check_limit, in_tree};
-use crate::format::onnx::columns::Table;
+use crate::format::onnx::columns::ColumnTable;
 use crate::format::onnx::ensemble::{RawEnsemble, averages, objective};
 use crate::format::onnx::proto::{Attributes, element};
-use crate::format::onnx::trees::{Grown, LEAF, Mode, Split, Weight, tree};
+use crate::format::onnx::trees::{Grown, LEAF, Mode, OnnxSplit, Weight, tree};
 use crate::format::sniff::unsupported;
 use crate::memory::{extend, filled, push, try_collect};
 use crate::{Error, ErrorKind, Result};
@@ -20,7 +20,7 @@ const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
 
 pub(super) fn read(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    table: &Rc<Table>,
+    table: &Rc<ColumnTable>,
 ) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
@@ -192,7 +192,7 @@ impl Lists {
         };
         let members = self.member_values.get(members.clone()).unwrap_or_default();
         let (missing_is_true, holds, fails) = (missing != 0, first, first + 1);
-        Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
+        OnnxSplit { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
     }
 
     fn weight(&self, index: i64, leaf: u32) -> Result<Weight> {

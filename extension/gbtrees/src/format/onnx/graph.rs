@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::ensemble::{Transform, check_limit};
-use crate::format::onnx::columns::{Step, Table};
+use crate::format::onnx::columns::{ColumnTable, Step};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::graph_value::{GraphValue, Leaves, Stage, isolation_tail};
 use crate::format::onnx::inputs::Inputs;
@@ -26,7 +26,7 @@ pub(super) struct Graph<'a> {
     pub inputs: Inputs<'a>,
 }
 
-pub(super) struct Reader<'f, 'a, 'b> {
+pub(super) struct GraphReader<'f, 'a, 'b> {
     values: HashMap<&'a str, GraphValue<'a>>,
     pub inputs: Inputs<'a>,
     /// Version of the operator set ai.onnx.ml.
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(
     let first_trees = graph.nodes.iter().position(|node| node.operator.starts_with("TreeEnsemble"));
     let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
     let ml = file.opsets.iter().find(|(domain, _)| *domain == "ai.onnx.ml");
-    let mut reader = Reader {
+    let mut reader = GraphReader {
         values: HashMap::new(),
         inputs: Inputs::default(),
         ml_version: ml.map_or(0, |(_, version)| *version),
@@ -115,7 +115,7 @@ fn same_domain(a: &str, b: &str) -> bool {
     a == b || own(a) && own(b)
 }
 
-impl<'a> Reader<'_, 'a, '_> {
+impl<'a> GraphReader<'_, 'a, '_> {
     /// Numbers the columns of all inputs; each takes its input's name if all inputs have one column.
     fn inputs(&mut self, inputs: &[Port<'a>]) -> Result<()> {
         let inputs: Vec<&Port<'a>> =
@@ -140,7 +140,7 @@ impl<'a> Reader<'_, 'a, '_> {
             if is_text {
                 (start..end).for_each(|column| self.inputs.add_text(column));
             }
-            let table = Table::input(start, count, port.element.unwrap_or(0));
+            let table = ColumnTable::input(start, count, port.element.unwrap_or(0));
             self.values.insert(port.name, GraphValue::Columns(Rc::new(table)));
             start = end;
         }
@@ -209,7 +209,11 @@ impl<'a> Reader<'_, 'a, '_> {
         Ok(found.and_then(|found| isolation_tail(node, target, inputs, found)))
     }
 
-    fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<GraphValue<'a>>> {
+    fn ensemble(
+        &mut self,
+        node: &Node<'a>,
+        table: &Rc<ColumnTable>,
+    ) -> Result<Vec<GraphValue<'a>>> {
         let table = match table.element {
             element::FLOAT | element::DOUBLE => Rc::clone(table),
             // Integers are compared as floats.

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use crate::ensemble::{ClassBy, Precision, Task, Transform};
-use crate::format::onnx::columns::Table;
+use crate::format::onnx::columns::ColumnTable;
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::proto::{Node, Tensor, element};
 
@@ -12,7 +12,7 @@ use crate::format::onnx::proto::{Node, Tensor, element};
 #[derive(Clone)]
 pub(super) enum GraphValue<'a> {
     /// Columns before the trees.
-    Columns(Rc<Table>),
+    Columns(Rc<ColumnTable>),
     Constant(Rc<Tensor<'a>>),
     /// A number per leaf of one of many trees.
     Leaves(Leaves),

@@ -3,11 +3,11 @@
 use crate::Result;
 use crate::ensemble::{Precision, Task, Transform};
 use crate::format::onnx::ensemble::RawEnsemble;
-use crate::format::onnx::graph::Reader;
+use crate::format::onnx::graph::GraphReader;
 use crate::format::onnx::graph_value::GraphValue;
 use crate::format::onnx::proto::{Node, Tensor, element};
 
-impl<'a> Reader<'_, 'a, '_> {
+impl<'a> GraphReader<'_, 'a, '_> {
     /// Applies a node to scores or classes; `None` if it is unsupported.
     pub(super) fn postprocessed(
         &mut self,

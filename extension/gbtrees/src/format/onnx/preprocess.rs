@@ -4,8 +4,8 @@
 //! as Normalizer, cannot be folded into splits, which test one column.
 
 use crate::ensemble::{Precision, check_limit};
-use crate::format::onnx::columns::{Operation, Step, Table};
-use crate::format::onnx::graph::{NODES, Reader};
+use crate::format::onnx::columns::{ColumnTable, Operation, Step};
+use crate::format::onnx::graph::{GraphReader, NODES};
 use crate::format::onnx::graph_value::GraphValue;
 use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::format::sniff::unsupported;
@@ -17,13 +17,13 @@ const ROWS: &str = "A split would depend on all columns of a row. Normalize the 
 /// Operators allowed between a OneHotEncoder and a flat table.
 const OF_STACKED: [&str; 5] = ["Cast", "Concat", "Gather", "ArrayFeatureExtractor", "Reshape"];
 
-impl<'a, 'b> Reader<'_, 'a, 'b> {
+impl<'a, 'b> GraphReader<'_, 'a, 'b> {
     /// Applies a node to columns; `None` if it is unsupported.
     pub(super) fn preprocessed(
         &mut self,
         node: &Node<'a>,
         inputs: &[GraphValue<'a>],
-    ) -> Result<Option<Table>> {
+    ) -> Result<Option<ColumnTable>> {
         use GraphValue::{Columns, Constant};
         use Operation::{Add, Divide, Multiply, Subtract};
         let stacked = |input: &GraphValue<'_>| matches!(input, Columns(table) if table.is_stacked);
@@ -64,11 +64,11 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
                     Columns(table) => Some(&**table),
                     _ => None,
                 });
-                let tables: Option<Vec<&Table>> = tables.collect();
+                let tables: Option<Vec<&ColumnTable>> = tables.collect();
                 let axis = self.attributes(node).integer("axis")?;
                 match tables {
                     Some(tables) if tables.iter().all(|table| table.has_columns_at(axis)) => {
-                        Table::joined(&tables, self.limits)?
+                        ColumnTable::joined(&tables, self.limits)?
                     }
                     _ => None,
                 }
@@ -106,13 +106,14 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
             _ => None,
         };
         // A file of a few bytes could demand many wide tables.
-        self.cells = self.cells.saturating_add(made.as_ref().and_then(Table::width).unwrap_or(0));
+        self.cells =
+            self.cells.saturating_add(made.as_ref().and_then(ColumnTable::width).unwrap_or(0));
         check_limit(self.cells, self.limits.nodes, "columns of its steps")?;
         Ok(made)
     }
 
     /// Scaler: `(value - offset) * scale`, as float.
-    fn scaled(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+    fn scaled(&mut self, node: &Node<'a>, table: &ColumnTable) -> Result<Option<ColumnTable>> {
         let mut attributes = self.attributes(node);
         let (offset, scale) = (attributes.floats("offset")?, attributes.floats("scale")?);
         attributes.check_length("offset", &offset, scale.len())?;
@@ -135,7 +136,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
     }
 
     /// Imputer: replaces one value, such as NaN, with another.
-    fn imputed(&mut self, node: &Node<'a>, table: &Table) -> Result<Option<Table>> {
+    fn imputed(&mut self, node: &Node<'a>, table: &ColumnTable) -> Result<Option<ColumnTable>> {
         let mut attributes = self.attributes(node);
         let (name, by, replaced) = match table.element {
             element::FLOAT => {
@@ -174,7 +175,11 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
 }
 
 /// Applies arithmetic with one number per column or one for all.
-fn computed(table: &Table, operation: Operation, numbers: Option<&[f64]>) -> Result<Option<Table>> {
+fn computed(
+    table: &ColumnTable,
+    operation: Operation,
+    numbers: Option<&[f64]>,
+) -> Result<Option<ColumnTable>> {
     let precision = match table.element {
         element::FLOAT | element::DOUBLE => table.precision(),
         _ => return Ok(None),
@@ -192,7 +197,7 @@ fn degenerate(node: &Node<'_>) -> Error {
     unsupported(message, NODES).at(node.place.place())
 }
 
-fn fits(node: &Node<'_>, name: &str, table: Option<Table>) -> Result<Option<Table>> {
+fn fits(node: &Node<'_>, name: &str, table: Option<ColumnTable>) -> Result<Option<ColumnTable>> {
     let message = || format!("\"{name}\" has neither one value nor one per column");
     table.map(Some).ok_or_else(|| node.place.error(ErrorKind::Length, message()))
 }

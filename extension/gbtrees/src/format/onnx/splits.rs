@@ -14,7 +14,7 @@ use crate::ensemble::{
     check_limit, in_tree, node_of,
 };
 use crate::format::onnx::cells::{Cells, Test};
-use crate::format::onnx::columns::{Encoder, Step, Table, after};
+use crate::format::onnx::columns::{ColumnTable, Encoder, Step, after};
 use crate::format::onnx::inputs::Codes;
 use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
@@ -114,7 +114,7 @@ struct Tested<'t> {
 }
 
 impl<'t> Tested<'t> {
-    fn of(split: &Split, members: &'t [Vec<f64>], table: &'t Table) -> Result<Tested<'t>> {
+    fn of(split: &Split, members: &'t [Vec<f64>], table: &'t ColumnTable) -> Result<Tested<'t>> {
         let Split { feature: column, condition, default_left, left, right, .. } = *split;
         let Some((source, steps)) = table.column(column as usize) else {
             let width = table.width().unwrap_or(0);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::ensemble::{
     Comparison, MissingRule, Node, SplitCondition, TreeOutput, TreeParts, node_of,
 };
-use crate::format::onnx::columns::Table;
+use crate::format::onnx::columns::ColumnTable;
 use crate::format::sniff::shown;
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -31,7 +31,7 @@ pub(super) struct Grown {
     pub parts: TreeParts,
     /// The sets of [`SplitCondition::InSet`]: ascending numbers that a split compares with.
     pub members: Vec<Vec<f64>>,
-    pub table: Rc<Table>,
+    pub table: Rc<ColumnTable>,
 }
 
 impl Mode {
@@ -69,7 +69,7 @@ impl Mode {
 }
 
 /// A split with ONNX's true and false branches.
-pub(super) struct Split<'m> {
+pub(super) struct OnnxSplit<'m> {
     pub mode: Mode,
     pub feature: i64,
     pub threshold: f64,
@@ -81,7 +81,7 @@ pub(super) struct Split<'m> {
     pub fails: u32,
 }
 
-impl Split<'_> {
+impl OnnxSplit<'_> {
     /// Builds the node; tests for equality append their numbers to `members`.
     pub(super) fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
         let feature = u32::try_from(self.feature)
@@ -96,7 +96,7 @@ impl Split<'_> {
             // NaN is unequal to every number, so it takes the true branch.
             Mode::NotEqual => {
                 let (holds, fails) = (self.fails, self.holds);
-                let equal = Split { holds, fails, missing_is_true: false, ..*self };
+                let equal = OnnxSplit { holds, fails, missing_is_true: false, ..*self };
                 return Ok(equal.asks(feature, vec![self.threshold], members));
             }
             Mode::Member => return Ok(self.asks(feature, self.members.to_vec(), members)),

@@ -8,7 +8,7 @@ use crate::compiled::tiles::{
 };
 use crate::limits::to_u32;
 use crate::lower::canonical::{Forest, LoweredTree};
-use crate::lower::tiles::columns::Columns;
+use crate::lower::tiles::columns::ConditionColumns;
 use crate::lower::tiles::conditions::Sets;
 use crate::lower::tiles::fill::fill;
 use crate::{Cancel, Result};
@@ -27,7 +27,7 @@ pub(crate) struct Chunks {
 impl Chunks {
     /// Returns whether chunks are possible and pay off: no codes, no deep trees, columns addressable by
     /// bytes, and faster than interleaved traversal.
-    pub(crate) fn fit(forest: &Forest<'_>, columns: &Columns) -> bool {
+    pub(crate) fn fit(forest: &Forest<'_>, columns: &ConditionColumns) -> bool {
         columns.records.len() <= CHUNK_COLUMNS
             && columns.records.iter().all(|column| column.kind.is_ranked())
             && forest.trees().iter().all(|tree| tree.depth() <= TILE_LEVELS)
@@ -38,7 +38,7 @@ impl Chunks {
     pub(crate) fn of(
         forest: &Forest<'_>,
         groups: Vec<TileGroup>,
-        columns: &Columns,
+        columns: &ConditionColumns,
         sets: &Sets<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Self> {
@@ -92,7 +92,7 @@ impl Chunks {
         chunk: &Chunk,
         lane: usize,
         tree: &LoweredTree<'_>,
-        columns: &Columns,
+        columns: &ConditionColumns,
         sets: &Sets<'_>,
     ) -> Result<()> {
         let mut compared = vec![(0u8, 0u8)];
@@ -128,7 +128,7 @@ impl Chunks {
 
 /// Returns whether chunks are faster than interleaved traversal, by rough costs in picoseconds: of
 /// ranks, found by comparing with a whole search tree, and of trees.
-fn pays(forest: &Forest<'_>, columns: &Columns) -> bool {
+fn pays(forest: &Forest<'_>, columns: &ConditionColumns) -> bool {
     let trees = forest.trees().len();
     let steps: u64 = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let ranks = 1000 * columns.records.len() + 20 * columns.search_trees.len();

@@ -49,7 +49,7 @@ pub(crate) fn conditions_of(
 }
 
 #[derive(Default)]
-pub(crate) struct Columns {
+pub(crate) struct ConditionColumns {
     pub(crate) records: Vec<ConditionColumn>,
     pub(crate) search_trees: Vec<f32>,
     /// All conditions in order.
@@ -60,7 +60,7 @@ pub(crate) struct Columns {
     ranks: Vec<u8>,
 }
 
-impl Columns {
+impl ConditionColumns {
     /// Returns the columns of all conditions of a forest; `None` if they exceed [`MAX_COLUMNS`].
     pub(crate) fn of(
         forest: &Forest<'_>,
@@ -88,7 +88,7 @@ impl Columns {
             }
         }
         sort_dedup(&mut conditions);
-        let mut columns = Columns::default();
+        let mut columns = ConditionColumns::default();
         let same = |a: &Condition, b: &Condition| a.may_share_column(*b);
         let mut start = 0;
         let mut runs = conditions.chunk_by(same).peekable();

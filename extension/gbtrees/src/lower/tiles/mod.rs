@@ -30,7 +30,7 @@ use crate::lower::canonical::{Forest, LoweredTree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::tiles::chunks::Chunks;
-use crate::lower::tiles::columns::{Columns, conditions_of};
+use crate::lower::tiles::columns::{ConditionColumns, conditions_of};
 use crate::lower::tiles::conditions::{Condition, Sets};
 use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
 use crate::lower::tiles::forms::{Form, forms};
@@ -89,11 +89,11 @@ impl Tiles {
     pub(crate) fn collect(forest: &Forest<'_>, trees: &Trees, cancel: Cancel<'_>) -> Result<Self> {
         let sets = Sets::of(forest, cancel)?;
         let mut forms = forms(forest, &sets, cancel)?;
-        let mut columns = Columns::of(forest, &forms, &sets, cancel)?;
+        let mut columns = ConditionColumns::of(forest, &forms, &sets, cancel)?;
         if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
             // Codes need the conditions of all levels, which may be too many.
             forms.fill_with(|| Form::Plain);
-            columns = Columns::of(forest, &forms, &sets, cancel)?;
+            columns = ConditionColumns::of(forest, &forms, &sets, cancel)?;
         }
         let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
@@ -117,7 +117,7 @@ struct TileWriter<'a> {
     /// Forms by tree.
     forms: Vec<Form>,
     sets: Sets<'a>,
-    columns: Columns,
+    columns: ConditionColumns,
     tiles: Tiles,
     cancel: Cancel<'a>,
 }
