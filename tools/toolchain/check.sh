@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what changed since BASE (HEAD), in two minutes on a warm tree: formatting, clippy, ruff, prose, and the
-# unit tests of changed crates.
+# unit tests of changed modules.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$root"
@@ -21,6 +21,7 @@ readarray -t crates < <(changed_in '^extension/[^/]+/.*\.(rs|toml)$' | cut -d/ -
 packages=()
 features=()
 for crate in "${crates[@]}"; do
+    grep -q "\"$crate\"" extension/Cargo.toml || continue
     case $crate in
     pg_interface | row_source | pgboost | pgboost_train)
         features=(-p pgboost -p pgboost_train --no-default-features)
@@ -36,7 +37,12 @@ if [ ${#packages[@]} -gt 0 ]; then
     cd extension
     cargo fmt --all --check
     cargo clippy "${quick[@]}" "${packages[@]}" "${features[@]}" --all-targets -- -D warnings
-    cargo test "${quick[@]}" "${packages[@]}" "${features[@]}" --lib
+    for crate in "${crates[@]}"; do
+        readarray -t modules < <(changed_in "^extension/$crate/src/" | cut -d/ -f4 | sed 's/[.]rs$//; s/$/::/' | sort -u)
+        [ ${#modules[@]} -gt 0 ] || continue
+        [[ " ${modules[*]} " != *" lib:: "* ]] || modules=()
+        cargo test "${quick[@]}" -p "$crate" "${features[@]}" --lib -- "${modules[@]}"
+    done
     cd ..
 fi
 
