@@ -202,6 +202,32 @@ def test_types_of_mixed_objects() -> None:
     assert found == set(mixed)
 
 
+@pytest.mark.parametrize("form", ["pandas", "array"])
+def test_a_check_of_singles_is_recorded(connection: psycopg.Connection, form: str) -> None:
+    query = (
+        "SELECT bool_or('real_input' = ANY (proargnames)) FROM pg_proc WHERE proname = 'load_model'"
+    )
+    if not connection.execute(query).fetchone()[0]:
+        pytest.skip("the extension reads real as widened always")
+    frame = models.frame()[["single", "other"]].round(1)
+    rows = frame if form == "pandas" else frame.to_numpy()
+    model = HistGradientBoostingRegressor(max_iter=20).fit(rows, models.target(frame))
+    name, given = f"recorded {form}", {} if form == "pandas" else {"feature_names": [*frame]}
+    pgboost.push(connection, name, model, check=rows, **given)
+    pgboost.push(connection, name, model, check=rows, real_input="decimal", **given)
+    pgboost.push(connection, name, model, **given)
+    pgboost.push(connection, name, model, check=rows.astype(float), **given)
+    info = "SELECT model_info(%s) ->> 'real_input'"
+    found = [connection.execute(info, [f"{name}@{n}"]).fetchone()[0] for n in (1, 2, 3, 4)]
+    assert found == ["float32", "decimal", "decimal", "decimal"]
+    # A table of reals holds the numbers that the model was trained on.
+    connection.execute("CREATE TEMP TABLE singles (single real, other real)")
+    with connection.cursor().copy("COPY singles FROM STDIN") as copy:
+        for row in frame.astype(object).where(frame.notna(), None).itertuples(index=False):
+            copy.write_row(row)
+    assert pgboost.verify(connection, f"{name}@1", model, "singles").differing == 0
+
+
 def test_singles_are_sent_as_the_numbers_that_they_are(connection: psycopg.Connection) -> None:
     """SQL reads `real` as its shortest decimal for models that compare doubles."""
     frame = models.frame()[["single", "other"]].round(1)

@@ -33,6 +33,11 @@ _SCHEMA = """
       FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
      WHERE e.extname = %s
 """
+_TAKES = """
+    SELECT bool_or(%s = ANY (p.proargnames))
+      FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+     WHERE p.proname = %s AND n.nspname = %s
+"""
 
 
 class Extension:
@@ -51,6 +56,11 @@ class Extension:
     def name(self, name: str) -> sql.Identifier:
         """A function or view of the extension, qualified."""
         return sql.Identifier(self._schema, name)
+
+    def takes(self, function: str, argument: str) -> bool:
+        """Whether a function has an argument, which it may not have in an earlier release."""
+        ((found,),) = self.rows(sql.SQL(_TAKES), [argument, function, self._schema])
+        return bool(found)
 
     def rows(self, query: sql.Composable, parameters: Any = None) -> list[tuple[Any, ...]]:
         """All rows of a query."""

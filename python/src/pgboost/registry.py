@@ -12,10 +12,10 @@ from typing import Any
 
 from psycopg import sql
 
-from .connecting import Connection, Database, connected
+from .connecting import Connection, connected
 from .errors import PredictionsDifferError, UnsupportedModelError, translated
 from .extension import Extension, require_name
-from .frames import columns_of, framed
+from .frames import columns_of, framed, has_singles
 from .inputs import drawn
 from .libraries import model_file
 from .model_file import ModelFile, label_text, with_label_type
@@ -79,7 +79,7 @@ def push(  # noqa: PLR0913 (all but three are options)
     file = model_file(model, rounds)
     with connected(connection) as database:
         extension = Extension(database)
-        known = _of_check(database, file, check)
+        known = _of_check(extension, file, check)
         given = {
             "labels": [label_text(label) for label in labels]
             if labels is not None
@@ -103,12 +103,12 @@ def push(  # noqa: PLR0913 (all but three are options)
         return version
 
 
-def _of_check(database: Database, file: ModelFile, check: Any) -> dict[str, Any]:
+def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, Any]:
     """What the rows of `check` say of the model that its file does not."""
     if isinstance(check, bool):
         return {}
     if isinstance(check, str):
-        columns = dict.fromkeys(Table(database, check).names)
+        columns = dict.fromkeys(Table(extension.database, check).names)
     else:
         columns = dict(columns_of(framed(check))) if hasattr(check, "columns") else {}
     found: dict[str, Any] = {}
@@ -130,6 +130,8 @@ def _of_check(database: Database, file: ModelFile, check: Any) -> dict[str, Any]
             if hasattr(dtype, "categories")
         }
         found["categories"] = categories or None
+    if has_singles(check) and extension.takes("load_model", "real_input"):
+        found["real_input"] = "float32"
     return found
 
 
