@@ -161,7 +161,7 @@ def _without_missing(step: Any, feature: Feature) -> Feature:
         return feature
     if isinstance(number, str):
         raise UnsupportedModelError(
-            f"the {type(step).__name__} takes {number!r} for missing, which is not scored: use NULL"
+            f"the {type(step).__name__} has missing_values={number!r}, which is not scored: use NULL"
         )
     return feature.without(np.nextafter(float(number), -np.inf), number)
 
