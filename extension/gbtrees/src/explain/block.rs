@@ -66,7 +66,7 @@ impl WalkBuffers {
                     5 => self.run::<$instructions, 5, $registers, PAIRS>(tree, block, checks),
                     6 => self.run::<$instructions, 6, $registers, PAIRS>(tree, block, checks),
                     8 => self.run::<$instructions, 8, $registers, PAIRS>(tree, block, checks),
-                    _ => verified::known(None, "a walk has so many points"),
+                    _ => verified::known(None, "a walk handles this number of points"),
                 }
             };
         }
@@ -89,7 +89,7 @@ impl WalkBuffers {
     ) -> Result<&[f32]> {
         let PreparedTree { splits, features, factors, points: Points { points, weights }, depth } =
             tree;
-        let points = verified::known(points.first_chunk::<N>(), "there are so many points")?;
+        let points = verified::known(points.first_chunk::<N>(), "there are as many points")?;
         let weights = verified::known(weights.first_chunk::<N>(), "each point has a weight")?;
         let count = splits.len() * 2 * N;
         verified::check(factors.numbers.len() >= count, "each split has factors");
