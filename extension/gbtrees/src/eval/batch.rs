@@ -49,6 +49,18 @@ impl BatchScratch {
             block_double: None,
         }
     }
+
+    /// The kernel that it is for.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+
+    /// Bytes that it holds for the next batch, without those of target statistics.
+    pub fn bytes(&self) -> usize {
+        self.block.as_ref().map_or(0, Buffers::bytes)
+            + self.block_double.as_ref().map_or(0, Buffers::bytes)
+            + size_of_val(&*self.present)
+    }
 }
 
 /// Sums of a width, with their buffers.

@@ -21,7 +21,7 @@ use super::{explanations, predict};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::evaluation::sums;
-use crate::predictor::batch::{BatchFunction, BatchOutput};
+use crate::predictor::batch::BatchFunction;
 use crate::predictor::output::Explanation;
 use crate::predictor::output::Output;
 use crate::registry::{Registry, pin, roles};
@@ -203,12 +203,10 @@ pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
     }
     let support = address(support)?;
     if support == pgboost_explain_support as *const () {
-        let output = BatchOutput::Explanation(explained(function)?);
-        return Some(BatchFunction { output, pinned: false });
+        return explained(function).map(BatchFunction::explaining);
     }
     if support == pgboost_pinned_support as *const () {
-        let output = BatchOutput::Prediction(Output::Value { function: "predict_pinned" });
-        return Some(BatchFunction { output, pinned: true });
+        return Some(BatchFunction::PINNED);
     }
     if support != pgboost_predict_support as *const () {
         return None;
@@ -220,8 +218,7 @@ pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
         (pgboost_predict_class as *const (), Output::Class),
         (pgboost_predict_proba as *const (), Output::Probabilities),
     ];
-    let output = BatchOutput::Prediction(found(function, &functions)?);
-    Some(BatchFunction { output, pinned: false })
+    found(function, &functions).map(BatchFunction::predicting)
 }
 
 /// How a function explains, if it is one of this library's that return arrays of contributions.

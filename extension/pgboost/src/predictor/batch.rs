@@ -5,6 +5,8 @@
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
+use std::cell::Cell;
+
 use gbtrees::internals::{BatchScratch, Margin, Precision};
 use pg_interface::call::Arguments;
 use pg_interface::report::check_for_interrupts;
@@ -61,7 +63,7 @@ pub(crate) enum BatchOutput {
 }
 
 /// A function whose calls can be computed in batches.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchFunction {
     pub(crate) output: BatchOutput,
     /// Whether it takes pinned versions alone.
@@ -69,6 +71,39 @@ pub(crate) struct BatchFunction {
 }
 
 impl BatchFunction {
+    /// All of them; a plan records a function as its place here.
+    pub(crate) const ALL: [BatchFunction; 8] = [
+        BatchFunction::predicting(Output::Value { function: "predict" }),
+        BatchFunction::predicting(Output::Array),
+        BatchFunction::predicting(Output::Margin),
+        BatchFunction::predicting(Output::Class),
+        BatchFunction::predicting(Output::Probabilities),
+        BatchFunction::PINNED,
+        BatchFunction::explaining(Explanation::Contributions),
+        BatchFunction::explaining(Explanation::Interactions),
+    ];
+    pub(crate) const PINNED: BatchFunction = BatchFunction {
+        output: BatchOutput::Prediction(Output::Value { function: "predict_pinned" }),
+        pinned: true,
+    };
+
+    pub(crate) const fn predicting(output: Output) -> BatchFunction {
+        BatchFunction { output: BatchOutput::Prediction(output), pinned: false }
+    }
+
+    pub(crate) const fn explaining(explanation: Explanation) -> BatchFunction {
+        BatchFunction { output: BatchOutput::Explanation(explanation), pinned: false }
+    }
+
+    pub(crate) fn number(self) -> i32 {
+        let place = BatchFunction::ALL.iter().position(|function| *function == self);
+        place.map_or(-1, |place| place as i32)
+    }
+
+    pub(crate) fn numbered(number: i32) -> Option<BatchFunction> {
+        BatchFunction::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
     /// The model that the name means, for that function; the reusable state serves it if it is compatible.
     pub(super) fn begin(
         self,
@@ -134,6 +169,11 @@ impl BatchPredictor {
             let features = size_of::<f32>() * bound.predictor.image().row_length();
             features + bound.evaluation.row_bytes(&bound.predictor) + size_of::<usize>()
         })
+    }
+
+    /// Looks up the model, if it can be used; if not, the error is left for the execution.
+    pub(crate) fn prepare(&mut self, call: Arguments<'_>) {
+        let _ = self.bind(call);
     }
 
     /// Reads the features of rows whose arguments the closure returns. None are read if the model
@@ -266,10 +306,29 @@ pub(crate) struct BatchPredictions {
     margins: Margins,
 }
 
+/// Largest buffers that a backend keeps for its next statement.
+const MAX_IDLE_BYTES: usize = 2 << 20;
+
+thread_local! {
+    /// Buffers of a statement that has ended. To allocate them takes as long as predicting dozens of rows.
+    static IDLE: Cell<Option<BatchScratch>> = const { Cell::new(None) };
+}
+
 impl BatchPredictions {
     pub(crate) fn new(output: Output) -> Self {
-        let scratch = BatchScratch::for_any(guc::kernel());
+        let kernel = guc::kernel();
+        let idle = IDLE.take().filter(|scratch| scratch.kernel().name() == kernel.name());
+        let scratch = idle.unwrap_or_else(|| BatchScratch::for_any(kernel));
         BatchPredictions { output, scratch, margins: Margins::default() }
+    }
+}
+
+impl Drop for BatchPredictions {
+    fn drop(&mut self) {
+        if self.scratch.bytes() <= MAX_IDLE_BYTES {
+            let empty = BatchScratch::for_any(self.scratch.kernel());
+            IDLE.set(Some(std::mem::replace(&mut self.scratch, empty)));
+        }
     }
 }
 

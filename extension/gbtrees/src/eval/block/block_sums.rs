@@ -71,6 +71,17 @@ impl<S: BlockSum> Buffers<S> {
     }
 }
 
+impl<S> Buffers<S> {
+    /// Returns the bytes of the buffers that grow with a model.
+    pub(in crate::eval) fn bytes(&self) -> usize {
+        size_of_val(&*self.masks)
+            + size_of_val(&*self.ranks)
+            + size_of_val(&*self.codes)
+            + size_of_val(&*self.values)
+            + size_of_val(&*self.sums)
+    }
+}
+
 /// Allocates all masks; the system backs only those that are used.
 fn no_masks() -> Box<[Mask]> {
     // SAFETY: zeros are a valid mask.
