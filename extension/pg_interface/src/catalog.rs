@@ -75,6 +75,31 @@ pub fn quoted_relation(relation: Oid) -> Option<String> {
     }
 }
 
+/// Raises an error unless the current user may execute a function, as `ExecInitFunc` (execExpr.c) does.
+pub fn require_execute(function: Oid) {
+    // SAFETY: the function exists, since a plan that calls it depends on it; the hook takes its OID.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        let allowed =
+            pg_sys::pg_proc_aclcheck(function, pg_sys::GetUserId(), pg_sys::ACL_EXECUTE as _);
+        #[cfg(not(feature = "pg15"))]
+        let allowed = pg_sys::object_aclcheck(
+            pg_sys::ProcedureRelationId,
+            function,
+            pg_sys::GetUserId(),
+            pg_sys::ACL_EXECUTE as _,
+        );
+        if allowed != pg_sys::AclResult::ACLCHECK_OK {
+            let name = pg_sys::get_func_name(function);
+            pg_sys::aclcheck_error(allowed, pg_sys::ObjectType::OBJECT_FUNCTION, name);
+        }
+        let hook = pg_sys::object_access_hook;
+        if hook.is_some() {
+            pg_sys::RunFunctionExecuteHook(function);
+        }
+    }
+}
+
 /// Returns whether a relation is a table with only stored columns, all readable by the current user.
 pub fn may_read_rows(relation: Oid) -> bool {
     // SAFETY: the entry is null if the relation is gone, and is closed again.

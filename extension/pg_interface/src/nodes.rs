@@ -395,6 +395,18 @@ pub unsafe fn list_pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = 
     unsafe { list_cells(list) }.map(|cell| unsafe { (*cell).ptr_value.cast() })
 }
 
+/// Returns the pointer at index `place` of a list, if there is one.
+///
+/// # Safety
+/// The list is valid and of pointers to that type.
+pub unsafe fn list_nth<T>(list: *mut pg_sys::List, place: usize) -> Option<*mut T> {
+    // SAFETY: guaranteed by the caller; a list has as many cells as its length.
+    unsafe {
+        let list = list.as_ref().filter(|list| place < list.length as usize)?;
+        Some((*list.elements.add(place)).ptr_value.cast())
+    }
+}
+
 /// Returns a list's integers.
 ///
 /// # Safety

@@ -291,6 +291,10 @@ error_table! {
     NoRegistry =>
         UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
         hint "Create the extension again.";
+    /// A plan of a batch that was not written by this library.
+    DamagedPlan =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "the plan of a batch cannot be read",
+        hint "Plan the statement again.";
     /// Something that a model needs is missing in the registry: somebody changed it by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",

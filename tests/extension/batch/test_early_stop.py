@@ -136,6 +136,20 @@ def test_who_is_outside_may_stop(
 
 
 @BATCHES
+@pytest.mark.parametrize("offset", [0, FAILING - 2])
+def test_a_hash_join_with_an_empty_side_reads_one_row(
+    connection: psycopg.Connection, batches: str, offset: int
+) -> None:
+    use(connection, batches)
+    connection.execute("SET enable_nestloop = off; SET enable_mergejoin = off")
+    query = (
+        f"SELECT count(*) FROM (SELECT id, {CALL} AS p FROM homes OFFSET {offset}) AS s"
+        " JOIN (SELECT id FROM homes WHERE id < 0 OFFSET 0) AS o ON o.id = s.id WHERE s.p IS NOT NULL"
+    )
+    assert connection.execute(query).fetchone() == (0,)
+
+
+@BATCHES
 def test_a_merge_join_may_end_before(connection: psycopg.Connection, batches: str) -> None:
     use(connection, batches)
     connection.execute("SET enable_hashjoin = off; SET enable_nestloop = off")

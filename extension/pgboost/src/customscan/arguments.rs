@@ -27,26 +27,38 @@ pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
     if elements.is_empty() || constant { vec![argument] } else { elements }
 }
 
-/// The numbers for a call's arguments.
+/// Where the arguments of a call are found among the inputs.
 ///
 /// # Safety
 /// The inputs are a target list; the call's path saw to it that every feature, or what it is spread to, is in
 /// it.
-pub(crate) unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
+pub(super) unsafe fn sources(call: Expr<'_>, inputs: *mut List) -> Vec<ArgumentSource> {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
-    let mut numbers = std::ptr::null_mut();
-    // SAFETY: guaranteed by the caller; makes a list of integers.
-    unsafe {
-        let mut note = |number| numbers = pg_sys::lappend_int(numbers, number);
-        for argument in arguments {
-            if argument.tag() == NodeTag::T_Const {
-                note(0);
-            } else if let Some(column) = column_of(argument, inputs) {
-                note(column);
-            } else {
-                let parts = parts_of(argument, inputs);
-                note(-(parts.len() as i32));
-                parts.into_iter().for_each(&mut note);
+    let source = |argument: Expr<'_>| {
+        if argument.tag() == NodeTag::T_Const {
+            return ArgumentSource::Constant;
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match column_of(argument, inputs) {
+                Some(column) => ArgumentSource::Column(column),
+                None => ArgumentSource::Parts(parts_of(argument, inputs)),
+            }
+        }
+    };
+    arguments.into_iter().map(source).collect()
+}
+
+/// The sources as numbers, which [`read`] reads.
+pub(super) fn numbers(sources: &[ArgumentSource]) -> Vec<i32> {
+    let mut numbers = Vec::new();
+    for source in sources {
+        match source {
+            ArgumentSource::Constant => numbers.push(0),
+            ArgumentSource::Column(column) => numbers.push(*column),
+            ArgumentSource::Parts(columns) => {
+                numbers.push(-(columns.len() as i32));
+                numbers.extend(columns);
             }
         }
     }
@@ -79,7 +91,7 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     }
 }
 
-/// What the plan has recorded.
+/// The sources that [`numbers`] wrote.
 pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<ArgumentSource> {
     let mut numbers = numbers.into_iter();
     let mut sources = Vec::new();
@@ -160,8 +172,9 @@ unsafe fn refer_all(
 unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(column as usize - 1);
-        let Some(entry) = entry else { return std::ptr::null_mut() };
+        let Some(entry) = nodes::list_nth::<TargetEntry>(tuple, column as usize - 1) else {
+            return std::ptr::null_mut();
+        };
         let expression: *mut Node = (*entry).expr.cast();
         pg_sys::makeVar(
             pg_sys::INDEX_VAR as _,
@@ -172,6 +185,20 @@ unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
             0,
         )
         .cast()
+    }
+}
+
+/// The number of the scan tuple's column that a node refers to, if it is a reference.
+///
+/// # Safety
+/// The node is an expression, and valid.
+pub(super) unsafe fn referred(node: *mut pg_sys::Node) -> Option<i32> {
+    // SAFETY: the node is valid and is read by its tag.
+    unsafe {
+        let variable = node.cast::<Var>();
+        let refers = (*node).type_ == NodeTag::T_Var
+            && (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR);
+        refers.then(|| (*variable).varattno.into())
     }
 }
 
@@ -187,12 +214,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_is_read() {
+    fn sources_are_read_back() {
         let parts = ArgumentSource::Parts(vec![2, 2, 5]);
         assert_eq!(parts.columns(), [2, 2, 5]);
         let sources =
             [ArgumentSource::Constant, parts, ArgumentSource::Column(7), ArgumentSource::Constant];
-        assert_eq!(read([0, -3, 2, 2, 5, 7, 0]), sources);
+        assert_eq!(numbers(&sources), [0, -3, 2, 2, 5, 7, 0]);
+        assert_eq!(read(numbers(&sources)), sources);
         assert_eq!(read([-1]), [ArgumentSource::Parts(Vec::new())]);
     }
 }

@@ -4,9 +4,10 @@ use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::calls::{ConditionalCall, varying_arguments};
-use super::exec_init::Methods;
 use super::level::QueryLevel;
-use super::paths::{NAME, Path};
+use super::methods::{Methods, NAME};
+use super::paths::Path;
+use super::plan_data::PathData;
 use super::{arguments, plan};
 
 pub(crate) struct Batch<'a, 'p> {
@@ -95,18 +96,19 @@ impl<'p> Batch<'_, 'p> {
             (*path).path.parallel_safe = (*like).parallel_safe && (*below).parallel_safe;
             (*path).flags = plan::PROJECTS;
             (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
-            let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
-            let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-            let numbers = pg_sys::lappend_int(numbers, tests.into());
-            let numbers = pg_sys::lappend_int(numbers, self.only_needed.into());
-            let calls = self.calls.iter().map(|call| call.node());
             let conditions = self.calls.iter().map(|call| {
                 let mut found = self.conditional.iter().filter(|it| it.call.is_same_as(*call));
                 let condition = found.next().map(|it| it.condition.node());
                 condition.unwrap_or_else(|| pg_sys::makeBoolConst(true, false))
             });
-            let first = [numbers.cast(), nodes::list_of(conditions).cast()];
-            (*path).custom_private = nodes::list_of(first.into_iter().chain(calls));
+            let data = PathData {
+                limit: self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32,
+                tests,
+                only_needed: self.only_needed,
+                conditions: nodes::list_of(conditions),
+                calls: self.calls.iter().map(|call| call.node()).collect(),
+            };
+            (*path).custom_private = data.encode();
             (*path).methods = &raw const METHODS.0;
             Path::new(path.cast())
         }

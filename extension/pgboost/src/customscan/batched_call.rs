@@ -6,13 +6,13 @@ use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;
 use pg_interface::tuple::{ColumnPositions, VirtualValues};
-use pg_interface::{Row, unguarded, varlena};
+use pg_interface::{Oid, Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
 use super::arguments::ArgumentSource;
+use super::plan_data::PlannedCall;
 use super::rows::Rows;
-use crate::functions::entry;
 use crate::predictor::batch::BatchPredictor;
 use crate::predictor::many_models::ManyModels;
 
@@ -63,10 +63,11 @@ enum Place {
 
 pub(crate) struct Call {
     pub(crate) predictor: CallPredictor,
-    /// The call as an expression over the node's scan tuple.
-    pub(crate) expression: *mut pg_sys::FuncExpr,
-    /// The same, or NULL for a row that does not fulfil the condition on which it is wanted.
-    pub(crate) if_wanted: *mut pg_sys::Node,
+    /// The call, as the plan has it.
+    expression: *mut pg_sys::FuncExpr,
+    /// On which it is needed, over the scan tuple.
+    condition: *mut pg_sys::Node,
+    arguments: Vec<ArgumentSource>,
     /// The result of each row of the batch, or nothing where the function itself is to be called.
     pub(crate) results: Vec<Option<Datum>>,
     /// What the function would be called with. It holds the arguments that are constants.
@@ -82,26 +83,19 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, whose arguments are given so, wanted on that condition.
-    /// Nothing if the function is not there any more.
+    /// The call of an entry of the scan tuple, needed on that condition. `None` unless the entry is a call.
     ///
     /// # Safety
-    /// The entry is such a one, and the condition is over the tuple; the current memory context lives as long
-    /// as the statement.
-    pub(crate) unsafe fn new(
+    /// The entry is the planned call's, and the condition is over the tuple; the current memory context lives
+    /// as long as the statement.
+    pub(super) unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
-        sources: &[ArgumentSource],
-        tuple: *mut pg_sys::List,
+        PlannedCall { function, arguments: sources }: PlannedCall,
         condition: *mut pg_sys::Node,
     ) -> Option<Call> {
-        // SAFETY: the entry is a call of a function; everything is made in the current context.
+        // SAFETY: the entry is valid; everything is made in the current context.
         unsafe {
-            let expression: *mut pg_sys::FuncExpr =
-                pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
-            for (cell, source) in nodes::list_cells((*expression).args).zip(sources) {
-                source.refer(cell, tuple);
-            }
-            let function = entry::batched((*expression).funcid)?;
+            let expression: *mut pg_sys::FuncExpr = (*entry).expr.cast();
             let (_, arguments) = Expr::new(expression.cast()).as_call()?;
             let predictor = match arguments.first()?.constant_text() {
                 Some(model) => CallPredictor::One(Box::new(BatchPredictor::new(function, model))),
@@ -110,7 +104,8 @@ impl Call {
             Some(Call {
                 predictor,
                 expression,
-                if_wanted: if_wanted(expression.cast(), condition),
+                condition,
+                arguments: sources,
                 results: Vec::new(),
                 frame: frame(expression, &arguments),
                 places: Vec::new(),
@@ -121,18 +116,38 @@ impl Call {
         }
     }
 
+    pub(crate) fn function(&self) -> Oid {
+        // SAFETY: the expression is a call of a function.
+        unsafe { (*self.expression).funcid }
+    }
+
+    /// The call as an expression over the scan tuple, or NULL for a row that it is not needed of.
+    ///
+    /// # Safety
+    /// The tuple is the scan tuple's target list; PostgreSQL's memory may be allocated.
+    pub(super) unsafe fn if_needed(&self, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {
+        // SAFETY: guaranteed by the caller; the copy is changed.
+        unsafe {
+            let call: *mut pg_sys::FuncExpr =
+                pg_sys::copyObjectImpl(self.expression.cast_const().cast()).cast();
+            for (cell, source) in nodes::list_cells((*call).args).zip(&self.arguments) {
+                source.refer(cell, tuple);
+            }
+            if_needed(call.cast(), self.condition)
+        }
+    }
+
     /// The model and its version, as far as the current user may know it; nothing if columns name it.
     pub(crate) fn described(&self) -> Option<String> {
         match &self.predictor {
-            // SAFETY: the expression is a call of a function.
-            CallPredictor::One(one) => Some(one.described(unsafe { (*self.expression).funcid })),
+            CallPredictor::One(one) => Some(one.described(self.function())),
             CallPredictor::Many(_) => None,
         }
     }
 
     /// Notes at which place among the kept columns each argument is.
-    pub(crate) fn find_columns(&mut self, sources: &[ArgumentSource], rows: &Rows) {
-        let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
+    pub(crate) fn find_columns(&mut self, rows: &Rows) {
+        let kept = |number: &i32| rows.place(*number);
         let place = |(source, argument): (&ArgumentSource, Expr<'_>)| match source {
             ArgumentSource::Constant => Place::Frame,
             ArgumentSource::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
@@ -144,7 +159,7 @@ impl Call {
         // SAFETY: the expression is a call.
         let call = unsafe { Expr::new(self.expression.cast()) }.as_call();
         let arguments = call.map(|(_, arguments)| arguments).unwrap_or_default();
-        self.places = sources.iter().zip(arguments).map(place).collect();
+        self.places = self.arguments.iter().zip(arguments).map(place).collect();
         let mut features = self.places.iter().skip(1).map(Place::column);
         let first = features.next().flatten();
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
@@ -160,6 +175,19 @@ impl Call {
 
     pub(crate) fn name_beside_rows(&self) -> Option<usize> {
         self.name_beside_rows
+    }
+
+    /// The columns of the scan tuple that it reads.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = i32> {
+        self.arguments.iter().flat_map(ArgumentSource::columns).copied()
+    }
+
+    /// Looks up the model, so that the bytes of a row are known.
+    pub(crate) fn prepare(&mut self) {
+        if let CallPredictor::One(predictor) = &mut self.predictor {
+            // SAFETY: the frame is one that the function could be called with.
+            predictor.prepare(unsafe { Arguments::new(self.frame) });
+        }
     }
 
     /// Scores all rows. Results are made in the current memory context; what reading a row takes is
@@ -329,7 +357,7 @@ impl ArgSource for RealCells<'_> {
 ///
 /// # Safety
 /// Both are valid; PostgreSQL's memory may be allocated.
-unsafe fn if_wanted(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
+unsafe fn if_needed(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: guaranteed by the caller; nodes are made by their tags.
     unsafe {
         if (*condition).type_ == NodeTag::T_Const {
@@ -357,8 +385,10 @@ unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::
         + arguments.len() * size_of::<pg_sys::NullableDatum>();
     // SAFETY: the memory is as large as PostgreSQL's own frames for this many arguments.
     unsafe {
+        // Nothing calls the function by it, so its address is not looked up.
         let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
-        pg_sys::fmgr_info_cxt((*call).funcid, info, pg_sys::CurrentMemoryContext);
+        (*info).fn_oid = (*call).funcid;
+        (*info).fn_mcxt = pg_sys::CurrentMemoryContext;
         (*info).fn_expr = call.cast();
         let frame: pg_sys::FunctionCallInfo = pg_sys::palloc0(size).cast();
         (*frame).flinfo = info;

@@ -41,7 +41,7 @@ impl Copies {
     }
 
     /// # Safety
-    /// No copy is used any more; called as `unguarded_exec` says.
+    /// No copy is used any more; called as `pg_interface::unguarded` says.
     pub(crate) unsafe fn clear(&mut self) {
         (self.next, self.left, self.bytes) = (ptr::null_mut(), 0, 0);
         // SAFETY: guaranteed by the caller.
@@ -49,7 +49,7 @@ impl Copies {
     }
 
     /// # Safety
-    /// The value is of a type of that length, as pg_type has it; called as `unguarded_exec` says.
+    /// The value is of a type of that length, as pg_type has it; called as `pg_interface::unguarded` says.
     #[inline]
     pub(crate) unsafe fn copy(&mut self, value: Datum, length: i16) -> Datum {
         // SAFETY: guaranteed by the caller. What is stored out of line in a table stays there while
@@ -82,7 +82,7 @@ impl Copies {
     }
 
     /// # Safety
-    /// Called as `unguarded_exec` says.
+    /// Called as `pg_interface::unguarded` says.
     #[inline]
     unsafe fn room(&mut self, bytes: usize) -> *mut u8 {
         let aligned = bytes.next_multiple_of(pg_sys::MAXIMUM_ALIGNOF as usize);
@@ -104,7 +104,7 @@ impl Copies {
     }
 
     /// # Safety
-    /// The value is a varlena; called as `unguarded_exec` says.
+    /// The value is a varlena; called as `pg_interface::unguarded` says.
     #[cold]
     unsafe fn fetched(&self, value: Datum) -> Datum {
         // SAFETY: guaranteed by the caller.
@@ -181,7 +181,7 @@ impl Names {
     /// Takes in the name of the next row.
     ///
     /// # Safety
-    /// The value is a text; called as `unguarded_exec` says.
+    /// The value is a text; called as `pg_interface::unguarded` says.
     #[inline]
     pub(crate) unsafe fn push(&mut self, name: Option<Datum>, copies: &mut Copies) {
         let number = match name {

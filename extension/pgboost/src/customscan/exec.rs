@@ -1,13 +1,13 @@
-//! Runs a batch: asks the plan below for rows, has them scored, and hands them out.
+//! Runs the node: reads rows from the plan below, scores them, and returns them.
 //!
-//! Batches grow: one row, then 8, 64 and 512, so that a query that wants one row pays for one. A
-//! batch of one row is not scored here; the node's output is then evaluated with the calls in it,
-//! as a plan without this node would. The same is done with every row of a larger batch that could
-//! not be scored, and with what is left of a batch when the model, the user or a setting may have
-//! changed since. So an error comes when its row is asked for, from the same code as ever.
+//! A batch has 512 rows from the first on where all of them are needed, as below a sort, an aggregate or where
+//! the client takes all. Elsewhere batches grow: one row, then 8, 64 and 512, so that a query that needs one row
+//! pays for one. A row that could not be scored is evaluated with the calls in it, as a plan without this node
+//! would, and so is what is left of a batch when the model, the user or a setting may have changed since. So an
+//! error comes when its row is needed, from the same code as ever.
 //!
-//! Conditions, where the node has any, are tested when a row would be handed out, and those that do
-//! not pass are passed over. So they too fail for the row that is asked for and for no later one.
+//! Conditions, where the node has any, are tested when a row is returned, and rows that do not meet them are
+//! skipped. So they too fail for the row that is needed and for no later one.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -16,6 +16,7 @@ use std::time::Instant;
 use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
+use super::batched_call::Call;
 use super::read_ahead::ReadAhead;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::predictor::batch::BatchValidity;
@@ -23,6 +24,9 @@ use crate::predictor::batch::BatchValidity;
 /// Sizes of batches, one after another, up to the largest.
 const SIZES: [usize; 7] = [1, 8, 64, MAX_BATCH, 4096, 32_768, MAX_GROUPED];
 const MAX_BATCH: usize = 512;
+/// Rows that there is room for at first, and times as many that there is room for when they are not enough.
+const FIRST_ROOM: usize = 16;
+const ROOM_GROWTH: usize = 8;
 /// Rows of a batch in which each model has few, so that they are put together from more rows.
 const MAX_GROUPED: usize = 262_144;
 
@@ -50,8 +54,12 @@ pub(super) struct Node {
     pub(super) ended: bool,
     /// Whether this node has.
     pub(super) end_told: bool,
-    /// How many rows are asked for, if no others may be read, since reading one can fail.
-    pub(super) read_ahead: Option<ReadAhead>,
+    /// Whether the calls have looked up their models.
+    pub(super) prepared: bool,
+    /// Which rows will be needed.
+    pub(super) read_ahead: ReadAhead,
+    /// Whether only these may be read, since reading one can fail.
+    pub(super) only_needed: bool,
 }
 
 /// The node of a state, once it has begun.
@@ -66,15 +74,19 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 impl Node {
     fn next_size(&self) -> usize {
         let max = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
-        let size = SIZES.get(self.size).copied().unwrap_or(max).min(max);
-        let size = if self.expected > 0 { size.min(self.expected) } else { size };
-        let size = self.read_ahead.map_or(size, |read_ahead| size.min(self.max_rows(read_ahead)));
-        size.min(self.memory() / self.row_bytes()).max(1)
-    }
-
-    fn max_rows(&self, read_ahead: ReadAhead) -> usize {
+        let grown = SIZES.get(self.size).copied().unwrap_or(max);
         // SAFETY: the state is running, and so is its statement.
-        unsafe { read_ahead.rows((*self.output.scan).ss.ps.state, self.expected) }
+        let needed =
+            unsafe { self.read_ahead.rows((*self.output.scan).ss.ps.state, self.expected) };
+        let size = if self.is_grouped() { grown } else { grown.max(needed) }.min(max);
+        let size = if self.expected > 0 { size.min(self.expected) } else { size };
+        let size = match (self.only_needed, self.size) {
+            // The first row may show that no others are needed, as of a join whose other side is empty.
+            (true, 0) => 1,
+            (true, _) => size.min(needed),
+            (false, _) => size,
+        };
+        size.min(self.memory() / self.row_bytes()).max(1)
     }
 
     /// The most rows of a batch.
@@ -160,6 +172,16 @@ unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
+/// Looks up the models, before the size of the first batch is chosen.
+///
+/// # Safety
+/// PostgreSQL's memory may be allocated, and an error may jump over the caller.
+#[pg_guard]
+unsafe extern "C-unwind" fn prepare(node: &mut Node) {
+    node.output.calls.iter_mut().for_each(Call::prepare);
+    node.prepared = true;
+}
+
 /// # Safety
 /// The rows of the node's batch are read.
 #[pg_guard]
@@ -167,7 +189,7 @@ unsafe extern "C-unwind" fn score(node: &mut Node) {
     node.score();
 }
 
-/// Hands out the next row. Runs on frames as `unguarded_exec` describes them, and so do the functions below.
+/// Returns the next row. Runs on frames as `pg_interface::unguarded` describes them, as do the functions below.
 ///
 /// # Safety
 /// PostgreSQL calls it with the state of a node that has begun.
@@ -184,7 +206,7 @@ pub(super) unsafe extern "C-unwind" fn next(
             if node.position < node.output.rows.count {
                 let row = node.position;
                 node.position += 1;
-                let slot = hand_out(&node.output, row);
+                let slot = hand_out(&mut node.output, row);
                 if slot.is_null() {
                     continue;
                 }
@@ -194,21 +216,13 @@ pub(super) unsafe extern "C-unwind" fn next(
                 node.end_told = true;
                 return std::ptr::null_mut();
             }
+            if !node.prepared {
+                prepare(node);
+            }
             let size = node.next_size();
             node.size += 1;
             node.expected = node.expected.saturating_sub(size);
-            if size == 1 {
-                let slot = unguarded::next_row(node.below);
-                node.ended = slot.is_null();
-                if !node.ended {
-                    let slot = evaluate_plainly(&node.output, slot);
-                    if !slot.is_null() {
-                        return slot;
-                    }
-                }
-            } else {
-                fill_batch(node, size);
-            }
+            fill_batch(node, size);
         }
     }
 }
@@ -218,7 +232,6 @@ pub(super) unsafe extern "C-unwind" fn next(
 unsafe fn fill_batch(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {
-        make_room(node, size);
         node.position = 0;
         node.output.rows.clear();
         let memory = node.memory();
@@ -227,6 +240,10 @@ unsafe fn fill_batch(node: &mut Node, size: usize) {
             if slot.is_null() {
                 node.ended = true;
                 break;
+            }
+            let count = node.output.rows.count;
+            if count == node.output.rows.room() {
+                make_room(node, size.min((count * ROOM_GROWTH).max(FIRST_ROOM)));
             }
             node.output.rows.push(slot);
         }
@@ -257,7 +274,7 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
             if slot.is_null() {
                 return slot;
             }
-            let slot = evaluate_plainly(&node.output, slot);
+            let slot = evaluate_plainly(&mut node.output, slot);
             if !slot.is_null() {
                 return slot;
             }

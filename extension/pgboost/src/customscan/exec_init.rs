@@ -1,25 +1,27 @@
-//! Prepares a batch to run, from its plan and the columns that its output and its calls need, and the tables
-//! of functions by which PostgreSQL starts and runs the node.
+//! Prepares a node to run, from its plan.
+//!
+//! A statement of one row pays for all of this, so what few rows need is made when they need it: the output
+//! with the calls in it (`plain`) for the first row that is evaluated without a batch, and rooms for rows as
+//! they are read. What can be known when the plan is made is in its `plan_data`.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
 use std::ffi::CStr;
 
 use pg_interface::nodes::{self, Expr};
-use pg_interface::report;
+use pg_interface::{catalog, report};
 use pgrx::pg_sys::{
-    self, CustomExecMethods, CustomScan, CustomScanMethods, CustomScanState, EState, List,
-    MemoryContext, NodeTag, PlanState, ProjectionInfo, TargetEntry, Var,
+    self, CustomScan, CustomScanState, EState, List, MemoryContext, NodeTag, TargetEntry,
 };
 use pgrx::{PgMemoryContexts, pg_guard};
 
-use super::arguments::{self, ArgumentSource};
+use super::arguments::referred;
 use super::batched_call::Call;
-use super::exec::{self, Node, State};
-use super::paths::NAME;
+use super::exec::{Node, State};
+use super::plan_data::{ColumnType, PlanData};
+use super::read_ahead;
 use super::row_output::{RowOutput, Source};
 use super::rows::{KeptColumn, Rows};
-use super::{explain, read_ahead};
 use crate::error::Error;
 
 /// # Safety
@@ -34,69 +36,55 @@ pub(super) unsafe extern "C-unwind" fn begin(
     // memory context is the query's.
     unsafe {
         let plan = (*state).ss.ps.plan.cast::<CustomScan>();
-        let Some(below) = nodes::list_pointers((*plan).custom_plans).next() else { return };
+        let Some(below) = nodes::list_nth((*plan).custom_plans, 0) else {
+            report::raise(Error::DamagedPlan)
+        };
         let below = pg_sys::ExecInitNode(below, executor, flags);
         (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
-        let node = new_node(state, below);
+        let Some(output) = row_output(state) else { report::raise(Error::DamagedPlan) };
+        let (output, data) = output;
+        let read_ahead = read_ahead::of(plan.cast(), (*executor).es_plannedstmt);
+        let node = Node {
+            below,
+            output,
+            reading: memory(c"pgboost features"),
+            position: 0,
+            size: 0,
+            expected: data.limit,
+            limit: data.limit,
+            ended: false,
+            end_told: false,
+            prepared: false,
+            read_ahead,
+            only_needed: data.only_needed,
+        };
         let mut memory = PgMemoryContexts::For((*executor).es_query_cxt);
         (*state.cast::<State>()).node = memory.leak_and_drop_on_delete(node);
     }
 }
 
+/// What rows are put together from, and the plan's data without its calls.
+///
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
-unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
+unsafe fn row_output(scan: *mut CustomScanState) -> Option<(RowOutput, PlanData)> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;
-        let mut private = nodes::list_pointers::<List>((*plan).custom_private);
-        let numbers: Vec<i32> = private
-            .next()
-            .map(|numbers| nodes::list_integers(numbers).collect())
-            .unwrap_or_default();
-        let [limit, only_needed] = numbers[..] else { report::raise(Error::NoRegistry) };
-        let sources: Vec<Vec<ArgumentSource>> =
-            private.map(|recorded| arguments::read(nodes::list_integers(recorded))).collect();
-        let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - sources.len();
-        let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
-            .skip(inputs)
-            .zip(&sources)
-            .zip(nodes::list_pointers((*plan).custom_exprs))
-            .map(|((entry, sources), condition)| Call::new(entry, sources, tuple, condition))
-            .collect();
-        // PostgreSQL plans again when a function is gone.
-        let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
-        let mut wanted = references((*plan).scan.plan.targetlist);
-        wanted.extend(references((*plan).scan.plan.qual));
-        wanted.extend(references((*plan).custom_exprs));
-        wanted.retain(|column| *column as usize <= inputs);
-        let only_features = wanted.is_empty();
-        wanted.extend(sources.iter().flatten().flat_map(ArgumentSource::columns));
-        wanted.sort_unstable();
-        wanted.dedup();
-        let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
-        let mut rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
-        for (call, sources) in calls.iter_mut().zip(&sources) {
-            call.find_columns(sources, &rows);
+        let mut data = PlanData::decode((*plan).custom_private)?;
+        let inputs = data.columns.len();
+        let mut calls = Vec::with_capacity(data.calls.len());
+        for (index, planned) in data.calls.drain(..).enumerate() {
+            let entry = nodes::list_nth(tuple, inputs + index)?;
+            let condition = nodes::list_nth((*plan).custom_exprs, index)?;
+            calls.push(Call::new(entry, planned, condition)?);
         }
-        // Which column is the model's name to one call may be a feature to none.
-        if only_features
-            && let Some(place) = calls.first().and_then(Call::name_beside_rows)
-            && calls.iter().all(|call| call.name_beside_rows() == Some(place))
-        {
-            rows.keep_names(place);
-        }
-        let limit = usize::try_from(limit).unwrap_or(0);
-        let statement = (*scan).ss.ps.state;
-        let read_ahead =
-            (only_needed != 0).then(|| read_ahead::of(plan.cast(), (*statement).es_plannedstmt));
+        // What `plain` checks when it is made, which may be never.
+        calls.iter().for_each(|call| catalog::require_execute(call.function()));
+        let rows = kept_rows(plan, &data.columns, &mut calls);
         let output = RowOutput {
-            plain: plain_projection(scan, inputs, &calls),
-            plain_conditions: pg_sys::ExecInitQual(
-                plainly((*plan).scan.plan.qual, inputs, &calls),
-                &raw mut (*scan).ss.ps,
-            ),
+            plain: None,
             direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
             scan,
             calls,
@@ -104,63 +92,66 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
             rows,
             validity: None,
         };
-        Node {
-            below,
-            output,
-            reading: memory(c"pgboost features"),
-            position: 0,
-            size: 0,
-            expected: limit,
-            limit,
-            ended: false,
-            end_told: false,
-            read_ahead,
+        Some((output, data))
+    }
+}
+
+/// The columns that rows of a batch keep: those that the output and the calls refer to.
+///
+/// # Safety
+/// The plan was made by `plan`.
+unsafe fn kept_rows(plan: *mut CustomScan, columns: &[ColumnType], calls: &mut [Call]) -> Rows {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut numbers = Vec::with_capacity(columns.len());
+        for list in [(*plan).scan.plan.targetlist, (*plan).scan.plan.qual, (*plan).custom_exprs] {
+            add_references(list, &mut numbers);
         }
+        numbers.retain(|number| *number as usize <= columns.len());
+        let only_features = numbers.is_empty();
+        numbers.extend(calls.iter().flat_map(Call::columns));
+        numbers.sort_unstable();
+        numbers.dedup();
+        let kept = |number: i32| {
+            let column_type = *columns.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+            Some(KeptColumn { number, column_type })
+        };
+        let kept = numbers.into_iter().filter_map(kept).collect();
+        let mut rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
+        calls.iter_mut().for_each(|call| call.find_columns(&rows));
+        // Which column is the model's name to one call may be a feature to none.
+        if only_features
+            && let Some(place) = calls.first().and_then(Call::name_beside_rows)
+            && calls.iter().all(|call| call.name_beside_rows() == Some(place))
+        {
+            rows.keep_names(place);
+        }
+        rows
     }
 }
 
-/// The numbers of the scan tuple's columns that an output refers to.
+/// Adds the numbers of the scan tuple's columns that expressions refer to.
 ///
 /// # Safety
-/// The list is of target entries, and valid.
-unsafe fn references(output: *mut List) -> Vec<i32> {
-    fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
+/// The list is of expressions, and valid.
+unsafe fn add_references(list: *mut List, numbers: &mut Vec<i32>) {
+    fn add(expression: Expr<'_>, numbers: &mut Vec<i32>) {
         // SAFETY: an expression is a valid node.
-        numbers.extend(unsafe { reference(expression.node()) });
-        expression.children().into_iter().for_each(|part| collect(part, numbers));
+        numbers.extend(unsafe { referred(expression.node()) });
+        expression.children().into_iter().for_each(|part| add(part, numbers));
     }
-    let mut numbers = Vec::new();
-    // SAFETY: the output is a list of expressions.
-    unsafe { Expr::all(output) }.into_iter().for_each(|entry| collect(entry, &mut numbers));
-    numbers
-}
-
-/// The number of the scan tuple's column that a node refers to, if it is a reference.
-///
-/// # Safety
-/// The node is an expression, and valid.
-unsafe fn reference(node: *mut pg_sys::Node) -> Option<i32> {
-    // SAFETY: the node is valid and is read by its tag.
+    // SAFETY: the nodes are valid, and read by their tags.
     unsafe {
-        let variable = node.cast::<Var>();
-        let refers = (*node).type_ == NodeTag::T_Var
-            && (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR);
-        refers.then(|| (*variable).varattno.into())
-    }
-}
-
-/// # Safety
-/// The list is of target entries, and valid.
-unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
-    // SAFETY: the tuple is a target list.
-    unsafe {
-        let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(place)?;
-        let (mut length, mut by_value) = (0, false);
-        let type_oid = pg_sys::exprType((*entry).expr.cast());
-        pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
-        let by_reference = (!by_value).then_some(length);
-        Some(KeptColumn { number, by_reference, is_real: type_oid == pg_sys::FLOAT4OID })
+        for mut node in nodes::list_pointers::<pg_sys::Node>(list) {
+            if (*node).type_ == NodeTag::T_TargetEntry {
+                node = (*node.cast::<TargetEntry>()).expr.cast();
+            }
+            match (*node).type_ {
+                NodeTag::T_Var => numbers.extend(referred(node)),
+                NodeTag::T_Const => {}
+                _ => add(Expr::new(node), numbers),
+            }
+        }
     }
 }
 
@@ -179,92 +170,6 @@ unsafe fn memory(name: &'static CStr) -> MemoryContext {
     }
 }
 
-/// # Safety
-/// The state is that of a node that begins, and the lists are its plan's.
-unsafe fn plain_projection(
-    scan: *mut CustomScanState,
-    inputs: usize,
-    calls: &[Call],
-) -> *mut ProjectionInfo {
-    // SAFETY: the state's slots and contexts were made before the node begins.
-    unsafe {
-        pg_sys::ExecBuildProjectionInfo(
-            plainly((*(*scan).ss.ps.plan).targetlist, inputs, calls),
-            (*scan).ss.ps.ps_ExprContext,
-            (*scan).ss.ps.ps_ResultTupleSlot,
-            &raw mut (*scan).ss.ps,
-            (*(*scan).ss.ss_ScanTupleSlot).tts_tupleDescriptor,
-        )
-    }
-}
-
-/// A copy of a list of expressions with the calls in place of the references to their columns.
-///
-/// # Safety
-/// The list is of target entries, and valid.
-unsafe fn plainly(expressions: *mut List, inputs: usize, calls: &[Call]) -> *mut List {
-    let mut calls = WithCalls { inputs, calls };
-    // SAFETY: the expressions are over the scan tuple.
-    unsafe { with_calls(expressions.cast(), std::ptr::from_mut(&mut calls).cast()).cast() }
-}
-
-struct WithCalls<'a> {
-    inputs: usize,
-    calls: &'a [Call],
-}
-
-/// A copy of an expression with the calls in place of the references to their columns.
-///
-/// # Safety
-/// The list is of expressions, and valid.
-unsafe extern "C-unwind" fn with_calls(
-    node: *mut pg_sys::Node,
-    context: *mut std::ffi::c_void,
-) -> *mut pg_sys::Node {
-    if node.is_null() {
-        return node;
-    }
-    // SAFETY: PostgreSQL hands through what `plainly` passes; the node is read by its tag.
-    unsafe {
-        let calls = &*context.cast::<WithCalls<'_>>();
-        match reference(node).and_then(|number| usize::try_from(number).ok()) {
-            Some(number) if number > calls.inputs => {
-                let call = calls.calls.get(number - calls.inputs - 1);
-                call.map_or(node, |call| call.if_wanted)
-            }
-            _ => mutated(node, context),
-        }
-    }
-}
-
-/// A copy of a node whose parts went through `with_calls`.
-///
-/// # Safety
-/// The node is null or valid, and the context is the one that `with_calls` passed.
-unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
-    type Mutator =
-        unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
-    // SAFETY: in PostgreSQL 15 the parameter's type does not name its arguments, which are these.
-    unsafe {
-        #[cfg(feature = "pg15")]
-        return pg_sys::expression_tree_mutator(
-            node,
-            Some(
-                std::mem::transmute::<Mutator, unsafe extern "C-unwind" fn() -> *mut pg_sys::Node>(
-                    with_calls,
-                ),
-            ),
-            context,
-        );
-        #[cfg(not(feature = "pg15"))]
-        return pg_sys::expression_tree_mutator_impl(
-            node,
-            Some(std::mem::transmute::<Mutator, _>(with_calls)),
-            context,
-        );
-    }
-}
-
 /// Where the output's columns come from, if all of them are columns of the scan tuple.
 ///
 /// # Safety
@@ -275,62 +180,12 @@ unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Optio
     entries
         .map(|entry| {
             // SAFETY: an entry's expression is a valid node.
-            let number = unsafe { reference((*entry).expr.cast()) }?;
+            let number = unsafe { referred((*entry).expr.cast()) }?;
             match usize::try_from(number).ok()? {
                 0 => None,
                 call if call > inputs => Some(Source::Call(call - inputs - 1)),
-                _ => {
-                    let place = rows.columns.iter().position(|kept| kept.number == number)?;
-                    Some(Source::Column(place))
-                }
+                _ => Some(Source::Column(rows.place(number)?)),
             }
         })
         .collect()
-}
-
-/// A table of functions, which is never written to.
-pub(super) struct Methods<T>(pub T);
-
-// SAFETY: the tables hold pointers to functions and literals only.
-unsafe impl<T> Sync for Methods<T> {}
-
-static SCAN: Methods<CustomScanMethods> =
-    Methods(CustomScanMethods { CustomName: NAME.as_ptr(), CreateCustomScanState: Some(create) });
-
-static EXEC: Methods<CustomExecMethods> = Methods(CustomExecMethods {
-    CustomName: NAME.as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(exec::next),
-    EndCustomScan: Some(exec::end),
-    ReScanCustomScan: Some(exec::rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: Some(explain::explain),
-});
-
-pub(super) fn scan() -> *const CustomScanMethods {
-    &raw const SCAN.0
-}
-
-/// Tells PostgreSQL of the node, so that a parallel worker knows it by its name.
-pub(crate) fn register() {
-    // SAFETY: the table lives for ever.
-    unsafe { pg_sys::RegisterCustomScanMethods(scan()) }
-}
-
-/// # Safety
-/// PostgreSQL calls it with a plan that `make_plan` made.
-#[pg_guard]
-unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: the state begins with PostgreSQL's, and so with its tag.
-    unsafe {
-        let state: *mut State = nodes::make(NodeTag::T_CustomScanState);
-        (*state).scan.methods = &raw const EXEC.0;
-        state.cast()
-    }
 }

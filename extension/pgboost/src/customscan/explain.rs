@@ -37,8 +37,9 @@ pub(super) unsafe extern "C-unwind" fn explain(
         }));
         pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
         integer(c"Batch Size", node.max_batch() as i64, explain);
-        if let Some(read_ahead) = node.read_ahead.filter(|_| (*explain).verbose) {
-            pg_sys::ExplainPropertyText(c"Reads Ahead".as_ptr(), reads_ahead(read_ahead), explain);
+        if node.only_needed && (*explain).verbose {
+            let rows = reads_ahead(node.read_ahead);
+            pg_sys::ExplainPropertyText(c"Reads Ahead".as_ptr(), rows, explain);
         }
         let instrument = (*state).ss.ps.instrument;
         if (*explain).analyze && !instrument.is_null() {

@@ -3,8 +3,8 @@
 //!
 //! A query goes through these files in order. The hook is called with a `level` whose `paths` are finished;
 //! `placement` decides, asking `calls` which predictions there are and `error_safety` what may be read
-//! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it.
-//! `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds
+//! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it, by the
+//! tables of `methods`; `plan_data` is what both keep. `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds
 //! the rows of a batch, `batched_call` is one call of predict in it, `row_output` puts a row's output
 //! together, and `explain` describes it.
 //!
@@ -34,10 +34,13 @@ mod exec;
 mod exec_init;
 mod explain;
 mod level;
+mod methods;
 mod paths;
 #[deny(unsafe_code)]
 mod placement;
+mod plain;
 mod plan;
+mod plan_data;
 mod read_ahead;
 #[deny(unsafe_code)]
 mod reasons;
@@ -47,8 +50,8 @@ mod rows;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
 
-pub(crate) use exec_init::register;
 use level::QueryLevel;
+pub(crate) use methods::register;
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 

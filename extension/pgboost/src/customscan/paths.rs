@@ -15,8 +15,7 @@ use pgrx::pg_sys::{NodeTag::T_UniquePath, UniquePath};
 #[cfg(not(feature = "pg19"))]
 use pgrx::pg_sys::{NodeTag::T_UpperUniquePath as T_UniquePath, UpperUniquePath as UniquePath};
 
-/// The name of a batch's path, and of its node in EXPLAIN.
-pub(crate) const NAME: &CStr = c"BatchPredict";
+use super::methods::NAME;
 
 /// A step of a possible plan, with all steps below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,20 +5,22 @@
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
 //! so that all are tested in their order. The conditions on which calls are wanted, TRUE where always, are
-//! the node's own expressions (`custom_exprs`). Which columns are a call's features is recorded as numbers
-//! (`arguments`).
+//! the node's own expressions (`custom_exprs`). `plan_data` records which columns are a call's features.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
 use pg_interface::nodes::{self, Expr};
+use pg_interface::report;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{
     self, CustomPath, CustomScan, List, Node, NodeTag, Plan, PlannerInfo, RelOptInfo, TargetEntry,
     Var,
 };
 
-use super::calls::{columns_beside, predicts};
-use super::{arguments, exec_init};
+use super::calls::{columns_beside, prediction, predicts};
+use super::plan_data::{ColumnType, PathData, PlanData, PlannedCall};
+use super::{arguments, methods};
+use crate::error::Error;
 
 /// That the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
@@ -37,16 +39,13 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     // SAFETY: PostgreSQL passes a path of ours, with one plan below it; the node is made by its tag.
     unsafe {
         let Some(below_plan) = nodes::list_pointers::<Plan>(below).next() else {
-            return std::ptr::null_mut();
+            report::raise(Error::DamagedPlan)
         };
-        let mut private_of_path = nodes::list_pointers::<Node>((*path).custom_private);
-        let numbers: Vec<i32> = private_of_path
-            .next()
-            .map(|numbers| nodes::list_integers(numbers.cast()).collect())
-            .unwrap_or_default();
-        let [limit, tests, only_needed] = numbers[..] else { return std::ptr::null_mut() };
-        let conditions = private_of_path.next().unwrap_or(std::ptr::null_mut());
-        let calls: Vec<*mut Node> = private_of_path.collect();
+        let Some(PathData { limit, tests, only_needed, conditions, calls }) =
+            PathData::decode((*path).custom_private)
+        else {
+            report::raise(Error::DamagedPlan)
+        };
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
         // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
         let spreads_rows = !output.is_null() && !wants_row(&evaluated, &calls);
@@ -54,7 +53,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         let inputs = (*below_plan).targetlist;
         let plan: *mut CustomScan = nodes::make(NodeTag::T_CustomScan);
         (*plan).scan.plan.targetlist = output;
-        if tests != 0 {
+        if tests {
             (*plan).scan.plan.qual = take_conditions(below_plan);
         }
         (*plan).flags = PROJECTS;
@@ -64,8 +63,9 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         (*plan).custom_exprs = pg_sys::copyObjectImpl(conditions.cast_const().cast()).cast();
         (*plan).custom_plans = below;
         (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
-        (*plan).custom_private = private([limit, only_needed], inputs, &calls);
-        (*plan).methods = exec_init::scan();
+        let limit = usize::try_from(limit).unwrap_or(0);
+        (*plan).custom_private = private(limit, only_needed, inputs, &calls);
+        (*plan).methods = methods::scan();
         plan.cast()
     }
 }
@@ -176,18 +176,39 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     }
 }
 
-/// How many rows LIMIT asks for, 0 standing for not known, and whether only those that are asked for may be
-/// read; and for each call where its arguments come from.
+/// The data of the plan: LIMIT's rows, whether only rows that are needed may be read, and each call with where
+/// its arguments come from.
 ///
 /// # Safety
 /// The list is of expressions, the nodes are calls, and all are valid.
-unsafe fn private(numbers: [i32; 2], inputs: *mut List, calls: &[*mut Node]) -> *mut List {
-    // SAFETY: makes lists; the inputs are a target list.
+unsafe fn private(
+    limit: usize,
+    only_needed: bool,
+    inputs: *mut List,
+    calls: &[*mut Node],
+) -> *mut List {
+    // SAFETY: makes a list; the inputs are a target list.
     unsafe {
-        let recorded = calls.iter().map(|call| arguments::recorded(Expr::new(*call), inputs));
-        let numbers = numbers
-            .into_iter()
-            .fold(std::ptr::null_mut(), |list, number| pg_sys::lappend_int(list, number));
-        nodes::list_of(std::iter::once(numbers).chain(recorded))
+        let calls = calls.iter().map(|call| Expr::new(*call));
+        let planned = calls.map(|call| PlannedCall {
+            function: prediction(call).unwrap_or_else(|| report::raise(Error::DamagedPlan)),
+            arguments: arguments::sources(call, inputs),
+        });
+        let columns = nodes::list_pointers::<TargetEntry>(inputs);
+        let columns = columns.map(|entry| column_type((*entry).expr.cast())).collect();
+        PlanData { limit, only_needed, columns, calls: planned.collect() }.encode()
+    }
+}
+
+/// # Safety
+/// The node is an expression, and valid.
+unsafe fn column_type(expression: *mut Node) -> ColumnType {
+    let (mut length, mut by_value) = (0, false);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let type_oid = pg_sys::exprType(expression);
+        pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
+        let by_reference = (!by_value).then_some(length);
+        ColumnType { by_reference, is_real: type_oid == pg_sys::FLOAT4OID }
     }
 }

@@ -1,13 +1,15 @@
-//! A row's way out of a batch: its results put in place, its conditions tested, its output computed.
+//! Builds the output tuple of a batched row: puts its results in place, tests its conditions, and projects.
 //!
 //! A row whose results hold is put together from them. Any other is evaluated with the calls in it,
-//! as a plan without this node would do it. All functions here run on frames as `unguarded_exec`
+//! as a plan without this node would do it. All functions here run on frames as `pg_interface::unguarded`
 //! describes them.
 
 use pg_interface::unguarded;
+use pgrx::pg_guard;
 use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTableSlot};
 
 use super::batched_call::Call;
+use super::plain::{Plain, plain};
 use super::rows::Rows;
 use crate::predictor::batch::BatchValidity;
 
@@ -18,10 +20,8 @@ pub(super) struct RowOutput {
     /// How many columns of the scan tuple come before the calls.
     pub(super) inputs: usize,
     pub(super) rows: Rows,
-    /// The node's output with the calls in it.
-    pub(super) plain: *mut ProjectionInfo,
-    /// The node's conditions with the calls in them, or null if it has none.
-    pub(super) plain_conditions: *mut ExprState,
+    /// Made for the first row that is evaluated without results.
+    pub(super) plain: Option<Plain>,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
     pub(super) validity: Option<BatchValidity>,
@@ -39,7 +39,7 @@ pub(super) enum Source {
 /// # Safety
 /// The slots are filled; an error may jump over the caller.
 pub(super) unsafe fn evaluate_plainly(
-    batch: &RowOutput,
+    batch: &mut RowOutput,
     slot: *mut TupleTableSlot,
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
@@ -52,8 +52,34 @@ pub(super) unsafe fn evaluate_plainly(
             *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
             *(*tuple).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
         }
-        output_if(batch, batch.plain_conditions, batch.plain)
+        output_plainly(batch)
     }
+}
+
+/// The output of the row in the scan tuple, with the calls evaluated one by one; null if a condition is not
+/// met.
+///
+/// # Safety
+/// The scan tuple is filled; an error may jump over the caller.
+unsafe fn output_plainly(batch: &mut RowOutput) -> *mut TupleTableSlot {
+    // SAFETY: the node is running; see the module's header.
+    unsafe {
+        if batch.plain.is_none() {
+            make_plain(batch);
+        }
+        match batch.plain {
+            Some(Plain { projection, conditions }) => output_if(batch, conditions, projection),
+            None => std::ptr::null_mut(),
+        }
+    }
+}
+
+/// # Safety
+/// The node has begun.
+#[pg_guard]
+unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
+    // SAFETY: guaranteed by the caller.
+    batch.plain = Some(unsafe { plain(batch.scan, batch.inputs, &batch.calls) });
 }
 
 /// The output of a row of the batch; null if a condition is not met.
@@ -61,7 +87,7 @@ pub(super) unsafe fn evaluate_plainly(
 /// # Safety
 /// The batch has that row; an error may jump over the caller.
 #[inline]
-pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableSlot {
+pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
         let scored = batch.validity.is_some_and(BatchValidity::still_holds)
@@ -77,7 +103,7 @@ pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableS
         unguarded::clear(tuple);
         batch.rows.put(row, tuple);
         if !scored {
-            return output_if(batch, batch.plain_conditions, batch.plain);
+            return output_plainly(batch);
         }
         for (index, call) in batch.calls.iter().enumerate() {
             if let Some(Some(result)) = call.results.get(row) {

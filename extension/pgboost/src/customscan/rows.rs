@@ -12,14 +12,13 @@ use pg_interface::unguarded;
 use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
 use super::copies::{Copies, Names};
+use super::plan_data::ColumnType;
 
 #[derive(Clone, Copy)]
 pub(crate) struct KeptColumn {
     /// Its number in the rows of the plan below, from 1.
     pub(crate) number: i32,
-    /// Its type's length as in pg_type, or nothing if it is passed by value.
-    pub(crate) by_reference: Option<i16>,
-    pub(crate) is_real: bool,
+    pub(super) column_type: ColumnType,
 }
 
 pub(crate) struct Rows {
@@ -27,6 +26,7 @@ pub(crate) struct Rows {
     /// The number of the last of them.
     pub(crate) last_column: i32,
     pub(crate) count: usize,
+    room: usize,
     /// Place of the first column, if all are neighbours in the table and passed by value.
     run: Option<usize>,
     values: Vec<Datum>,
@@ -46,7 +46,8 @@ struct Named {
 }
 
 impl Rows {
-    /// No rows, of these columns, which may be nothing but features; `memory` is reset for each batch.
+    /// No rows, of these columns in the order of their numbers, which may be nothing but features; `memory` is
+    /// reset for each batch.
     pub(crate) fn new(
         columns: Vec<KeptColumn>,
         only_features: bool,
@@ -56,15 +57,18 @@ impl Rows {
             [left, right] => left.number + 1 == right.number,
             _ => true,
         });
-        let by_value = columns.iter().all(|column| column.by_reference.is_none());
+        let by_value = columns.iter().all(|column| column.column_type.by_reference.is_none());
         let first = columns.first().map(|column| column.number as usize - 1);
         let run = first.filter(|_| neighbours && by_value);
-        let real = only_features && run.is_some() && columns.iter().all(|column| column.is_real);
+        let real = only_features
+            && run.is_some()
+            && columns.iter().all(|column| column.column_type.is_real);
         let last_column = columns.iter().map(|column| column.number).max().unwrap_or(0);
         Rows {
             columns,
             last_column,
             count: 0,
+            room: 0,
             run,
             values: Vec::new(),
             nulls: Vec::new(),
@@ -77,9 +81,11 @@ impl Rows {
     /// Keeps the column at that place as a name, and the others, which are nothing but features, as f32; if
     /// they are of these types.
     pub(crate) fn keep_names(&mut self, place: usize) {
-        let is_text = |column: &KeptColumn| column.by_reference == Some(-1);
+        let is_text = |column: &KeptColumn| column.column_type.by_reference == Some(-1);
         let is_name = |index: &usize| *index == place;
-        let fits = |(index, column)| if is_name(&index) { is_text(column) } else { column.is_real };
+        let fits = |(index, column)| {
+            if is_name(&index) { is_text(column) } else { column.column_type.is_real }
+        };
         let number = |column: &KeptColumn| column.number as usize - 1;
         if let Some(column) = self.columns.get(place).map(number)
             && self.columns.iter().enumerate().all(fits)
@@ -110,7 +116,16 @@ impl Rows {
         self.copies.bytes() + self.named.as_ref().map_or(0, |named| named.names.bytes())
     }
 
+    /// How many rows there is room for.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
     pub(crate) fn make_room(&mut self, rows: usize) {
+        if rows <= self.room {
+            return;
+        }
+        self.room = rows;
         let cells = rows * self.width();
         if let Some(named) = &mut self.named {
             named.names.make_room(rows);
@@ -159,8 +174,13 @@ impl Rows {
         self.reals = Some(reals);
     }
 
+    /// The place of the column with that number among those that are kept.
+    pub(crate) fn place(&self, number: i32) -> Option<usize> {
+        self.columns.binary_search_by_key(&number, |kept| kept.number).ok()
+    }
+
     /// # Safety
-    /// No value of them is used any more; called as `unguarded_exec` says.
+    /// No value of them is used any more; called as `pg_interface::unguarded` says.
     pub(crate) unsafe fn clear(&mut self) {
         self.count = 0;
         if let Some(named) = &mut self.named {
@@ -173,7 +193,7 @@ impl Rows {
     /// Takes in a row, for which there is room.
     ///
     /// # Safety
-    /// The slot is filled with a row of the plan below; called as `unguarded_exec` says.
+    /// The slot is filled with a row of the plan below; called as `pg_interface::unguarded` says.
     #[inline]
     pub(crate) unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
         let first = self.count * self.width();
@@ -213,7 +233,7 @@ impl Rows {
                 let place = column.number as usize - 1;
                 let null = *(*slot).tts_isnull.add(place);
                 let mut value = *(*slot).tts_values.add(place);
-                if let Some(length) = column.by_reference
+                if let Some(length) = column.column_type.by_reference
                     && !null
                 {
                     value = self.copies.copy(value, length);

@@ -141,6 +141,7 @@ fn samples() -> Vec<Error> {
         Error::GroupTooLarge { rows: 3 },
         Error::NullArgument { argument: "name" },
         Error::NoRegistry,
+        Error::DamagedPlan,
         Error::Registry { name, what: "digest" },
         Error::Encoding { what: "name" },
         Error::NotAnObject,
