@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench import record, results
 from bench.answers import Unequal
-from bench.generators import Unsound
+from bench.generators import InvalidRun
 from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
 from bench.site import Site
@@ -29,16 +29,16 @@ from bench.table import show
 from bench.topology import BadTopology
 from bench.workload import WORKLOADS, Cell, Workload
 
-# What ends a run from outside: a Ctrl-C, a kill, a terminal that is closed.
+# Signals that end a run: a Ctrl-C, a kill, a closed terminal.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# What ends a run with a message, and not with a traceback.
-_EXPECTED = (BadTopology, CommandFailed, Unequal, Unsound)
+# Errors reported without a traceback.
+_EXPECTED = (BadTopology, CommandFailed, Unequal, InvalidRun)
 _GIVEN = {
     "seconds": "of a run in a closed loop",
     "repetitions": "of each cell",
     "rows": "flights",
 }
-# A signal has come to end the run.
+# Set once one of these signals has arrived.
 _ended = threading.Event()
 
 
@@ -61,7 +61,6 @@ def _workload(arguments: argparse.Namespace) -> Workload:
     if any(value < 1 for value in given.values()):
         sys.exit("--seconds, --repetitions and --rows must be at least 1")
     if arguments.only and not arguments.train:
-        # Some cells are asked for, and no training.
         given["training_rounds"] = 0
     workload = WORKLOADS[arguments.workload]
     if "repetitions" in given:
@@ -70,9 +69,9 @@ def _workload(arguments: argparse.Namespace) -> Workload:
 
 
 def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
-    """The cells whose name, or the beginning of it, matches a pattern; all without one.
+    """Selects the cells whose name, or a prefix of it, matches a pattern; all of them without patterns.
 
-    A cell's whole name is not a prefix: it does not match the same cell with a rate or a delay.
+    A pattern that is a cell's full name matches that cell only, and not the same with a rate or a delay.
     """
     names = {cell.name for cell in cells}
     every = [one if one in names else f"{one}*" for one in patterns or ("",)]
@@ -80,7 +79,7 @@ def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
 
 
 def _end(*_: object) -> None:
-    """Ends the run, and its servers with it; whoever is impatient does not interrupt that as well."""
+    """Ends the run and its servers; further signals are ignored meanwhile."""
     _ended.set()
     for signum in _ENDING:
         signal.signal(signum, signal.SIG_IGN)
@@ -89,7 +88,7 @@ def _end(*_: object) -> None:
 
 @contextlib.contextmanager
 def _ending(logs: Path | None = None) -> Iterator[None]:
-    """Has whatever ends this run end it with a line, which says where the logs so far are."""
+    """Exits with one line for an expected error or a signal, which names the directory of the logs."""
     try:
         yield
     except (*_EXPECTED, KeyboardInterrupt) as error:
@@ -98,7 +97,7 @@ def _ending(logs: Path | None = None) -> Iterator[None]:
                 logs.rmdir()
                 logs.parent.rmdir()
         kept = f"; raw logs so far are in {logs}" if logs and logs.exists() else ""
-        # What a signal has also ended, a load generator say, is no failure.
+        # A load generator that the same signal ended is not a failure.
         if _ended.is_set() or isinstance(error, KeyboardInterrupt):
             sys.exit(f"interrupted: no results{kept}")
         sys.exit(f"error: {error}" + (f"\n       no results{kept}" if logs else ""))
@@ -121,10 +120,10 @@ def measure(site: Site, cells: list[Cell], output: Path) -> None:
 
 
 def main() -> None:
-    """Finds the cells and the hosts, and measures."""
+    """Parses the command line and measures the selected cells."""
     arguments = _arguments()
     workload = _workload(arguments)
-    # A thousand connections are more files than many a shell allows at first.
+    # A thousand connections exceed the default limit of open files.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     cells = matching(workload.cells_of(described()), arguments.only)
@@ -135,7 +134,7 @@ def main() -> None:
         print(f"# {len(cells)} cells, at most {workload.planned_minutes(cells):.0f} minutes")
         return
     for signum in _ENDING:
-        # Under nohup, or in a script's background, some are not for us.
+        # nohup and a script's background jobs ignore some of them, and so does this.
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _end)
     with _ending(), opened(arguments.topology or workload.topology) as topology:

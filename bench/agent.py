@@ -1,8 +1,8 @@
-"""`python -m bench.agent`: does on its machine what the harness asks, a line of JSON each way.
+"""`python -m bench.agent`: executes the harness's requests on its machine, one line of JSON each way.
 
-A question is {"verb": ..., ...}, its answer {"answer": ...} or {"error": "..."}. What is started here ends
-with this, and this with its input, so whatever becomes of the harness no server goes on. Nothing but Python
-and psutil is needed. With a function and its question as arguments this answers that one call and ends.
+A request is {"verb": ..., ...}, its answer {"answer": ...} or {"error": "..."}. The agent ends when its
+input does and stops the processes it started, so no server outlives the harness. It needs Python and psutil
+only. With a function and its arguments on the command line it makes that one call and exits.
 """
 
 import base64
@@ -26,14 +26,14 @@ from typing import Any
 from bench import processes
 from bench.processes import Used
 
-# A worker of Gunicorn that has just been started may miss the signal, and none has anything to save.
+# A new Gunicorn worker may miss the signal; it is then killed, since no server has anything to save.
 STOP_SECONDS = 5
 READY_SECONDS = 60
 LAST_LINES = 10
-# What a shell, and what enters a namespace, ends with where there is no such program.
+# The exit status of a shell or nsenter for an unknown program.
 NOT_FOUND = 127
 GENERATOR = "generator"
-# Variables of builds, which libpq does not have.
+# Build variables that begin with PG and are not libpq's.
 OURS = ("PG_CONFIG", "PGBOOST_")
 
 Answer = dict[str, Any]
@@ -44,20 +44,20 @@ class CommandFailed(Exception):
 
 
 class Agent:
-    """The verbs, each a method that takes the question's fields."""
+    """The verbs: one method each, with the request's fields as parameters."""
 
     def __init__(self) -> None:
         self._services: dict[int, subprocess.Popen[bytes]] = {}
         self._watches: list[processes.Watch] = []
-        # What is waited for just now.
+        # The command that is being waited for.
         self._current: subprocess.Popen[str] | None = None
 
     def places(self) -> Answer:
-        """Where this repository and its Python are."""
+        """Returns the paths of this repository and its Python."""
         return {"root": str(Path.cwd()), "python": sys.executable}
 
     def _popen(self, command: list[str], environment: dict[str, str], **more: Any) -> Any:
-        """A process in a separate group, with nothing to read."""
+        """Starts a process in a separate group, without standard input."""
         known = {"env": os.environ | environment, "stdin": subprocess.DEVNULL, "process_group": 0}
         try:
             return subprocess.Popen(command, **known, **more)
@@ -65,7 +65,7 @@ class Agent:
             raise CommandFailed(f"{command[0]} is not installed") from None
 
     def _output(self, process: subprocess.Popen[str], name: str) -> str:
-        """What it prints until it ends; an error if it fails."""
+        """Waits for the process and returns its output; raises if it fails."""
         self._current = process
         output, errors = process.communicate()
         self._current = None
@@ -76,19 +76,19 @@ class Agent:
         return output or errors
 
     def run(self, command: list[str], environment: dict[str, str]) -> str:
-        """What a command prints."""
+        """Runs a command and returns its output."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return self._output(self._popen(command, environment, **pipes), command[0])
 
     def call(self, function: str, question: dict[str, Any]) -> Any:
-        """What a function of this repository, module:name, answers."""
+        """Calls a function of this repository, given as module:name."""
         module, name = function.split(":")
         return getattr(importlib.import_module(module), name)(**question)
 
     def start(
         self, command: list[str], environment: dict[str, str], log: str, user: str | None
     ) -> int:
-        """Starts a server as a child of this, in a separate process group; its process id."""
+        """Starts a server as a child in a separate process group, and returns its process id."""
         Path(log).parent.mkdir(parents=True, exist_ok=True)
         become = {"user": user, "group": user, "extra_groups": ()} if user else {}
         with Path(log).open("ab") as to:
@@ -98,7 +98,7 @@ class Agent:
         return process.pid
 
     def stop(self, pid: int) -> None:
-        """Asks a server to end, and waits until it has; one that does not heed is killed with its group."""
+        """Terminates a server and waits for it; one that does not end in time is killed with its group."""
         process = self._services.pop(pid, None)
         if process is None or process.poll() is not None:
             return
@@ -110,7 +110,7 @@ class Agent:
             process.wait()
 
     def ready(self, pid: int, log: str, address: str, port: int, path: str | None) -> None:
-        """Waits until a server accepts a connection, or GET of a path has the status 200; else an error."""
+        """Waits until a server accepts connections, or answers GET of `path` with 200; raises otherwise."""
         deadline, service = time.monotonic() + READY_SECONDS, self._services[pid]
         while time.monotonic() < deadline and service.poll() is None:
             place = (address, port)
@@ -126,7 +126,7 @@ class Agent:
         raise CommandFailed("\n".join([f"{Path(log).stem} does not answer:", *last_words]))
 
     def timed(self, command: list[str], environment: dict[str, str]) -> Answer:
-        """Runs a load generator; its processor time is the kernel's own sum over ended children."""
+        """Runs a load generator; its CPU time is the kernel's total for ended children."""
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
         process = self._popen(command, environment, **pipes)
@@ -141,16 +141,16 @@ class Agent:
         return {"output": output, "seconds": ended - began, "used": asdict(used)}
 
     def watch(self, trees: dict[str, list[int]]) -> int:
-        """Begins to watch the parts of a system, each given as the roots of its processes."""
+        """Starts a `Watch` of a system's parts, each given by its root processes, and returns its number."""
         self._watches.append(processes.Watch(trees))
         return len(self._watches) - 1
 
     def finish(self, watch: int) -> Answer:
-        """What was used since."""
+        """Ends a watch and returns its usage."""
         return self._watches[watch].finish()
 
     def write(self, place: str, content: str, owner: str | None) -> None:
-        """Writes base 64 into a file that its owner alone can read, closed to others before that."""
+        """Writes base64 content to a file that is made readable by its owner only before it is filled."""
         path = Path(place)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
@@ -159,13 +159,13 @@ class Agent:
             shutil.chown(each, owner, owner)
 
     def free_port(self, address: str) -> int:
-        """A port that nobody listens on just now."""
+        """Returns an unused port."""
         with socket.socket() as probe:
             probe.bind((address, 0))
             return probe.getsockname()[1]
 
     def answer(self, verb: str, question: Answer) -> Answer:
-        """To a question, or why there is none."""
+        """Executes a request and returns its answer or its error."""
         try:
             return {"answer": getattr(self, verb)(**question)}
         except Exception as error:
@@ -173,7 +173,7 @@ class Agent:
             return {"error": str(error) if known else f"{type(error).__name__}: {error}"}
 
     def end(self) -> None:
-        """Ends everything: what is waited for at once, with all that it started."""
+        """Kills the command that is being waited for, with its group, and stops all servers."""
         if process := self._current:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -182,8 +182,8 @@ class Agent:
 
 
 def serve() -> None:
-    """Answers until there are no more questions."""
-    # What is printed here by others is no answer.
+    """Answers requests until the end of input."""
+    # Prints of called functions must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # libpq's variables of whoever started the harness lead to another server.

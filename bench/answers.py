@@ -1,7 +1,7 @@
-"""Compares what the systems answer, before anything is timed.
+"""Compares the systems' answers before anything is timed.
 
-All score the same rows with the same model, so their answers are the same 32 bits. The
-reference is XGBoost itself, `Booster.predict`, on the flights that the keys lead to.
+All score the same rows with the same model, so their answers must be equal bit for bit. The
+reference is XGBoost's `Booster.predict` on the features of the keys' flights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class Unequal(Exception):
 
 
 def single_precision(numbers: Sequence[float]) -> Answers:
-    """The numbers as 32-bit floats; an error where one needs more than that."""
+    """Converts to 32-bit floats; raises if that loses a bit."""
     exact = np.array(numbers, dtype=np.float64)
     rounded = exact.astype(np.float32)
     if not np.array_equal(exact, rounded.astype(np.float64)):
@@ -32,22 +32,22 @@ def single_precision(numbers: Sequence[float]) -> Answers:
 
 
 def expected(model: Path, rows: NDArray[np.float32]) -> Answers:
-    """What XGBoost predicts for the rows of features."""
+    """Returns XGBoost's predictions for rows of features."""
     booster = xgboost.Booster(model_file=model)
     return booster.predict(xgboost.DMatrix(rows, feature_names=FEATURES))
 
 
 def _bits(answers: Answers) -> NDArray[np.uint32]:
-    """A line for each key."""
+    """Views answers as integers, one row per key."""
     return np.ascontiguousarray(answers, dtype=np.float32).view(np.uint32).reshape(len(answers), -1)
 
 
 def compare(
     trees: int, keys: Sequence[Key], wanted: Answers, given: Mapping[str, Answers]
 ) -> Checked:
-    """That all equal the reference; some give answers to the first of the keys only.
+    """Raises unless all answers equal the reference; a system may answer the first keys only.
 
-    wanted.shape = (keys,) or (keys, models); answers have a column for each of the first so many models.
+    `wanted` has the shape (keys,) or (keys, models); answers have a column for each of the first models.
     """
     for name, answers in given.items():
         if not 0 < len(answers) <= len(keys):

@@ -1,10 +1,9 @@
-"""Asks servers, and fills them, on the host where these functions are called: SQL, predictions, flights.
+"""Client functions that a host's agent calls: SQL, predictions and the loading of flights.
 
-Predictions come in the order of the keys, as numbers that JSON carries whole: as text a real has the fewest
-digits that no other real shares, so rounding them gives it.
+Predictions are in the order of the keys. JSON carries them exactly: a real's text is the shortest one that
+identifies it, so rounding to 32 bits restores it.
 
-Flights are generated; the seconds begin when the program is loaded and connected, and making the flights is
-within them on both sides.
+The time of loading starts once the program has connected, and includes generating the flights on both sides.
 """
 
 import time
@@ -25,24 +24,24 @@ from python_baseline.load import load
 def rows(
     conninfo: str, statements: Sequence[tuple[str, Sequence[Any]]], prepare: bool | None = None
 ) -> list[list[list[Any]]]:
-    """The rows of each statement, each a transaction; prepared, or by the simple protocol if that is false.
+    """Returns the rows of each statement, executed in its own transaction.
 
-    A parameter {"file": ...} is that file's bytes.
+    `prepare=False` selects the simple protocol. A parameter {"file": ...} stands for the file's bytes.
     """
-    # psycopg's own cursor never uses the simple protocol with parameters; ClientCursor does.
+    # psycopg's default cursor never uses the simple protocol with parameters; ClientCursor does.
     factory = psycopg.ClientCursor if prepare is False else psycopg.Cursor
     found = []
     with psycopg.connect(conninfo, autocommit=True, cursor_factory=factory) as connection:
         for statement, parameters in statements:
             given = [Path(p["file"]).read_bytes() if isinstance(p, dict) else p for p in parameters]
-            # Without parameters a % is a %.
+            # Given None instead of an empty list, psycopg leaves % as it is.
             cursor = connection.execute(statement, given or None, prepare=prepare)
             found.append([[*row] for row in cursor] if cursor.description else [])
     return found
 
 
 def by_client(client: str, where: str, calls: list[str], bodies: list[Any]) -> list[list[float]]:
-    """By a client of generators/python_client.py: to each body the answers to all calls."""
+    """Calls through a client of generators/python_client.py; returns each body's answers to all calls."""
     ask = CLIENTS[client](where)
     found = [[ask(call, body) for call in calls] for body in bodies]
     return [
@@ -52,7 +51,7 @@ def by_client(client: str, where: str, calls: list[str], bodies: list[Any]) -> l
 
 
 def into_postgresql(conninfo: str, **flights: Any) -> tuple[float, int]:
-    """Fills the table by COPY; the index and VACUUM ANALYZE are part of it; seconds, and bytes."""
+    """Fills the table by COPY, builds the index and runs VACUUM ANALYZE; returns seconds and bytes."""
     request = Request(**flights)
     with psycopg.connect(conninfo, autocommit=True) as connection:
         began = time.monotonic()
@@ -66,7 +65,7 @@ def into_postgresql(conninfo: str, **flights: Any) -> tuple[float, int]:
 
 
 def into_redis(url: str, serializer: str, **flights: Any) -> tuple[float, int]:
-    """Fills Redis by redis-cli --pipe; seconds, and bytes."""
+    """Fills Redis by redis-cli --pipe; returns seconds and bytes."""
     with redis.Redis.from_url(url) as client:
         before = client.info("memory")["used_memory"]
         began = time.monotonic()

@@ -1,7 +1,7 @@
 """The PostgreSQL that predicts: a throw-away cluster on the server's host, loaded once per run.
 
-Reached over TCP with a password, as a service would be, by a role that may read the
-table and owns the models, and nothing else. What is set up is set up on that host, over the socket.
+Load generators connect over TCP with a password, as a role that may read the table and owns the models.
+Setup runs as the superuser on the host itself, over the socket.
 """
 
 import json
@@ -20,27 +20,26 @@ from tools.cluster.server import SETTINGS, SUPERUSER, bin_directory
 DATABASE = "bench"
 ROLE = "bench"
 PREFERRED_PORT = 54350
-# As a server has it whose data matter: loading and training are timed too.
+# As on a production server, because loading and training are timed too.
 DURABLE = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
-# Of pgbench's own transactions.
+# The tables of pgbench's built-in transactions.
 ACCOUNTS = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 
 
 def program(name: str) -> str:
-    """A program of the PostgreSQL that PG_CONFIG names."""
+    """Returns the path of a program of the PostgreSQL that PG_CONFIG names."""
     return str(bin_directory() / name)
 
 
 class Database:
-    """The cluster, started at the first need of it."""
+    """The cluster, started on first use."""
 
     def __init__(self, host: Host, client: Host, network: str | None, clients: int) -> None:
-        # The role's, new for each run.
         self.password = secrets.token_hex(16)
         self._host = host
         self._client = client
         self._network = network
-        # The clients, and who looks on.
+        # Some connections besides the clients'.
         connections = str(max(200, clients + 50))
         known = {"max_connections": connections, "listen_addresses": host.address}
         self._added = known | DURABLE
@@ -59,9 +58,9 @@ class Database:
         return self._host.run(command)
 
     def start(self) -> dict[str, Any]:
-        """Where the running cluster is, with an empty database at first."""
+        """Starts the cluster with an empty database, unless it runs, and returns its place."""
         if self._place is None:
-            # One that was left running may have other settings.
+            # One left running may have other settings.
             self._cluster("stop")
             settings = [f"--set={name}={value}" for name, value in self._added.items()]
             allow = [f"--allow={self._network}"] if self._network else []
@@ -79,11 +78,11 @@ class Database:
         return self._host.call("bench.asking:rows", **asked)
 
     def one(self, statement: str, *parameters: Any) -> Any:
-        """The one value of one row."""
+        """Returns the value of a query with one row and one column."""
         return self._rows([(statement, parameters)])[0][0][0]
 
     def socket(self, dbname: str = DATABASE) -> str:
-        """What leads the superuser to the database, on its own host."""
+        """Returns the superuser's connection string, valid on the database's host."""
         place = self.start()
         where = {"host": f"{place['home']}/sockets", "port": place["port"]}
         return make_conninfo(**where, dbname=dbname, user=SUPERUSER)
@@ -103,7 +102,7 @@ class Database:
         )
 
     def load(self, request: Request) -> list[Loading]:
-        """Copies the flights and builds the index, unless done; how long it took."""
+        """Copies the flights and builds the index, unless done; returns the time it took."""
         if self._loaded:
             return []
         asked = {**vars(request), "conninfo": self.socket()}
@@ -113,17 +112,17 @@ class Database:
         return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, *took)]
 
     def load_model(self, trees: int, path: Path, model: int = 0) -> None:
-        """Loads the model, unless the database has it, as the role's own."""
+        """Loads the model as the role, unless the database has it."""
         name = model_name(trees, model)
         if self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
             return
         self._host.put(path)
         given = (name, {"file": str(self._host.there(path))})
-        # xgboost_predict needs the model's bytes, which are for its owner alone.
+        # xgboost_predict reads the model's bytes, which only its owner may.
         self._rows([(f"SET ROLE {ROLE}", ()), ("SELECT load_model(%s, %s)", given)])
 
     def make_accounts(self, scale: int) -> None:
-        """The tables of pgbench's own transactions, at the first need of them, for the role."""
+        """Creates the tables of pgbench's built-in transactions for the role, unless done."""
         if not self._has_accounts:
             make = ["--initialize", "--quiet", f"--scale={scale}", self.socket()]
             self._host.run([self.program("pgbench"), *make])
@@ -132,21 +131,21 @@ class Database:
 
     @property
     def at(self) -> Address:
-        """Where it listens."""
+        """The address and the port that it listens on."""
         return self._host.address, self.start()["port"]
 
     @property
     def home(self) -> PurePath:
-        """A directory there that the owner can write to."""
+        """A directory on its host that the cluster's owner can write to."""
         return PurePath(self.start()["home"])
 
     def roots(self) -> list[Process]:
-        """The postmaster, of which every backend is a child."""
+        """Returns the postmaster, the parent of every backend."""
         lines = self._host.run(["cat", str(self.home / "data/postmaster.pid")])
         return [Process(self._host, int(lines.split()[0]))]
 
     def environment(self, at: Address | None = None) -> dict[str, str]:
-        """What leads pgbench to the database over TCP, or to what listens before it."""
+        """Returns libpq's variables for the database over TCP, or for a pooler at `at`."""
         host, port = at or self.at
         return {
             "PGHOST": host, "PGPORT": str(port), "PGDATABASE": DATABASE, "PGUSER": ROLE,
@@ -154,12 +153,12 @@ class Database:
         }  # fmt: skip
 
     def conninfo(self, at: Address) -> str:
-        """The same for psycopg."""
+        """Returns the same as a connection string."""
         known = {"dbname": DATABASE, "user": ROLE, "password": self.password}
         return make_conninfo(host=at[0], port=at[1], **known)
 
     def configuration(self) -> dict[str, str]:
-        """Every setting that is not the default's."""
+        """Returns the settings that were given on the command line."""
         query = (
             "SELECT name, setting FROM pg_settings WHERE source = 'command line'"
             " AND name = ANY (%s) ORDER BY name"
@@ -168,7 +167,7 @@ class Database:
         return dict(self._rows([(query, (names,))])[0])
 
     def program(self, name: str) -> str:
-        """A client program that comes with PostgreSQL, on the client's host."""
+        """Returns the path of a PostgreSQL client program on the client's host."""
         return self._client.call("bench.database:program", name=name)
 
     def stop(self) -> None:

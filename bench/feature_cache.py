@@ -1,7 +1,7 @@
-"""The Redis that services find their features in, loaded once per run; one of the system is never used.
+"""The Redis servers that services read features from, loaded once per run; never the machine's own Redis.
 
 Each serializer has a separate server, so that the memory counted for a service is that of
-one copy of the features. It is loaded from the server's host, where the service runs.
+one copy of the features. They are loaded from the server's host, where the services run.
 """
 
 from pathlib import PurePath
@@ -14,9 +14,9 @@ from data.flights import Request
 def start_redis(
     host: Host, directory: PurePath, port: int | None = None
 ) -> tuple[Service, Address]:
-    """A Redis that keeps everything in memory and writes nothing to disk, and where it listens."""
+    """Starts a Redis without persistence; returns it and its address."""
     port = port or host.free_port()
-    # In its protected mode it refuses everyone but its own machine.
+    # In protected mode Redis refuses other hosts.
     protected = "yes" if host.address.startswith("127.") else "no"
     command = [
         "redis-server", "--bind", host.address, "--port", str(port), "--dir", str(directory),
@@ -27,7 +27,7 @@ def start_redis(
 
 
 class FeatureCache:
-    """The servers, each started at the first need of it."""
+    """The servers, each started on first use."""
 
     def __init__(self, host: Host, loader: Host) -> None:
         self._host = host
@@ -42,11 +42,11 @@ class FeatureCache:
         return self._started[serializer]
 
     def url(self, serializer: str) -> str:
-        """Where a serializer's features are."""
+        """Returns the URL of a serializer's server."""
         return "redis://{}:{}/0".format(*self._server(serializer)[1])
 
     def load(self, request: Request, serializer: str) -> list[Loading]:
-        """Fills the serializer's server, unless done; how long it took."""
+        """Fills the serializer's server, unless done; returns the time it took."""
         if serializer in self._loaded:
             return []
         asked = {**vars(request), "url": self.url(serializer), "serializer": serializer}
@@ -55,16 +55,16 @@ class FeatureCache:
         return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 
     def roots(self, serializer: str) -> list[Service]:
-        """The process of a serializer's server."""
+        """Returns the process of a serializer's server."""
         return [self._server(serializer)[0]]
 
     def version(self) -> str:
-        """The servers'."""
+        """Returns the version of Redis."""
         said = self._host.run(["redis-server", "--version"])
         return next(word[2:] for word in said.split() if word.startswith("v="))
 
     def stop(self) -> None:
-        """Stops the servers, and with them what was loaded."""
+        """Stops the servers, whose data are lost."""
         while self._started:
             self._started.popitem()[1][0].stop()
         self._loaded.clear()

@@ -1,8 +1,7 @@
 """Runs a workload: prepares, compares the answers, and only then measures.
 
-The servers of all systems run at the same time through the whole run, because a repetition
-takes every cell in turn, in a new random order. One that is not asked waits for requests
-and takes no time worth measuring. With another model all are started again.
+The servers of all systems run for the whole run, because each repetition measures every cell, in a
+new random order. An idle server takes no measurable time. For each model all are started anew.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import answers, record, results, training
-from bench.generators import Unsound
+from bench.generators import InvalidRun
 from bench.hosts import CommandFailed
 from bench.measuring import Measuring
 from bench.site import Site
@@ -32,18 +31,18 @@ class Harness:
         known, names = described(), dict.fromkeys(cell.system for cell in cells)
         systems = {name: made(known[name], site) for name in names}
         self._measuring = Measuring(site, systems, cells, output)
-        # A system that cannot be asked any of its cells is not even installed.
+        # A system of which every cell is skipped is not installed.
         asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
         self._systems = {name: system for name, system in systems.items() if name in asked}
         self._checked: list[results.Checked] = []
 
     @property
     def failed(self) -> str | None:
-        """What ended the measurement of some cells, the last of it."""
+        """The last error that ended the measurement of some cells."""
         return self._measuring.failed
 
     def run(self) -> results.Result:
-        """Everything; the servers are stopped whatever happens."""
+        """Runs everything, and stops the servers whatever happens."""
         began = record.now()
         with ExitStack() as stack:
             stack.callback(self._site.stop)
@@ -54,14 +53,14 @@ class Harness:
             for trees, systems in self._phases():
                 try:
                     self._measure(trees, systems)
-                except (CommandFailed, Unsound) as error:
-                    # What is measured of others is kept.
+                except (CommandFailed, InvalidRun) as error:
+                    # Other systems' runs are kept.
                     self._measuring.fail(trees, systems, str(error))
-                # The first model's stands, which every system has.
+                # The first model's configuration is kept; every system has that model.
                 found = {name: system.configuration() for name, system in systems.items()}
                 configuration = found | configuration
             if self.failed and not self._measuring.measured():
-                raise Unsound(self.failed)
+                raise InvalidRun(self.failed)
             return results.Result(
                 schema=results.SCHEMA,
                 started=began,
@@ -79,7 +78,7 @@ class Harness:
             )
 
     def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
-        """The models, each with the systems that are measured with it and run at the same time."""
+        """Yields each model with the systems that are measured with it, which run at the same time."""
         for trees in dict.fromkeys(cell.trees for cell in self._cells):
             asked = {cell.system for cell in self._cells if cell.trees == trees}
             yield trees, {name: one for name, one in self._systems.items() if name in asked}
@@ -97,7 +96,7 @@ class Harness:
         say("the round trips between the hosts")
         delays = dict.fromkeys([None, *(cell.delay_ms for cell in self._cells)])
         round_trips = self._site.topology.round_trips([*delays])
-        # What is loaded and compared takes no part in what is measured.
+        # Loading and comparing need no delay.
         self._site.topology.links.set_delay(None)
         return round_trips
 

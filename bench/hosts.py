@@ -1,10 +1,9 @@
-"""A place to run commands and servers: this machine, a network namespace of it, or a machine behind ssh.
+"""Hosts run commands and servers: this machine, a network namespace of it, or a machine behind ssh.
 
-All are the same except how their agent (agent.py) is started. Nothing in the harness opens a connection to a
-server: whoever has to, to load, to compare answers or to measure, is a function that is called on a host.
-A host has a directory for the harness's files and a copy of this repository with its Python. `Path` names a
-file of the machine that the harness runs on, and a host turns one that stands in a command into its own name
-for it (`there`); a text, or any other PurePath, it takes as it is.
+They differ only in how their agent (agent.py) is started. The harness never connects to a server: loading,
+comparing and measuring are functions called on a host. A host has a directory for the harness's files and a
+copy of this repository with its Python. A `Path` names a file of the harness's machine, and in a command it
+is translated to the host's name for it (`there`); strings and other PurePaths are passed on as they are.
 """
 
 import base64
@@ -27,7 +26,7 @@ from bench.results import Usage
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".bench"
 MODULE = "bench.agent"
-# Where the harness's files are in a repository elsewhere.
+# The harness's files in another machine's repository.
 THERE = ".bench"
 NAMESPACES = Path("/run/netns")
 PATIENCE_SECONDS = 15
@@ -35,13 +34,12 @@ END_SECONDS = 60
 
 Command = Sequence[str | PurePath]
 Environment = Mapping[str, str]
-# Where something listens.
 Address = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process, and all that descends from it, somewhere."""
+    """A process on a host, with its descendants."""
 
     host: "Host"
     pid: int
@@ -52,16 +50,16 @@ Parts = Mapping[str, Iterable[Process]]
 
 @dataclass(frozen=True)
 class Service(Process):
-    """A server that this harness started."""
+    """A server that the harness started."""
 
     log: PurePath
 
     def stop(self) -> None:
-        """Ends it, unless it has ended."""
+        """Stops the server, unless it has ended."""
         self.host.ask("stop", pid=self.pid)
 
     def ready(self, port: int, path: str | None = None) -> Address:
-        """Where it listens, when it answers, to GET of the path where there is one; else an error."""
+        """Waits until it accepts connections, or answers GET of `path`; returns its address."""
         at = self.host.address, port
         self.host.ask("ready", pid=self.pid, log=str(self.log), address=at[0], port=port, path=path)
         return at
@@ -69,28 +67,28 @@ class Service(Process):
 
 @dataclass(eq=False)
 class Host:
-    """Where commands run, at an address that the other hosts reach it by."""
+    """A host, reached by the other hosts at an address."""
 
     name: str
     address: str
-    # What starts its agent.
+    # The command that starts its agent.
     agent: Sequence[str]
-    # The harness's files here; there they are below the repository, unless it is the same machine.
+    # The harness's files on this machine; another one has them below its repository.
     here: Path
     same_machine: bool = True
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
     _errors: TextIO = field(default_factory=partial(tempfile.TemporaryFile, "w+"), init=False)
 
     def close(self) -> None:
-        """Ends the agent, and with it whatever it started."""
+        """Ends the agent, which stops the processes it started."""
         if self._process:
             process, self._process = self._process, None
             process.stdin.close()
             process.wait(END_SECONDS)
 
     def ask(self, verb: str, **question: Any) -> Any:
-        """The agent's answer. A Ctrl-C meanwhile ends the agent: a new one is asked to clean up."""
-        # In a separate process group, so that a Ctrl-C does not reach it.
+        """Returns the agent's answer; a Ctrl-C ends the agent, and the next call starts a new one."""
+        # In a separate process group, where a Ctrl-C does not reach it.
         process = self._process = self._process or subprocess.Popen(
             self.agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             stderr=self._errors, process_group=0,
@@ -120,38 +118,38 @@ class Host:
 
     @property
     def root(self) -> PurePath:
-        """The repository there,"""
+        """The repository on this host."""
         return PurePosixPath(self._places["root"])
 
     @property
     def python(self) -> str:
-        """its Python,"""
+        """The Python interpreter on this host."""
         return self._places["python"]
 
     @property
     def directory(self) -> PurePath:
-        """and the harness's files."""
+        """The directory of the harness's files on this host."""
         return PurePosixPath(self.here) if self.same_machine else self.root / THERE
 
     def there(self, here: Path) -> PurePath:
-        """What a file of the harness, or of the repository, is called there."""
+        """Translates a path of the harness or of the repository to this host's."""
         if here.is_relative_to(self.here):
             return self.directory / here.relative_to(self.here)
         return self.root / here.relative_to(ROOT) if here.is_relative_to(ROOT) else here
 
     def words(self, command: Command, environment: Environment | None) -> dict[str, Any]:
-        """A command as it is there, and what it adds to the environment."""
+        """Returns a command in this host's paths, and the variables it adds to the environment."""
         parts = (self.there(part) if isinstance(part, Path) else part for part in command)
         return {"command": [*map(str, parts)], "environment": dict(environment or {})}
 
     def run(self, command: Command, environment: Environment | None = None) -> str:
-        """What a command prints; an error if it fails."""
+        """Runs a command and returns its output; raises if it fails."""
         return self.ask("run", **self.words(command, environment))
 
     def call(self, function: str, *, apart: bool = False, **question: Any) -> Any:
-        """What a function of this repository, module:name, answers there.
+        """Calls a function of this repository, given as module:name, on the host.
 
-        `apart`: in its own process, if it takes long or its memory is measured.
+        `apart` runs it in a separate process, for long calls and for those whose memory is measured.
         """
         if not apart:
             return self.ask("call", function=function, question=question)
@@ -169,28 +167,28 @@ class Host:
         return Service(self, self.ask("start", **words, log=str(log), user=user), log)
 
     def put(self, here: Path) -> None:
-        """Brings a file or a directory of the harness there."""
+        """Copies a file or a directory of the harness to the host."""
         for path in () if self.same_machine else (here, *here.rglob("*")):
             if path.is_file():
                 self.write(self.there(path), path.read_bytes())
 
     def write(self, place: PurePath, content: bytes, owner: str | None = None) -> None:
-        """Writes a file there that its owner alone can read, in a directory of that owner's."""
+        """Writes a file that only its owner can read, in a directory that belongs to the owner."""
         text = base64.b64encode(content).decode()
         self.ask("write", place=str(place), content=text, owner=owner)
 
     def free_port(self) -> int:
-        """A port that nobody listens on just now."""
+        """Returns an unused port."""
         return self.ask("free_port", address=self.address)
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """Its machine's."""
+        """Facts of its machine, as `record.facts` has them."""
         return self.call("bench.record:facts")
 
     @property
     def cores(self) -> int:
-        """How many whoever runs there may use."""
+        """The number of usable cores."""
         return int(self.facts["cores"])
 
 
@@ -198,33 +196,33 @@ AGENT = (sys.executable, "-m", MODULE)
 
 
 def local(directory: Path = STATE) -> Host:
-    """This machine."""
+    """Returns this machine as a host."""
     return Host("local", "127.0.0.1", AGENT, directory)
 
 
 def namespace(entered: str, name: str, address: str, directory: Path) -> Host:
-    """A network namespace of this machine: files and processes are this machine's, addresses its own."""
+    """Returns a network namespace of this machine, which shares its files and processes."""
     enter = ("nsenter", f"--net={NAMESPACES / entered}", "--")
     return Host(name, address, (*enter, *AGENT), directory)
 
 
 @dataclass(frozen=True)
 class Login:
-    """How a machine is reached."""
+    """The way to reach a machine over ssh."""
 
-    # What ssh is told: user@machine, or a name in its configuration.
+    # The destination given to ssh: user@machine, or a name in its configuration.
     reach: str
-    # What the other hosts call it.
+    # The machine's address for the other hosts.
     address: str
-    # A configuration of ssh's own, for the key and the known machines.
+    # An ssh configuration file, for the key and the known hosts.
     config: str | None = None
-    # Where this repository is there.
+    # The path of this repository on that machine.
     repository: str = "/opt/pgboost"
 
 
 def over_ssh(name: str, login: Login, directory: Path) -> Host:
-    """A machine behind ssh, whose key must be known and which must ask nobody anything."""
-    # The store needs no package of PyPI's, so it may have no .venv.
+    """Returns a machine behind ssh, whose host key must be known and whose login must not prompt."""
+    # The store needs no package from PyPI, so it may have no .venv.
     start = (
         f'cd {shlex.quote(login.repository)} && cd "$(pwd -P)" && p=.venv/bin/python;'
         f' [ -x "$p" ] && p=$PWD/$p || p=python3; exec "$p" -m {MODULE}'
@@ -241,7 +239,7 @@ def _sum(used: Sequence[Mapping[str, Any]]) -> Used:
 
 
 def _watched(parts: Parts) -> Callable[[], tuple[Used, dict[str, Used]]]:
-    """Begins to watch on each host; this says what was used since, of all and of each part, on one host."""
+    """Starts watching on each host; the function returned ends that with the usage in total and by part."""
     trees: dict[Host, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for part, roots in parts.items():
         for process in roots:
@@ -263,7 +261,7 @@ def run_measured(
     environment: Environment | None = None,
     network: Iterable[Process] = (),
 ) -> tuple[str, Usage]:
-    """What a load generator prints on its host, and what was used meanwhile on all."""
+    """Runs a load generator on its host; returns its output, and the usage on all hosts meanwhile."""
     serving, carrying = _watched(servers), _watched({"network": network})
     try:
         timed = client.ask("timed", **client.words(command, environment))

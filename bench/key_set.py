@@ -1,4 +1,4 @@
-"""The flights that are asked for: drawn from those there are, the looked-up one first."""
+"""The key set: keys drawn from the flights, with the looked-up flight's first."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key
 
 PER_BATCH = 100
-# Each is a separate statement, whose plan every connection keeps when it is prepared: so few.
+# Few, because each is a separate statement whose plan every connection keeps when it is prepared.
 BATCHES = 10
 
 HOT: Key = tuple(LOOKED_UP[name] for name in NAMES)
 
 
 def key_set(request: Request, size: int) -> list[Key]:
-    """So many different keys, each of at least one flight, the same for the same flights."""
+    """Draws distinct keys, each of at least one flight; deterministic for the same flights."""
     parts = [np.unique(block[:, INDICES], axis=0) for block in blocks(request)]
     every = np.unique(np.concatenate(parts), axis=0)
     if len(every) < size:
@@ -30,12 +30,12 @@ def key_set(request: Request, size: int) -> list[Key]:
 
 
 def _codes(parts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Each key in one number."""
+    """Packs each key into one number."""
     return np.asarray(parts, dtype=np.int64) @ np.array([100_000_000, 10_000, 100, 1])
 
 
 def features_of(request: Request, keys: Sequence[Key]) -> NDArray[np.float32]:
-    """The features of the first flight of each key; of the flights there is a block at a time."""
+    """Returns the features of each key's first flight; flights are generated one block at a time."""
     codes = _codes(np.array(keys))
     found: dict[int, NDArray[Any]] = {}
     for block in blocks(request):
@@ -48,10 +48,10 @@ def features_of(request: Request, keys: Sequence[Key]) -> NDArray[np.float32]:
 
 
 def split(keys: Sequence[Key], size: int = PER_BATCH) -> list[list[Key]]:
-    """All keys, so many at a time."""
+    """Splits the keys into batches."""
     return [[*keys[start : start + size]] for start in range(0, len(keys), size)]
 
 
 def timed_batches(keys: Sequence[Key]) -> list[list[Key]]:
-    """The batches that are asked for while the time is taken, the same of every system."""
+    """Returns the batches that are requested while timing, the same for every system."""
     return split(keys)[:BATCHES]

@@ -1,9 +1,8 @@
-"""Measures cells in turn, repetition after repetition, and keeps what was found.
+"""Measures the cells interleaved, repetition by repetition, and keeps their runs.
 
-A rate that a cell cannot sustain in the first repetition is measured that once, as it is; the faster ones
-of the same system are then not asked for, and reported. A cell in which requests fail is reported and not
-asked again; the others go on. A run in which a server did not have all of its cores is repeated once, and
-both are kept.
+A rate that a cell cannot sustain in the first repetition is measured that once; faster ones of the same
+system are skipped and reported. A cell in which requests fail is reported and not measured again; the others
+go on. A run in which a server did not have all of its cores is repeated once, and both runs are kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,21 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench import results
-from bench.generators import Load, Unsound
+from bench.generators import InvalidRun, Load
 from bench.hosts import ROOT
 from bench.site import Site
 from bench.systems.running import System
 from bench.workload import Cell
 from tools.workbench.console import say
 
-# At most, of a warm-up.
+# The most clients of a warm-up.
 WARM_UP_CLIENTS = 20
-# What the log of a repeated run is called by.
+# The suffix of a repeated run's log.
 AGAIN = "-again"
 
 
 class Measuring:
-    """The cells of a run, and their runs, whose raw logs go to `output` as they come."""
+    """The cells of a run of the harness and their runs, whose raw logs are written to `output`."""
 
     def __init__(
         self, site: Site, systems: Mapping[str, System], cells: Sequence[Cell], output: Path
@@ -35,10 +34,10 @@ class Measuring:
         self._systems = systems
         self._cells = cells
         self._output = output
-        # Why a cell is not asked; with runs before, it was given up.
+        # Why a cell is not measured, or was given up after some runs.
         self.skipped = {c: why for c in cells if (why := systems[c.system].lacks(c)) is not None}
         self._given_up: set[Cell] = set()
-        # Why a measurement failed, the last of them.
+        # The last failure.
         self.failed: str | None = None
         self._runs: dict[Cell, list[results.Run]] = {cell: [] for cell in cells}
         self._repetition = 0
@@ -47,7 +46,7 @@ class Measuring:
         return [cell for cell in cells if cell not in self.skipped and cell not in self._given_up]
 
     def measure(self, trees: int, systems: Collection[str]) -> None:
-        """The cells of some systems with so many trees."""
+        """Measures the cells of some systems with the model of that number of trees."""
         cells = [cell for cell in self._cells if cell.trees == trees and cell.system in systems]
         self._warm_up(self._to_come(cells))
         for repetition in range(self._workload.repetitions):
@@ -61,7 +60,7 @@ class Measuring:
         return any(self._runs.values())
 
     def fail(self, trees: int, systems: Collection[str], why: str) -> None:
-        """Says of the cells of some systems that have no run why."""
+        """Records why cells of some systems have no run."""
         self.failed = why
         for cell in self._cells:
             if cell.trees == trees and cell.system in systems and not self._runs[cell]:
@@ -72,7 +71,7 @@ class Measuring:
 
     def _warm_up(self, cells: Sequence[Cell]) -> None:
         seconds = self._workload.warm_up_seconds
-        # By a cell that asks for predictions, of few clients: a thousand would only connect.
+        # With a cell that predicts, and few clients: a thousand would spend the time on connecting.
         order = sorted(cells, key=lambda cell: (cell.predictions > 0, -cell.clients))
         asked = {(cell.system, cell.variant): cell for cell in order}
         for cell in asked.values() if seconds else ():
@@ -84,7 +83,7 @@ class Measuring:
         self._site.topology.links.set_delay(cell.delay_ms)
         try:
             run = self._run(cell)
-        except Unsound as error:
+        except InvalidRun as error:
             if cell.rate is None or self._repetition:
                 self.failed = f"{cell.name}: {error}"
                 say(self.failed)
@@ -93,7 +92,6 @@ class Measuring:
                 self._give_up(cell, str(error).splitlines()[0])
             return
         rate = f"{run.requests_per_second:,.0f}"
-        # Whether a server had far fewer cores than in another run so far.
         found = self.found()
         results.mark_starved(found)
         if len(self._runs[cell]) - 1 in found[self._cells.index(cell)].starved:
@@ -107,8 +105,8 @@ class Measuring:
         print(f"[{self.left()} left] {cell.name}: {rate} requests/s{behind}", flush=True)
 
     def left(self) -> str:
-        """How much longer, as planned."""
-        # Those that were repeated take time of nobody's plan.
+        """Returns the planned remaining time."""
+        # Repeated runs were not in the plan.
         done = {
             cell: sum(AGAIN not in run.log for run in runs) for cell, runs in self._runs.items()
         }
@@ -128,14 +126,14 @@ class Measuring:
         log = Path(results.RAW, name)
         path = self._output / log
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A result may be published: it does not say where the repository lay.
+        # Results may be published, so logs omit the path of the repository.
         path.write_text(output.replace(f"{ROOT}/", ""))
         run = results.Run(**vars(figures), **vars(usage), log=str(log))
         self._runs[cell].append(run)
         return run
 
     def _give_up(self, cell: Cell, why: str) -> None:
-        """A cell that cannot sustain a rate, or fails at it, is not asked again, nor for a faster one."""
+        """Skips a cell that does not sustain its rate, and those that differ in a faster rate only."""
         reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests per second ({why})"
         if self._runs[cell]:
             self._given_up.add(cell)
@@ -147,7 +145,7 @@ class Measuring:
                 self.skipped[other] = f"{reason}, so no faster ones were sent"
 
     def found(self) -> list[results.CellResult]:
-        """All cells, measured or not."""
+        """Returns all cells, measured or not."""
         return [
             results.CellResult(
                 cell.name, cell.system, cell.variant, cell.request, cell.trees, cell.clients, cell.rate,

@@ -1,9 +1,8 @@
-"""What a tree of processes uses, by psutil.
+"""CPU time and memory of process trees, by psutil.
 
-CPU time is exact whatever happens in between: a process that ends leaves its time to the parent that waits
-for it, and the kernel keeps that apart as the time of waited-for children. So the sum over a living tree
-never loses any. Memory is the proportional set size: a page that several processes share counts for each
-with its part, so the sum over a tree counts shared memory once.
+CPU time is exact even if processes end meanwhile: the kernel adds an ended process's time to its parent's
+time of waited-for children, so the sum over a living tree loses none. Memory is the proportional set size,
+which divides a shared page among its processes, so the sum over a tree counts shared memory once.
 """
 
 import threading
@@ -16,7 +15,7 @@ from typing import Any
 import psutil
 
 SAMPLE_SECONDS = 0.5
-# Between two looks lies so many times what a look takes.
+# The pause between two samples is at least this multiple of a sample's own duration.
 SAMPLE_COSTS = 20
 
 # The roots of each part of a system.
@@ -24,7 +23,7 @@ Trees = Mapping[str, Sequence[int]]
 
 
 def _tree(roots: Iterable[int]) -> list[psutil.Process]:
-    """The processes of that number, and all that descend from them, ended ones that none waited for too."""
+    """Returns the roots and their descendants, zombies included."""
     found = {}
     for pid in roots:
         with suppress(psutil.NoSuchProcess):
@@ -34,7 +33,7 @@ def _tree(roots: Iterable[int]) -> list[psutil.Process]:
 
 
 def tree(roots: Iterable[int]) -> list[int]:
-    """The processes of that number that run, and all that descend from them."""
+    """Returns the ids of the running processes among the roots and their descendants."""
     found = []
     for process in _tree(roots):
         with suppress(psutil.NoSuchProcess):
@@ -44,16 +43,16 @@ def tree(roots: Iterable[int]) -> list[int]:
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:
-    """Processor time of the trees since they began, ended descendants included."""
+    """Returns the CPU time of the trees since they started, ended descendants included."""
     while True:
-        # Each one's own, and that of waited-for children: parents come first, so the time of one that has
-        # ended between its parent's turn and its own would be in neither. Then this looks again.
+        # Own time and that of waited-for children. A process that ends after its parent was read and before
+        # it is read itself would be missed in both: then all are read again.
         with suppress(psutil.NoSuchProcess):
             return sum(sum(process.cpu_times()[:4]) for process in _tree(roots))
 
 
 def pss_bytes(roots: Iterable[int]) -> int:
-    """Memory of the trees, shared pages counted once."""
+    """Returns the memory of the trees, shared pages counted once."""
     total = 0
     for process in _tree(roots):
         with suppress(psutil.NoSuchProcess):
@@ -62,20 +61,20 @@ def pss_bytes(roots: Iterable[int]) -> int:
 
 
 def private_bytes(pid: int) -> int:
-    """Memory that no other process has, clean and dirty."""
+    """Returns the memory that no other process shares (USS)."""
     return psutil.Process(pid).memory_full_info().uss
 
 
 @dataclass(frozen=True)
 class Used:
-    """What some processes used during a run: processor time, and the most memory (Pss) at once."""
+    """Usage of some processes during a run: CPU time and peak memory (PSS)."""
 
     cpu_seconds: float
     pss_bytes: int
 
 
 class Watch(threading.Thread):
-    """Takes the processor time from now on, and the largest memory, until it is told to finish."""
+    """Measures CPU time and peak memory from its creation to `finish`."""
 
     def __init__(self, trees: Trees) -> None:
         super().__init__(daemon=True)
@@ -87,19 +86,19 @@ class Watch(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Samples at once, and then again and again."""
+        """Samples the memory until finished."""
         while True:
             began = time.monotonic()
             now = {part: pss_bytes(roots) for part, roots in self._trees.items()}
             self._largest = {part: max(self._largest[part], now[part]) for part in now}
             self._largest_total = max(self._largest_total, sum(now.values()))
-            # Of a thousand processes it takes long, and is not to take a core from what is measured.
+            # A sample of a thousand processes is slow and must not occupy a core of the measurement.
             took = time.monotonic() - began
             if self._done.wait(max(SAMPLE_SECONDS, SAMPLE_COSTS * took)):
                 return
 
     def finish(self) -> dict[str, Any]:
-        """What was used since it began: `total`, and of `parts` each; the fields of Used."""
+        """Returns the usage since the start: `total`, and `parts` by name, as fields of `Used`."""
         spent = {part: cpu_seconds(its) - self._before[part] for part, its in self._trees.items()}
         self._done.set()
         self.join()

@@ -1,9 +1,9 @@
-"""What every record says of itself, and where it goes: when, of which commit, on which machine.
+"""The head and the directory of every record: time, commit and machine.
 
-Of a machine that is what may make its speed vary, and nothing that names its owner.
+The facts of a machine are those that may affect its speed, and none that identifies its owner.
 
-A comparison's is results.json (results.py); others keep subjects, each a unit and its series' values
-in each repetition, which were measured in turn: values at the same place are of the same repetition.
+A comparison's record is results.json (results.py). Others hold subjects, each with a unit and series of one
+value per repetition; they are measured interleaved, so values at the same index are of the same repetition.
 """
 
 import datetime
@@ -27,7 +27,7 @@ CPU_DIRECTORY = Path("/sys/devices/system/cpu")
 
 
 def _first_line(path: Path, pattern: str = r"(.*)") -> str:
-    """What the pattern finds first in a file, if there are both."""
+    """Returns the pattern's first match in a file, or `UNKNOWN`."""
     try:
         found = re.search(pattern, path.read_text(), re.MULTILINE)
     except OSError:
@@ -36,7 +36,7 @@ def _first_line(path: Path, pattern: str = r"(.*)") -> str:
 
 
 def facts() -> dict[str, str]:
-    """Processor, memory, kernel, and what may make its speed vary."""
+    """Returns processor, memory, kernel and settings that affect the speed."""
     processor = Path("/proc/cpuinfo")
     flags = _first_line(processor, r"^flags\s*: (.*)").split()
     return {
@@ -53,24 +53,24 @@ def facts() -> dict[str, str]:
 
 
 def short_name(known: dict[str, str]) -> str:
-    """What stands for the machine in a directory's name."""
+    """Returns the machine's part of a directory name."""
     words = re.sub(r"\(.*?\)|\bprocessor\b|@.*", " ", known["processor"], flags=re.IGNORECASE)
     text = f"{words} {known['cores']} cores"
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def packages(names: list[str]) -> dict[str, str]:
-    """The versions of Python's packages."""
+    """Returns the versions of installed Python packages."""
     return {name: importlib.metadata.version(name) for name in names}
 
 
 def now() -> str:
-    """The time, as results have it."""
+    """Returns the current time in the format of results."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def commit() -> str:
-    """The commit of this repository, with "+" where files differ from it."""
+    """Returns the commit of this repository, with "+" if files differ from it."""
     git = ["git", "-C", str(ROOT)]
     try:
         found = subprocess.check_output(
@@ -83,7 +83,7 @@ def commit() -> str:
 
 
 def directory(parent: Path, what: str, topology: Topology | None = None) -> Path:
-    """A new directory for a record, below one of the machine that was measured."""
+    """Creates a directory for a record, below one named after the machine that was measured."""
     known = topology.server.facts if topology else facts()
     names = [what, *([topology.name] if topology else [])]
     kept = [name for name in dict.fromkeys(names) if name not in ("full", "local")]
@@ -98,7 +98,7 @@ def write(path: Path, value: dict[str, Any]) -> None:
 
 
 def keep(parent: Path, kind: str, measure: Callable[[], dict[str, Any]]) -> Path:
-    """Measures, and writes what was found, and what every record says, into KIND.json of a new directory."""
+    """Measures, and writes the figures with the record's head to KIND.json in a new directory."""
     head = {"schema": 1, "started": now(), "commit": commit(), "machine": facts()}
     found = head | measure() | {"finished": now()}
     path = directory(parent, kind) / f"{kind}.json"

@@ -1,7 +1,7 @@
-"""The result file: what it holds, how it is written, and that only a whole one is read.
+"""The schema of the result file, its writer and its reader.
 
-Classes are the schema: `read` refuses a file with a field too few, one too many, or of
-another type, so that a page made from it cannot quietly miss a number.
+The classes are the schema: `parse` rejects a file with a missing or unknown field or another type, so that a
+page cannot silently lack a number.
 """
 
 import datetime
@@ -20,23 +20,22 @@ from bench.processes import Used
 
 SCHEMA = 2
 
-# The names in a run's latency_ms, in milliseconds. A load generator that does not give one leaves it out.
+# The keys of a run's latency_ms; those that the load generator does not report are missing.
 LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 
-
-# A run in which a server used less of the cores than this share of what the same entry used in any run with
-# as many clients did not have the whole server. With fewer clients, cores are idle anyway.
+# A run is starved if its server used less than this share of the cores that the same entry used in any run
+# with as many clients. With fewer than MIN_CLIENTS, cores are idle anyway.
 MIN_SHARE_OF_CORES = 0.7
 MIN_CLIENTS = 5
 
 
 class BadResult(Exception):
-    """A file that is no result; the message names the place."""
+    """A file that is not a valid result; the message names the field."""
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How long one source of features took to load."""
+    """The loading of one source of features."""
 
     what: str
     rows: int
@@ -46,17 +45,17 @@ class Loading:
 
 @dataclass(frozen=True)
 class Checked:
-    """The comparison of all answers that preceded the timing."""
+    """The comparison of all answers before the timing."""
 
     trees: int
     keys: int
-    # The answers that were equal to the bit: how each was asked for, and how many there were.
+    # The number of answers that were equal bit for bit, by the way of asking.
     compared: dict[str, int]
 
 
 @dataclass(frozen=True)
 class Training:
-    """One way to train on the table: from the call to the model, the reading of the rows included."""
+    """One training on the table, timed from the call to the model, reading the rows included."""
 
     what: str
     rows: int
@@ -64,19 +63,19 @@ class Training:
     rounds: int
     threads: int
     seconds: float
-    # The most memory of the process that trains, less what it had before.
+    # Peak memory of the training process, less its memory before.
     peak_bytes_above_idle: int
 
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """The time there and back between two hosts, as measured before anything else."""
+    """The round-trip time between two hosts, measured before anything else."""
 
-    # The names of the roles' hosts, and what carried the question: "icmp", "tcp".
+    # The names of the hosts, and the protocol: "icmp" or "tcp".
     source: str
     target: str
     via: str
-    # The delay of the link, one way, as it was set; None where it was left as it is.
+    # The delay of the link, one way; None if none was set.
     delay_ms: float | None
     p50_us: float
     p99_us: float
@@ -85,42 +84,41 @@ class RoundTrip:
 
 @dataclass(frozen=True)
 class Topology:
-    """Which host has which role, and how far apart they are."""
+    """The hosts of the roles, and the distances between them."""
 
     name: str
     # server (PostgreSQL, PgBouncer, Gunicorn), store (Redis) and client (load generators): a host's name.
     roles: dict[str, str]
-    # Each host's machine, by its name: what `record.facts` says there.
+    # `record.facts` of each host, by its name.
     hosts: dict[str, dict[str, str]]
-    # Anything that was set: the delay of a link, the share of a processor.
+    # Settings of the links, such as their delay.
     settings: dict[str, Any]
     round_trips: list[RoundTrip]
 
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """How well a run at a fixed rate kept to its schedule."""
+    """A fixed-rate run's adherence to its schedule, in requests."""
 
-    # How many requests the schedule had in the time;
     scheduled: int
-    # how many of those sent left more than a millisecond after their time,
+    # Sent more than a millisecond after their time.
     late: int
-    # and how many were not answered, or not even sent, when the time was over.
+    # Not answered, or not even sent, at the end.
     skipped: int
-    # Whether so few were skipped that the latencies are those of the rate.
+    # Whether few enough were skipped for the latencies to be those of the rate.
     kept_up: bool
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a load generator measured."""
+    """A load generator's figures."""
 
     requests: int
-    # Answered ones, also where the rate is given: what was achieved of it.
+    # Answered requests, also at a fixed rate.
     requests_per_second: float
-    # At a fixed rate a latency begins when the request was due, else when it was sent.
+    # Latency starts when the request was due at a fixed rate, else when it was sent.
     latency_ms: dict[str, float]
-    # How many single requests the percentiles rest on; 0 where there are none.
+    # The number of requests that the percentiles are computed from; 0 without percentiles.
     latency_requests: int
     # None in a closed loop.
     open_loop: OpenLoop | None
@@ -128,15 +126,15 @@ class Figures:
 
 @dataclass(frozen=True)
 class Usage:
-    """What was used during a run."""
+    """The resources used during a run."""
 
     seconds: float
-    # Of all processes of the servers.
+    # All processes of the servers.
     server: Used
-    # The same apart: postgres, pgbouncer, gunicorn, redis. Where there is one, that is all of it.
+    # The same by part: postgres, pgbouncer, gunicorn, redis.
     server_parts: dict[str, Used]
     generator: Used
-    # What carries packets between hosts, where a process does.
+    # The process that carries packets between hosts, if there is one.
     network: Used | None
 
 
@@ -162,17 +160,17 @@ class Spread:
     median: float
     smallest: float
     largest: float
-    # Of how many measurements; 0 where that is not known.
+    # The number of measurements; 0 if unknown.
     count: int = field(default=0, compare=False)
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Of one value or more."""
+        """Summarizes one or more values."""
         return cls(statistics.median(values), min(values), max(values), len(values))
 
 
 def ratio(values: Sequence[float], controls: Sequence[float]) -> Spread:
-    """How the one compares with the other, each repetition with itself."""
+    """Summarizes the ratios within each repetition."""
     return Spread.of([value / other for value, other in zip(values, controls, strict=True)])
 
 
@@ -186,22 +184,22 @@ class CellResult:
     request: str
     trees: int
     clients: int
-    # Requests per second that the schedule asks for; None: a closed loop.
+    # Scheduled requests per second; None for a closed loop.
     rate: int | None
-    # The delay of the links between hosts, one way; None: as they are.
+    # The delay of the links between hosts, one way; None if none was set.
     delay_ms: float | None
     predictions_per_request: int
     # Why there is no run.
     skipped: str | None
     runs: list[Run]
-    # Over the runs: the rate, and each latency that all of them have.
+    # Summaries over the runs, of latencies those that all runs have.
     requests_per_second: Spread | None
     latency_ms: dict[str, Spread]
-    # The runs, counted from 0, in which a server did not have all of its cores: see `Result`.
+    # The indices of runs in which a server did not have all of its cores.
     starved: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """What is known from the runs is reckoned here, of files that are read, too."""
+        """Recomputes the summaries from the runs, also for files that are read."""
         rates = [run.requests_per_second for run in self.runs]
         found = {name: [run.latency_ms.get(name) for run in self.runs] for name in LATENCIES}
         latency = {
@@ -212,9 +210,9 @@ class CellResult:
 
 
 def _load(cell: CellResult) -> tuple[Any, ...] | None:
-    """What a server's cores are compared by, whatever the model.
+    """Returns the key by which servers' use of cores is compared, whatever the model.
 
-    None where they say nothing: at a rate, with few clients, where nothing is predicted.
+    None where it is not comparable: at a rate, with few clients, or without predictions.
     """
     if cell.rate is not None or cell.clients < MIN_CLIENTS or not cell.predictions_per_request:
         return None
@@ -222,7 +220,7 @@ def _load(cell: CellResult) -> tuple[Any, ...] | None:
 
 
 def mark_starved(cells: Sequence[CellResult]) -> None:
-    """Reckons which runs of these cells a server had not all of its cores in, of one run alone, too."""
+    """Marks the runs of these cells in which a server did not have all of its cores."""
     cores, most = {}, defaultdict(float)
     for cell in filter(_load, cells):
         busy = cores[cell.name] = [run.server.cpu_seconds / run.seconds for run in cell.runs]
@@ -237,7 +235,7 @@ def mark_starved(cells: Sequence[CellResult]) -> None:
 class Result:
     """One run of the harness."""
 
-    # A field too few, one too many or of another type is an error, here and in all that this holds.
+    # Missing or unknown fields and other types are errors, here and in nested classes.
     __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
 
     schema: int
@@ -245,7 +243,7 @@ class Result:
     finished: str
     # The commit of this repository, with "+" where files differed from it.
     commit: str
-    # The machine that the harness ran on; those of a topology's hosts are there.
+    # The machine that the harness ran on; `topology` has the hosts'.
     machine: dict[str, str]
     topology: Topology
     versions: dict[str, str]
@@ -257,7 +255,7 @@ class Result:
     cells: list[CellResult]
 
     def __post_init__(self) -> None:
-        """Also of files that are read, whose own marks may be of an older rule."""
+        """Recomputes the marks, since those in a file may follow an older rule."""
         mark_starved(self.cells)
 
 
@@ -265,7 +263,7 @@ RAW = "raw"
 
 
 def new_directory(parent: Path, name: str) -> Path:
-    """A new directory NAME/TIME for a result: every run is kept, none is written over."""
+    """Creates a directory NAME/TIME for a result, so that none is overwritten."""
     while True:
         path = parent / name / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}"
         try:
@@ -276,7 +274,7 @@ def new_directory(parent: Path, name: str) -> Path:
 
 
 def pack_raw(directory: Path) -> None:
-    """Makes one archive of the load generators' reports, the same bytes of the same reports."""
+    """Packs the load generators' reports into one reproducible archive."""
     if not (directory / RAW).is_dir():
         return
 
@@ -290,7 +288,7 @@ def pack_raw(directory: Path) -> None:
 
 
 def write(path: Path, result: Result) -> None:
-    """Writes the file whole, after reading it back in memory as anyone else will."""
+    """Validates the result by parsing its text, and writes the file atomically."""
     text = json.dumps(asdict(result), indent=1) + "\n"
     parse(text)
     part = path.with_suffix(".part")
@@ -299,8 +297,8 @@ def write(path: Path, result: Result) -> None:
 
 
 def parse(text: str) -> Result:
-    """The result in a file's text."""
-    # Hosts without any package of Python's import this file, and read no result.
+    """Parses a result file's text."""
+    # Imported here because hosts without pydantic import this module too.
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
 
     value = json.loads(text)

@@ -1,4 +1,4 @@
-"""What the systems of a run share: the topology, the models, the keys, the two sources of features."""
+"""The resources that a run's systems share: topology, models, keys, and the two sources of features."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,7 @@ from tools.workbench.training import Recipe, trained
 
 @dataclass(frozen=True)
 class Site:
-    """One run's common ground. `directory` is the harness's own, and may be deleted after."""
+    """The shared resources of one run. `directory` is the harness's and may be deleted afterwards."""
 
     workload: Workload
     topology: Topology
@@ -30,12 +30,12 @@ class Site:
 
     @property
     def server(self) -> Host:
-        """Where PostgreSQL, PgBouncer and Gunicorn run."""
+        """The host of PostgreSQL, PgBouncer and Gunicorn."""
         return self.topology.server
 
     @property
     def client(self) -> Host:
-        """Where the load generators run."""
+        """The host of the load generators."""
         return self.topology.client
 
     @cached_property
@@ -56,7 +56,7 @@ class Site:
 
     @property
     def keys_alone(self) -> list[Key]:
-        """Those that are asked for one at a time before a model's cells are measured."""
+        """The keys that are checked one at a time before a model's cells are measured."""
         return self.keys[: self.workload.keys_one_at_a_time]
 
     @property
@@ -66,27 +66,27 @@ class Site:
 
     @cached_property
     def features(self) -> NDArray[np.float32]:
-        """Of the flight that each key leads to."""
+        """The features of each key's flight."""
         return features_of(self.request, self.keys)
 
     def models(self, trees: int) -> list[Path]:
-        """The files of the models of so many trees: one, and further ones where requests ask several."""
+        """Returns the files of the models with that many trees, as many as a request uses at most."""
         asked = (one.requests for one in self.workload.cells.values() if trees in one.trees)
         most = max((REQUESTS[name].models for names in asked for name in names), default=1)
         return [self.model(trees, number) for number in range(most)]
 
     def model(self, trees: int, number: int = 0) -> Path:
-        """The file of a model of so many trees, trained on the first need; further ones on other flights."""
+        """Returns the file of a model, trained on first use; each number is trained on other flights."""
         self.directory.mkdir(parents=True, exist_ok=True)
         recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed + number)
         name = f"flights_{self.workload.rows}_{trees}" + (f"_{number}" if number else "")
         return trained(recipe, self.directory, name)[0].path
 
     def ask(self, function: str, **question: Any) -> list[Any]:
-        """A system's answers, asked for from the client's host; see bench.asking."""
+        """Calls a function of bench.asking on the client's host."""
         return self.client.call(f"bench.asking:{function}", **question)
 
     def stop(self) -> None:
-        """Stops what was started."""
+        """Stops the database and the feature cache."""
         self.feature_cache.stop()
         self.database.stop()

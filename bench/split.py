@@ -2,13 +2,12 @@
 
     server 10.83.0.1     store 10.83.0.2     client 10.83.0.3
 
-Files, processor cores and memory are the machine's, shared by all three and by what carries their
-packets; nothing is pinned to a core, for either side of the comparison. split.sh makes the namespaces.
-Packets take one of two ways: `eth0`, the bridge without any delay, or `wire`, where the kernel's netem holds
-each for the time, or where the kernel has none the delay line. One run at a time holds a lock; whoever gets
-it first clears away what a run that was killed has left.
+The hosts and whatever carries their packets share the machine's files, cores and memory; nothing is pinned to
+a core, for either side of the comparison. split.sh creates the namespaces. Packets take one of two routes:
+`eth0`, the bridge without delay, or `wire`, where the kernel's netem, or the delay line on kernels without
+it, holds each for the set time. A run holds a lock, and first removes the remains of a killed run.
 
-Any topology is `opened` by its name, or by that of its file.
+`opened` opens any topology, by its name or its file.
 """
 
 import fcntl
@@ -34,7 +33,7 @@ SHARED = "all hosts and what carries their packets share all cores; nothing is p
 
 
 def _said(*command: str | Path) -> str:
-    """What a program prints; an error if it fails."""
+    """Runs a program and returns its output; raises if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         words = " ".join(map(str, (Path(command[0]).name, *command[1:2])))
@@ -43,12 +42,12 @@ def _said(*command: str | Path) -> str:
 
 
 def hosts(verb: str, *words: str) -> str:
-    """What split.sh prints."""
+    """Runs split.sh and returns its output."""
     return _said(ROOT / "bench" / "split.sh", verb, *words)
 
 
 class Netem(Links):
-    """A second bridge, at whose devices the kernel holds each packet for the time."""
+    """A second bridge, at whose devices the kernel delays each packet."""
 
     means = "tc netem at each host's device, outgoing"
     _device = UNDELAYED
@@ -57,11 +56,11 @@ class Netem(Links):
         hosts("connect", "wires", WIRE)
 
     def set_delay(self, milliseconds: float | None) -> None:
-        """One way, between any two hosts; None: by the bridge, without what delays."""
+        """Sets the one-way delay between any two hosts; None routes packets over the plain bridge."""
         if milliseconds is not None:
             self._delay(milliseconds)
         device = UNDELAYED if milliseconds is None else WIRE
-        # The way can change under connections that are open.
+        # Open connections survive a change of the route.
         if device != self._device:
             hosts("route", device)
             self._device = device
@@ -70,11 +69,11 @@ class Netem(Links):
         hosts("delay", WIRE, f"{milliseconds * 1e3:.0f}us")
 
     def settings(self) -> dict[str, Any]:
-        """What carries the packets."""
+        """Returns the means of the delay, for the record."""
         return {"delay": self.means, "processors": SHARED}
 
     def close(self) -> None:
-        """Nothing: devices go with their namespaces."""
+        """Does nothing: devices are removed with their namespaces."""
 
 
 class DelayLine(Netem):
@@ -83,7 +82,7 @@ class DelayLine(Netem):
     means = "a delay line in user space (bench/delay_line), at real-time priority"
 
     def __init__(self) -> None:
-        """Starts it. It ends with its input, so at the latest with this process."""
+        """Starts the process, which ends with its input and so at the latest with this one."""
         _said(BUILD)
         self._here = local()
         ends = [f"{NAMESPACES / (PREFIX + host)}={at}" for host, at in ADDRESSES.items()]
@@ -117,21 +116,21 @@ class DelayLine(Netem):
         self._told(f"delay {milliseconds * 1e6:.0f}")
 
     def processes(self) -> Sequence[Process]:
-        """The line, whose processor time holds what the receivers' kernel does with a packet."""
+        """Returns the delay line, whose CPU time includes the receiving kernel's work on a packet."""
         return (Process(self._here, self._line.pid),)
 
     def report(self) -> dict[str, Any]:
-        """How many packets it has carried since the last report, and how late they left."""
+        """Returns the number of packets carried since the last report, and their lateness."""
         return json.loads(self._told("report"))
 
     def settings(self) -> dict[str, Any]:
-        """The same, and how well it kept to the delays so far."""
+        """Adds the accuracy of the delays so far."""
         return super().settings() | {"carried": self.report()}
 
 
 @contextmanager
 def split(directory: Path = STATE) -> Iterator[Topology]:
-    """The three hosts, until it is left."""
+    """Creates the three hosts, and removes them at exit."""
     if os.geteuid() != 0:
         raise BadTopology("the topology split makes network namespaces, which needs root")
     LOCK.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +154,7 @@ def split(directory: Path = STATE) -> Iterator[Topology]:
 
 
 def opened(name: str, directory: Path = STATE) -> AbstractContextManager[Topology]:
-    """The topology of that name, or of the file of that name, until it is left."""
+    """Opens the topology of that name or file, and closes it at exit."""
     if name == "split":
         return split(directory)
     if name == "local":

@@ -1,4 +1,4 @@
-"""A result as tables on the terminal, one for each kind of request, without columns that are empty in it."""
+"""Prints a result as tables, one for each kind of request, without empty columns."""
 
 from bench.report.figures import ranged
 from bench.report.measured import values
@@ -6,7 +6,7 @@ from bench.requests import REQUESTS
 from bench.results import CellResult, Result, Spread
 from tools.workbench.console import say, table
 
-# A column's title, the figure as bench/report/measured.py names it, and how it is written.
+# A column's title, the figure's name in bench/report/measured.py, and its format.
 FIGURES = (
     ("requests/s", "rate", "whole"), ("mean ms", "mean", "three"), ("p99 ms", "p99", "three"),
     ("server CPU us/request", "us", "tenths"),
@@ -32,7 +32,7 @@ def _line(cell: CellResult) -> dict[str, object]:
 
 
 def show(result: Result) -> None:
-    """Prints the tables, and why cells are empty."""
+    """Prints the tables, and the reasons for empty cells."""
     for request in REQUESTS:
         lines = [_line(cell) for cell in result.cells if cell.request == request]
         if lines:

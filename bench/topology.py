@@ -1,11 +1,11 @@
-"""Which host has which role, and how far apart they are: topology.md describes them.
+"""Topologies assign roles to hosts; see topology.md.
 
-There are three roles: `server` (PostgreSQL, PgBouncer, services), `store` (Redis) and `client` (the load
-generators). `local` gives all to this machine, `split` each to a network namespace of it (split.py), and a
-file of JSON each to a machine behind ssh.
+The roles are `server` (PostgreSQL, PgBouncer, services), `store` (Redis) and `client` (the load generators).
+`local` runs all on this machine, `split` each in a network namespace of it (split.py), and a JSON file names
+machines behind ssh.
 
-A round trip is one byte there and back over TCP, some thousand times, by Python on either side, so each time
-holds two wake-ups of a waiting process too, as every request's does.
+A round trip is one byte there and back over TCP, between Python processes. It includes two wake-ups of a
+waiting process, as every request does.
 """
 
 import json
@@ -28,11 +28,11 @@ WARM_UP = 200
 
 
 class BadTopology(Exception):
-    """A topology that cannot be had; the message says why."""
+    """A topology that is invalid or cannot be created; the message says why."""
 
 
 def serve(address: str) -> int:
-    """Echoes to the first that connects, until that has gone; the port."""
+    """Starts an echo server for one connection, and returns its port."""
     server = socket.create_server((address, 0))
 
     def echo() -> None:
@@ -46,7 +46,7 @@ def serve(address: str) -> int:
 
 
 def ask(address: str, port: int) -> list[float]:
-    """The median and the 99th percentile, in microseconds."""
+    """Measures the round trip; returns the median and the 99th percentile, in microseconds."""
     with socket.create_connection((address, port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found = []
@@ -60,51 +60,51 @@ def ask(address: str, port: int) -> list[float]:
 
 
 class Links:
-    """What lies between the hosts; these are as they are."""
+    """The links between the hosts, which this class leaves unchanged."""
 
     def set_delay(self, milliseconds: float | None) -> None:
-        """One way, between any two hosts; None: as they are."""
+        """Sets the one-way delay between any two hosts; None for none."""
         if milliseconds is not None:
             raise BadTopology("a delay can be set in the topology split only")
 
     def processes(self) -> Sequence[Process]:
-        """Those that carry the packets, where processes do."""
+        """Returns the processes that carry the packets."""
         return ()
 
     def settings(self) -> dict[str, Any]:
-        """What was set, for the record."""
+        """Returns the links' settings, for the record."""
         return {}
 
 
 @dataclass(frozen=True)
 class Topology:
-    """The roles' hosts."""
+    """The hosts of the roles."""
 
     name: str
     server: Host
     store: Host
     client: Host
     links: Links = field(default_factory=Links)
-    # Whom PostgreSQL lets in other than its own machine, in pg_hba.conf's words.
+    # Addresses that PostgreSQL accepts besides its machine's, as in pg_hba.conf.
     network: str | None = None
 
     @property
     def roles(self) -> dict[str, Host]:
-        """By name."""
+        """The hosts by role."""
         return {role: getattr(self, role) for role in ROLES}
 
     @property
     def hosts(self) -> list[Host]:
-        """Each once."""
+        """The distinct hosts."""
         return [*dict.fromkeys(self.roles.values())]
 
     def close(self) -> None:
-        """Ends whatever was started on them."""
+        """Closes the hosts."""
         for host in self.hosts:
             host.close()
 
     def round_trips(self, delays: Sequence[float | None] = (None,)) -> list[RoundTrip]:
-        """Measures between each pair of hosts, or on the one there is, with each delay."""
+        """Measures round trips between each pair of hosts, or on the only one, with each delay."""
         pairs = [*combinations(reversed(self.hosts), 2)] or [(self.client, self.server)]
         found = []
         for delay in delays:
@@ -112,13 +112,13 @@ class Topology:
             for source, target in pairs:
                 at = {"address": target.address}
                 at["port"] = target.call(f"{__name__}:serve", **at)
-                # In a separate process, because on one machine both have one agent.
+                # In a separate process, because on one machine both roles have the same agent.
                 times = source.call(f"{__name__}:ask", apart=True, **at)
                 found.append(RoundTrip(source.name, target.name, "tcp", delay, *times, SAMPLES))
         return found
 
     def facts(self, round_trips: list[RoundTrip]) -> Facts:
-        """What goes into a result."""
+        """Returns the topology's part of a result."""
         return Facts(
             name=self.name,
             roles={role: host.name for role, host in self.roles.items()},
@@ -129,7 +129,7 @@ class Topology:
 
 
 def on_this_machine(directory: Path = STATE) -> Topology:
-    """All roles on this machine."""
+    """Returns the topology with all roles on this machine."""
     host = local(directory)
     return Topology("local", host, host, host)
 
@@ -145,7 +145,7 @@ def _host(name: str, known: dict[str, Any], directory: Path) -> Host:
 
 
 def read(path: Path, directory: Path) -> Topology:
-    """The topology of a file."""
+    """Reads a topology from a file."""
     try:
         known = json.loads(path.read_text())
         hosts = {name: _host(name, host, directory) for name, host in known["hosts"].items()}

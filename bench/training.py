@@ -1,11 +1,10 @@
-"""Trains on a table once, in SQL or in Python; the time and the memory that it took.
+"""Trains on a table once, in SQL or in Python, and measures time and memory.
 
-Called in a separate process on the server's host, which can see what the processes there use. In SQL it
-is the backend that trains; in Python it is this process, which first fetches the rows from the same table:
-as numpy arrays by a binary COPY, or as a pandas data frame of a query's rows, as in 2022. All take the rows
-with a target, every feature, the same rounds and XGBoost's defaults, with the XGBoost that pgboost_train
-comes with. The time is that from the rows in the table to the model; memory is the most anonymous memory of
-the process less what it had.
+Called in a separate process on the server's host, which can measure the processes there. In SQL the backend
+trains. In Python this process does, after fetching the rows of the same table: as numpy arrays by a binary
+COPY, or as a pandas data frame of a query's rows, as in 2022. All train on the rows with a target, with every
+feature, the same rounds, XGBoost's defaults and pgboost_train's release of XGBoost. The time starts with the
+rows in the table and ends with the model; memory is the peak anonymous memory less that before.
 """
 
 import json
@@ -32,7 +31,7 @@ _HEADER, _TRAILER = 19, 2
 
 @dataclass(frozen=True)
 class Task:
-    """What to train on, and how."""
+    """The table and the parameters of a training."""
 
     conninfo: str
     rounds: int
@@ -48,15 +47,15 @@ class Task:
         return f"SELECT {columns} FROM {self.table} WHERE {self.target} IS NOT NULL"
 
 
-# The rows of a query become Python objects before they are a frame, a kilobyte for each.
+# Rows become Python objects before they are a data frame, a kilobyte each.
 MAX_FRAME_ROWS = 10_000_000
 
-# The rows, and how long it took to train and to what memory.
+# The number of rows, seconds and peak bytes.
 Trained = tuple[int, float, int]
 
 
 def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[np.floating[Any]]:
-    """The rows of a query of reals without NULL, by a binary COPY: a view of what was sent, not a copy."""
+    """Fetches a query of non-null reals by a binary COPY; returns a view of the bytes received."""
     sent = bytearray()
     with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT BINARY") as copy:
         for part in copy:
@@ -99,7 +98,7 @@ def _in_python(
     fetch: Callable[[psycopg.Connection, Task], tuple[Any, Any]],
 ) -> Callable[..., Trained]:
     def train(connection: psycopg.Connection, task: Task) -> Trained:
-        # As in SQL: threads with nothing to do sleep.
+        # As in SQL: idle threads sleep.
         os.environ["OMP_WAIT_POLICY"] = "passive"
         xgboost = load("pinned")
         with Peak() as peak:
@@ -121,7 +120,7 @@ WAYS: dict[str, Callable[[psycopg.Connection, Task], Trained]] = {
 
 
 def train(what: str, **asked: Any) -> dict[str, Any]:
-    """One training of one way: the fields of a result's Training."""
+    """Trains once in one of `WAYS`; returns the fields of a result's `Training`."""
     task = Task(**asked)
     with psycopg.connect(task.conninfo, autocommit=True) as connection:
         rows, seconds, peak = WAYS[what](connection, task)
@@ -131,5 +130,5 @@ def train(what: str, **asked: Any) -> dict[str, Any]:
 
 
 def ways(rows: int) -> list[str]:
-    """Those that such a table can be asked for."""
+    """Returns the ways that can train on a table of that size."""
     return [what for what in WAYS if "pandas" not in what or rows <= MAX_FRAME_ROWS]

@@ -1,7 +1,7 @@
-"""Measures subjects in turn, so that a machine that slows down does so for all of them.
+"""Interleaves measurements, so that a machine that slows down does so for all subjects.
 
-Each repetition takes all once, in a new random order from a seed, so that none is always the first, or
-always follows the same. Everything that compares goes through here.
+Each repetition measures every subject once, in a new order from a seed, so that none is always first or
+always follows the same one. All comparisons use this module.
 """
 
 import random
@@ -14,7 +14,7 @@ SEED = 2022
 
 
 def shuffled(subjects: Sequence[Subject], repetition: int, seed: int = SEED) -> list[Subject]:
-    """The order of a repetition."""
+    """Returns the order of a repetition."""
     order = [*subjects]
     random.Random(f"{seed} {repetition}").shuffle(order)
     return order
@@ -25,7 +25,7 @@ def in_turn(
     repetitions: int,
     warm_ups: int = 0,
 ) -> dict[Subject, list[Value]]:
-    """What each gave in each repetition; those before, which warm caches up, are not counted."""
+    """Returns each subject's value in every repetition, without those of the warm-ups before."""
     values: dict[Subject, list[Value]] = {subject: [] for subject in measures}
     for repetition in range(-warm_ups, repetitions):
         for subject in shuffled([*measures], repetition):

@@ -1,7 +1,7 @@
-"""What every system is asked for: workloads.toml, read.
+"""Workloads, read from workloads.toml, and their cells.
 
-Clients ask in a closed loop, the next request when the last is answered, or at a rate: so many
-requests per second, whatever comes back. What is asked is in bench/requests.py.
+Clients send requests in a closed loop, the next one when the last is answered, or at a fixed rate whatever
+comes back. bench/requests.py defines the requests.
 """
 
 import fnmatch
@@ -24,34 +24,34 @@ from data.flights import DEFAULT_SEED
 FILE = Path(__file__).parent / "workloads.toml"
 TREES = 25
 AS_THEY_ARE = "as they are"
-# What a load generator takes to start, connect and report, measured.
+# The time a load generator takes to start, connect and report, measured.
 AROUND_A_RUN_SECONDS = 0.4
-# What is asked so early is not counted: connections are being made, and backends fill their caches.
-# Sixty connections and more are made in a second on two cores.
+# The start of a run is not counted: connections are being made, and backends fill their caches.
+# Two cores make at least sixty connections per second.
 SETTLING_SECONDS = 1
 CONNECTIONS_A_SECOND = 60
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of the table: who is asked what, by how many at a time."""
+    """A cell of the table: a system's variant, a request, a model, and the load."""
 
     system: str
     variant: str
     request: str
     trees: int
     clients: int
-    # Requests per second that are due; None: a closed loop.
+    # Scheduled requests per second; None for a closed loop.
     rate: int | None = None
-    # The delay of the links between hosts, one way; None: as they are. 0.0 is not that: packets
-    # take the way of the delayed ones, and are not delayed.
+    # The delay of the links between hosts, one way; None for the plain links. With 0.0 packets take the
+    # route of the delayed ones without a delay.
     delay_ms: float | None = None
-    # In how many of the repetitions it is measured; None: in all.
+    # The number of repetitions that measure it; None for all.
     turns: int | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
-        """What `--only` matches."""
+        """The name that `--only` matches."""
         parts = (self.system, self.variant, self.request, f"{self.trees}t", f"{self.clients}c")
         rate = f"/{self.rate}r" if self.rate else ""
         delay = "" if self.delay_ms is None else f"/{self.delay_ms:g}ms"
@@ -59,18 +59,18 @@ class Cell:
 
     @property
     def predictions(self) -> int:
-        """How many a request asks for."""
+        """The number of predictions per request."""
         return REQUESTS[self.request].predictions
 
     @property
     def settling_seconds(self) -> int:
-        """How long it is asked before what counts."""
+        """The seconds at the start of a run that are not counted."""
         return SETTLING_SECONDS + self.clients // CONNECTIONS_A_SECOND
 
 
 @dataclass(frozen=True)
 class Set:
-    """Cells of one kind: every combination of what is named."""
+    """Cells of one kind: every combination of the fields' values."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -83,13 +83,13 @@ class Set:
     turns: int | None = None
 
     def _variants(self, name: str, system: Description) -> list[str]:
-        """The plain one, or all; one that takes its own sets is asked those alone."""
+        """Selects the plain variant, or all; a variant that names its sets takes part in those only."""
         own = [one for one, variant in system.variants.items() if name in variant.takes]
         rest = [one for one, variant in system.variants.items() if not variant.takes]
         return own or rest[: 1 if self.plain else None]
 
     def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:
-        """Those of the systems that take a set of this name."""
+        """Returns the cells of the systems that take a set of this name."""
         return [
             Cell(system.name, variant, request, trees, clients, rate, turns=self.turns)
             for trees, system in product(self.trees, systems.values())
@@ -102,7 +102,7 @@ class Set:
 
 @dataclass(frozen=True)
 class Workload:
-    """One of workloads.toml, where its fields are described; it goes into every result."""
+    """A workload of workloads.toml, which describes the fields; a part of every result."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
@@ -123,22 +123,22 @@ class Workload:
     seed: int = DEFAULT_SEED
 
     def cells_of(self, systems: Mapping[str, Description]) -> list[Cell]:
-        """All cells, each once, those of a model together."""
-        # A cell of two sets has the turns of the one with more.
+        """Returns all distinct cells, ordered by model."""
+        # A cell of two sets has the repetitions of the one with more.
         sets = sorted(self.cells.items(), key=lambda item: -(item[1].turns or self.repetitions))
         found = dict.fromkeys(cell for name, one in sets for cell in one.cells(name, systems))
         delayed = [replace(cell, delay_ms=delay) for cell in found for delay in self.delays_ms]
         return sorted(delayed, key=lambda cell: cell.trees)
 
     def turns(self, cell: Cell) -> int:
-        """In how many repetitions a cell is measured: in the first ones."""
+        """Returns the number of repetitions, the first ones, that measure a cell."""
         return min(cell.turns or self.repetitions, self.repetitions)
 
     def in_turn(self, cells: Sequence[Cell], repetition: int) -> list[Cell]:
-        """The cells that have a turn, in the order of a repetition: another each time, the same for a seed.
+        """Returns the cells of a repetition in its order, which depends on the seed.
 
-        Of cells that differ in their rate alone the slower ones come first: one that
-        cannot be sustained need not be followed by faster ones.
+        Cells that differ in their rate only are in ascending order, so that faster ones can be skipped
+        after one that was not sustained.
         """
         due = [cell for cell in cells if cell.turns is None or repetition < cell.turns]
         order = shuffled(due, repetition, self.seed)
@@ -148,13 +148,13 @@ class Workload:
         return [rising[replace(cell, rate=None), cell.rate is None].pop(0) for cell in order]
 
     def planned_seconds(self, cell: Cell) -> float:
-        """How long a run of a cell takes, with all that belongs to it."""
+        """Returns the duration of a run of a cell, overhead included."""
         at_a_rate = self.seconds_at_a_rate + CONNECTING_SECONDS
         lasts = self.seconds if cell.rate is None else at_a_rate
         return cell.settling_seconds + lasts + AROUND_A_RUN_SECONDS
 
     def planned_minutes(self, cells: Sequence[Cell]) -> float:
-        """How long these take on two cores, the preparation included."""
+        """Returns the duration of these cells on two cores, preparation included."""
         runs = sum(self.turns(cell) * self.planned_seconds(cell) for cell in cells)
         return (self.preparation_seconds + runs) / 60
 

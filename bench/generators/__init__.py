@@ -1,8 +1,7 @@
-"""The load generators, a file each: its command, and what its output says.
+"""The load generators, one module each with its command and the parser of its output.
 
-Each reads the whole output or raises `Unsound`: a run in which a request failed, or
-whose report cannot be understood, is no result. Where a generator logs single requests,
-request_log.py reads them, next to the generator, and `logged` takes what it says.
+A parser raises `InvalidRun` if a request failed or the report cannot be parsed. If a generator logs single
+requests, request_log.py reads the log on the generator's host, and `logged` takes its figures.
 """
 
 from collections.abc import Mapping
@@ -12,39 +11,39 @@ from typing import Any
 from bench.results import Figures, OpenLoop
 
 
-class Unsound(Exception):
+class InvalidRun(Exception):
     """A run that must not become a result; the message says why."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How hard and how long to ask."""
+    """The load of a run: clients, duration and rate."""
 
     clients: int
-    # That count.
+    # The duration that is counted.
     seconds: float
     seed: int
-    # Requests per second; None: a closed loop.
+    # Requests per second; None for a closed loop.
     rate: int | None = None
-    # Seconds before the others that are asked alike and not counted; at a rate, and of pgbench.
+    # Seconds before that with the same load, not counted.
     warm_up: float = 0
 
     @property
     def end(self) -> float:
-        """When it is over."""
+        """The seconds from the start to the end."""
         return self.warm_up + self.seconds
 
 
 def checked(figures: Figures) -> Figures:
-    """The figures, unless nothing was measured."""
+    """Returns the figures; raises if no request was completed."""
     if figures.requests < 1:
-        raise Unsound("not one request was completed")
+        raise InvalidRun("not one request was completed")
     return figures
 
 
 def logged(summary: Mapping[str, Any]) -> Figures:
-    """What request_log.py answered."""
+    """Converts the answer of request_log.py to figures."""
     if "error" in summary:
-        raise Unsound(summary["error"])
+        raise InvalidRun(summary["error"])
     schedule = summary["open_loop"]
     return checked(Figures(**{**summary, "open_loop": schedule and OpenLoop(**schedule)}))

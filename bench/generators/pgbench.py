@@ -1,11 +1,11 @@
-"""pgbench: so many clients, one statement per transaction, in a closed loop or at a rate.
+"""pgbench: one statement per transaction, in a closed loop or at a rate.
 
-Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
-of every fifth in a closed loop: writing more of them takes time from what is
-measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
+Its report has no percentiles; they come from its log of single transactions, of all at a rate, of every
+fifth in a closed loop, where writing more would slow down the measurement. At a rate its transactions have
+random times, as from independent clients.
 
-Each run makes new connections, and a backend's first statements fill its caches. Connections
-of an application are older than that, so what is done before they have settled is taken off again.
+Each run opens new connections, and a backend's first statements fill its caches. An application's connections
+are older than that, so transactions before the end of the warm-up are subtracted.
 """
 
 import os
@@ -15,21 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from bench.generators import Figures, Load, Unsound, checked
+from bench.generators import Figures, InvalidRun, Load, checked
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
-# More scripts it does not take.
+# pgbench's limit.
 MOST_SCRIPTS = 128
 SAMPLED = 0.2
-# Its time runs while it connects, the schedule from then on. At a rate it is told to go on for so much
-# longer, or nothing would be sent at the end of the time that counts, as by a system that falls behind.
+# Its time includes connecting, after which the schedule starts. At a rate it runs this much longer, so that
+# transactions are still sent at the end of the counted time.
 CONNECTING_SECONDS = 1
 
 
 @dataclass(frozen=True)
 class Program:
-    """What is started, what it speaks, and how many cores its host has."""
+    """A pgbench program, the protocol, and the number of its host's cores."""
 
     path: str
     protocol: str
@@ -39,7 +39,7 @@ class Program:
 def command(
     program: Program, scripts: Sequence[Path] | str, load: Load, log: PurePath | None
 ) -> list[str | PurePath]:
-    """What to run: scripts, or a built-in one; the connection is in the environment, `log` a prefix."""
+    """Returns the command for scripts or a built-in one; `log` is a prefix. libpq's variables connect."""
     own = [f"--builtin={scripts}"] if isinstance(scripts, str) else []
     scripts = [] if own else scripts
     if len(scripts) > MOST_SCRIPTS:
@@ -58,10 +58,10 @@ def command(
 
 
 def _number(pattern: str, output: str) -> float:
-    """The number that a line of the report holds."""
+    """Returns the number in a line of the report."""
     found = re.search(pattern, output, re.MULTILINE)
     if not found:
-        raise Unsound(f"the report has no line {pattern!r}:\n{output}")
+        raise InvalidRun(f"the report has no line {pattern!r}:\n{output}")
     return float(found[1])
 
 
@@ -69,22 +69,22 @@ PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps", re.MULTILINE)
 
 
 def _early(output: str, warm_up: int) -> tuple[float, float]:
-    """The transactions of about the first so many seconds, and when those ended.
+    """Returns the number of transactions of about the first `warm_up` seconds, and when these ended.
 
-    There is a line for each second but those in which it still connects, which end with the first line.
+    There is one progress line per second, and the first also covers the seconds of connecting.
     """
     done, before = 0.0, 0.0
     for until, rate in (map(float, found) for found in PROGRESS.findall(output)):
         done, before = done + rate * (until - before), until
         if until > warm_up - 0.5:
             return done, until
-    raise Unsound(f"the report tells nothing of its first {warm_up} s:\n{output}")
+    raise InvalidRun(f"the report tells nothing of its first {warm_up} s:\n{output}")
 
 
 def rate(output: str, warm_up: int) -> float:
-    """Transactions per second of a closed loop, except its first seconds, which --progress=1 tells apart."""
+    """Returns the rate of a closed loop after its warm-up, which --progress=1 tells apart."""
     requests = _number(r"^number of transactions actually processed: (\d+)", output)
-    # The time to connect is part of the seconds that the progress counts, not of the rate's.
+    # The progress counts the seconds of connecting, the rate does not.
     connecting = _number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
     per_second = _number(r"^tps = ([0-9.]+)", output)
     if not (warm_up and requests):
@@ -94,20 +94,20 @@ def rate(output: str, warm_up: int) -> float:
 
 
 def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
-    """The report's figures with the log's; none of the transactions may have failed.
+    """Combines the report's figures with the log's; raises if a transaction failed.
 
-    All transactions are counted, those of the warm-up too; the rate of a closed loop is that after it,
-    and so is the mean latency: the clients' time by the transactions.
+    `requests` includes the warm-up. The rate of a closed loop is that after it, and so is the mean latency,
+    the number of clients divided by the rate.
     """
     failed = _number(r"^number of failed transactions: (\d+)", output)
     if failed:
-        raise Unsound(f"{failed:.0f} transactions failed")
+        raise InvalidRun(f"{failed:.0f} transactions failed")
     requests = int(_number(r"^number of transactions actually processed: (\d+)", output))
     if log.open_loop:
         return checked(replace(log, requests=requests))
     clients = _number(r"^number of clients: (\d+)", output)
     per_second = rate(output, warm_up)
-    # To the microsecond, as both print it.
+    # To the microsecond, as in the log.
     mean = round(clients / per_second * 1e3, 3) if per_second else 0.0
     # The largest of a sample is not the largest.
     latency = {name: value for name, value in log.latency_ms.items() if name != "max"}
@@ -116,13 +116,13 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
 
 
 def run(cluster: Cluster, dbname: str, script: Path, protocol: str, load: Load) -> Figures:
-    """A closed loop on this machine, over the socket of its cluster, without single requests' latencies."""
+    """Runs a closed loop on this machine over the cluster's socket, without a log of single requests."""
     program = Program(str(bin_directory() / "pgbench"), protocol, os.cpu_count() or 1)
     done = subprocess.run(
         command(program, [script], load, None), env=cluster.environment(dbname),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise Unsound(f"pgbench failed:\n{done.stderr}")
-    # Its progress is in the one, its result in the other.
+        raise InvalidRun(f"pgbench failed:\n{done.stderr}")
+    # Progress is on stderr, the report on stdout.
     return parse(done.stderr + done.stdout, Figures(0, 0.0, {}, 0, None), load.warm_up)

@@ -1,12 +1,11 @@
-"""A program of Python's that asks, as applications do: `python -m bench.generators.python_client QUESTION`.
+"""A Python program as a load generator: `python -m bench.generators.python_client FILE`.
 
-A closed loop. Each client is a process with a connection. A request ends when its answers are Python's
-numbers. http.client, the standard library's, was the fastest of those that were tried (httpx, requests,
-urllib3, aiohttp).
+A closed loop; each client is a process with one connection. A request ends when its answers are Python
+numbers. The standard library's http.client was the fastest of those tried (httpx, requests, urllib3,
+aiohttp).
 
-The question is a file of JSON: `client`; `where`, the beginning of URLs (psycopg has the environment);
-`calls`, statements or URLs that are called one after the other for one of `bodies` drawn evenly; and `load`,
-a Load.
+The JSON file holds `client`; `where`, the beginning of URLs (psycopg uses the environment); `calls`,
+statements or URLs that are called one after the other with one of `bodies`, drawn evenly; and `load`, a Load.
 """
 
 import http.client
@@ -25,19 +24,19 @@ from urllib.parse import urlsplit
 import numpy as np
 import psycopg
 
-from bench.generators import Figures, Load, Unsound, logged
+from bench.generators import Figures, InvalidRun, Load, logged
 from bench.generators.request_log import summary
 
 PATIENCE_SECONDS = 60
 SQL = "psycopg"
 REPORT = "report "
 
-# What a connection is asked, and the answer: a number or several.
+# Makes a call with a body; returns a number or several.
 Ask = Callable[[str, Any], Any]
 
 
 def _psycopg(conninfo: str) -> Ask:
-    """Statements are prepared, one round trip each; libpq's variables say what the string does not."""
+    """Calls prepared statements, one round trip each; libpq's variables complete the connection string."""
     connection = psycopg.connect(conninfo, autocommit=True)
 
     def ask(statement: str, parameters: Sequence[float]) -> Any:
@@ -68,15 +67,15 @@ CLIENTS: dict[str, Callable[[str], Ask]] = {"psycopg": _psycopg, "http_client": 
 
 
 def parse(output: str) -> Figures:
-    """The report's figures; none of the requests may have failed."""
+    """Returns the report's figures; a failed request ends the program without one."""
     found = [line for line in output.splitlines() if line.startswith(REPORT)]
     if not found:
-        raise Unsound(f"the client printed no report:\n{output}")
+        raise InvalidRun(f"the client printed no report:\n{output}")
     return logged(json.loads(found[-1].removeprefix(REPORT)))
 
 
 def _client(given: Mapping[str, Any], seed: int, end: float) -> list[tuple[float, float]]:
-    """Asks again when it has been answered; when each was sent, and its last answer had come."""
+    """Runs one client; returns when each request was sent, and when its last answer arrived."""
     calls, bodies, draw = given["calls"], given["bodies"], random.Random(seed)
     ask = CLIENTS[given["client"]](given["where"])
     found, sent = [], time.monotonic()
@@ -91,13 +90,13 @@ def _client(given: Mapping[str, Any], seed: int, end: float) -> list[tuple[float
 
 
 def main() -> None:
-    """Asks, and prints the report."""
+    """Runs the clients and prints the report."""
     given = json.loads(Path(sys.argv[1]).read_text())
     load, began = Load(**given["load"]), time.monotonic()
     clients = [(given, load.seed + client, began + load.end) for client in range(load.clients)]
     with multiprocessing.get_context("fork").Pool(load.clients) as pool:
         found = [*chain.from_iterable(pool.starmap(_client, clients, chunksize=1))]
-    # A client that is free asks at once: a request is due when it is sent.
+    # In a closed loop a request is due when it is sent.
     requests = np.array(found)[:, [0, 0, 1]] - began
     print(REPORT + json.dumps(asdict(summary(requests, load))))
 

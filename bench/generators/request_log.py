@@ -1,10 +1,10 @@
-"""What a load generator's log of single requests says; read where the load generator ran, and deleted.
+"""Reads and deletes load generators' logs of single requests, on the load generator's host.
 
-A request has three times: when it was due by the schedule, when it was sent, and when its answer had come.
-Latency begins when it was due: a client that was kept waiting by the request before would else hide that
-the next one came too late. Where there is no schedule, due is when it was sent.
+A request has three times: due by the schedule, sent, and answered. Latency starts when it was due; otherwise
+a client that waits for a slow answer would hide the delay of its next request. Without a schedule a request
+is due when it is sent.
 
-What was due before the warm-up's end is not counted, nor is what was due after the end.
+Requests that were due before the end of the warm-up or after the end of the run are not counted.
 """
 
 import sqlite3
@@ -15,33 +15,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.generators import Figures, Load, Unsound
+from bench.generators import Figures, InvalidRun, Load
 from bench.results import OpenLoop
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 LATE_SECONDS = 1e-3
-# A run keeps up whose last tenth was sent, in the middle, within this part of the run's length
-# of when it was due: what cannot keep up by a hundredth of the rate is that far behind.
+# A run keeps up if the median delay of its last tenth of requests is within this part of its duration. A
+# system whose throughput is a hundredth below the rate is that far behind.
 LAST = 0.1
 BEHIND = 0.01
-# oha's clock goes by whole milliseconds and wakes up to two late, which is not the server's doing.
-# What it is later than that counts.
+# oha's clock ticks in milliseconds and wakes up to two late, which is subtracted.
 OHA_TICK_SECONDS = 2e-3
 
-# Of a thousandth part of a thousand requests floats make a little less than one.
+# In floats a thousandth of a thousand requests is a little less than one.
 ROUNDING = 1e-9
 
-# A line for each request: due, sent and done, in seconds after the first was due.
+# One row per request: due, sent and done, in seconds after the first was due.
 Requests = NDArray[np.float64]
 
 
 def percentile(values: NDArray[np.float64], part: float) -> float:
-    """The smallest that at least such a part does not exceed."""
+    """Returns the smallest value that at least that part of the values does not exceed."""
     return float(np.quantile(values, part, method="inverted_cdf"))
 
 
 def _milliseconds(latencies: NDArray[np.float64]) -> dict[str, float]:
-    """All that a result holds; of percentiles those that so many requests can tell from the largest."""
+    """Returns a result's latencies, without percentiles that the number of requests cannot resolve."""
     found = np.round(latencies * 1e6) / 1e3
     shares = {
         name: percentile(found, part)
@@ -52,15 +51,15 @@ def _milliseconds(latencies: NDArray[np.float64]) -> dict[str, float]:
 
 
 def summary(requests: Requests, load: Load) -> Figures:
-    """What the requests say of the time that counts, in seconds after the first was due."""
+    """Computes the figures of the counted time."""
     due, sent, done = requests.T
     counted = (load.warm_up <= due) & (due < load.end)
     number = int(counted.sum())
     within = int(((load.warm_up <= done) & (done < load.end)).sum())
-    # What is far too slow for a rate is still busy with the warm-up's requests at the end; and of the few
-    # requests of a slow closed loop none may be in the sample.
+    # A system far too slow for its rate is still busy with the warm-up's requests at the end. A slow closed
+    # loop may have none of its few requests in the sample, which is no error.
     if load.rate and not (number or within):
-        raise Unsound("no request is in the time that counts")
+        raise InvalidRun("no request is in the time that counts")
     waits = (sent - due)[counted]
     last = waits[due[counted] >= load.end - LAST * load.seconds]
     return Figures(
@@ -74,20 +73,20 @@ def summary(requests: Requests, load: Load) -> Figures:
 
 def _schedule(load: Load, counted: int, late: int, waits: NDArray[np.float64]) -> OpenLoop:
     kept_up = len(waits) > 0 and percentile(waits, 0.5) <= BEHIND * load.end
-    # pgbench draws the times between requests, so one that keeps up sends a little more or less.
+    # pgbench draws the times between requests, so a run that keeps up sends a little more or less.
     scheduled = counted if kept_up else max(counted, round(load.rate * load.seconds))
     return OpenLoop(scheduled, late, scheduled - counted, kept_up)
 
 
 def pgbench_files(prefix: Path) -> list[Path]:
-    """One for each of its threads: prefix.pid and prefix.pid.thread."""
+    """Returns the log files of pgbench's threads: prefix.pid and prefix.pid.thread."""
     return sorted(prefix.parent.glob(f"{prefix.name}.*"))
 
 
 def pgbench_requests(prefix: Path) -> Requests:
-    """From the files of pgbench --log.
+    """Reads the files of pgbench --log.
 
-    Client, number, microseconds, script, second and microsecond of the end, and the lag at a rate.
+    Columns: client, number, microseconds, script, second and microsecond of the end, and the lag at a rate.
     """
     lines = [line for file in pgbench_files(prefix) for line in file.read_text().splitlines()]
     if not lines:
@@ -95,7 +94,7 @@ def pgbench_requests(prefix: Path) -> Requests:
     try:
         found = np.loadtxt(lines, dtype=np.int64, ndmin=2).T
     except ValueError as error:
-        raise Unsound(f"a transaction: {error}") from None
+        raise InvalidRun(f"a transaction: {error}") from None
     done = found[4] * 1_000_000 + found[5]
     due = done - found[2]
     sent = due + (found[6] if len(found) > 6 else 0)
@@ -103,28 +102,28 @@ def pgbench_requests(prefix: Path) -> Requests:
 
 
 def oha_requests(database: Path, rate: float) -> Requests:
-    """From oha's table of answered requests, of which each has its place in the schedule.
+    """Reads oha's table of answered requests.
 
-    oha takes its requests from a queue in the order in which they are due, and with -w it waits
-    for those that it has sent, so the table has the first so many of them and no other.
+    oha takes requests from its queue in the order of the schedule, and with -w it waits for those that it
+    has sent, so the table's rows are the first requests of the schedule without a gap.
     """
     query = 'SELECT start_latency_correction, start, "end", status FROM oha ORDER BY 1'
     with sqlite3.connect(database) as connection:
         table = np.array(connection.execute(query).fetchall(), dtype=np.float64).reshape(-1, 4)
     refused = table[(table[:, 3] < 200) | (table[:, 3] >= 300), 3]
     if len(refused):
-        raise Unsound(f"an answer of status {refused[0]:.0f}")
+        raise InvalidRun(f"an answer of status {refused[0]:.0f}")
     planned = np.arange(len(table)) / rate + OHA_TICK_SECONDS
     return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
 
 
 def read(kind: str, log: str, load: dict[str, Any]) -> dict[str, Any]:
-    """What pgbench's files with a prefix, or another's one, say: the fields of Figures, or an error."""
+    """Reads and deletes pgbench's files with the prefix `log`, or oha's; returns figures or an error."""
     path, asked = Path(log), Load(**load)
     try:
         found = pgbench_requests(path) if kind == "pgbench" else oha_requests(path, asked.rate)
         return asdict(summary(found, asked))
-    except Unsound as error:
+    except InvalidRun as error:
         return {"error": str(error)}
     finally:
         for file in [*pgbench_files(path), path]:

@@ -1,1 +1,1 @@
-"""The pages and pictures of docs/benchmarks/, made from the result files and from nothing else."""
+"""Generates the pages and pictures of docs/benchmarks/ from the result files alone."""

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from bench.report.files import sources
-from bench.report.measured import Lacking
+from bench.report.measured import MissingFigure
 from bench.report.pages import ROOT, BadTemplate, made, stale, write
 from bench.results import BadResult
 
 
 def main() -> None:
-    """Writes, or only checks."""
+    """Writes the files, or only checks them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--check", action="store_true", help="change nothing; fail where anything would")
@@ -22,7 +22,7 @@ def main() -> None:
     try:
         found = sources(given.results, given.local)
         files = made(found, given.root)
-    except (Lacking, BadTemplate, BadResult) as error:
+    except (MissingFigure, BadTemplate, BadResult) as error:
         sys.exit(f"error: {error}")
     if found is None:
         print("there is no full run in bench/results yet: the pages stay empty")

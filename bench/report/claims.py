@@ -1,9 +1,9 @@
-"""What others claim and what we aimed for, compared with what the committed results say of it.
+"""Compares others' claims and this project's targets with the committed results.
 
-claims.toml and targets.toml have them; each names a function of finding.py that finds its figure. Where the
-results have no such figure, it was not run. A verdict needs four measurements. A claim holds where the
-median reaches its bound, is weaker where the whole range is on its side of `none`, and else does not hold. A
-target is met or missed where the whole range is on one side of its bound.
+claims.toml and targets.toml list them; each names a function of finding.py that finds its figure. Without a
+figure it was not run. A verdict needs four measurements. A claim holds if the median reaches its bound, is
+weaker if the whole range is on its side of `none`, and else does not hold. A target is met or missed if the
+whole range is on one side of its bound.
 """
 
 import tomllib
@@ -22,7 +22,7 @@ ENOUGH = 4
 
 @dataclass(frozen=True)
 class Claim:
-    """One of either, as its file describes it, and what was measured of it; None: nothing."""
+    """A claim or a target, as its file describes it, with the measured figure or None."""
 
     says: str
     found: Sequence[Any]
@@ -36,12 +36,12 @@ class Claim:
 
     @property
     def bound(self) -> float:
-        """Where it begins to hold."""
+        """The bound from which it holds."""
         return self.least if self.most is None else self.most
 
     @property
     def verdict(self) -> str:
-        """Of a claim."""
+        """The verdict of a claim."""
         if few := self.few:
             return few
         sign = 1 if self.most is None else -1
@@ -52,7 +52,7 @@ class Claim:
 
     @property
     def few(self) -> str:
-        """Why there is no verdict; empty: there is one."""
+        """Why there is no verdict; empty if there is one."""
         if self.ours is None:
             return "not run"
         count = self.ours.count
@@ -60,7 +60,7 @@ class Claim:
 
     @property
     def noisy(self) -> bool:
-        """Whether the range holds the bound."""
+        """Whether the bound is within the range."""
         if self.few:
             return False
         low, high = self.ours.smallest, self.ours.largest
@@ -79,11 +79,11 @@ def _read(sources: Sources, given: list[dict[str, Any]]) -> list[Claim]:
 
 
 def judged(sources: Sources) -> list[dict[str, Any]]:
-    """The documents, each with its claims."""
+    """Returns the documents, each with its claims."""
     documents = tomllib.loads((HERE / "claims.toml").read_text())["document"]
     return [one | {"claims": _read(sources, one.pop("claim"))} for one in documents]
 
 
 def targets(sources: Sources, topology: str) -> list[Claim]:
-    """What was aimed for on one machine (`local`) or on three hosts (`split`)."""
+    """Returns the targets on one machine (`local`) or on three hosts (`split`)."""
     return _read(sources, tomllib.loads((HERE / "targets.toml").read_text())[topology])

@@ -1,4 +1,4 @@
-"""What templates are given: the results, what is computed of them, and figures of cells by name."""
+"""The templates' variables: results, computed figures, and functions for the figures of a cell."""
 
 import statistics
 import sys
@@ -8,7 +8,7 @@ from typing import Any
 from bench.report import claims, computed, finding, measured, ways
 from bench.report.figures import WAYS
 from bench.report.files import Sources, note, place
-from bench.report.measured import Lacking, Measured, better, values
+from bench.report.measured import Measured, MissingFigure, better, values
 
 NOT_MEASURED = "(not measured)"
 # The cell of the best service in Python.
@@ -16,12 +16,12 @@ BEST = "asgi/http/hot/25t/20c"
 
 
 def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
-    """The figure as text; what this run did not measure is said to be so, there and in a warning."""
+    """Formats a figure; one that was not measured becomes `NOT_MEASURED`, with a warning."""
 
     def said(*asked: Any) -> str:
         try:
             return WAYS[shown](found(*asked))
-        except (Lacking, KeyError) as error:
+        except (MissingFigure, KeyError) as error:
             print(f"warning: {asked}: {error}", file=sys.stderr)
             return NOT_MEASURED
 
@@ -33,10 +33,7 @@ def _rate(of: Measured, name: str) -> float:
 
 
 def _quick(sources: Sources) -> dict[str, Any] | None:
-    """The best service, where no full run has it: of the newest quick run of the same place.
-
-    Its figures by name, and what its directory says of it.
-    """
+    """Returns the best service's figures and note from the newest quick run, if the full run lacks it."""
     if named(sources.local)["has"](BEST):
         return None
     quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
@@ -47,7 +44,7 @@ def _quick(sources: Sources) -> dict[str, Any] | None:
 
 
 def named(of: Measured) -> dict[str, Callable[..., Any]]:
-    """Functions that give the figure of a cell, whose name is as `bench/run --list` prints it."""
+    """Returns functions for the figures of a cell, named as `bench/run --list` prints it."""
 
     def times(above: str, below: str, figure: str = "rate") -> float:
         return better(of.named(above), of.named(below), figure).median
@@ -60,7 +57,7 @@ def named(of: Measured) -> dict[str, Callable[..., Any]]:
 
 
 def of_comparison(sources: Sources) -> dict[str, Any]:
-    """All that a page of the comparison may show."""
+    """Returns the variables of the comparison's pages."""
     local, runs = sources.local, {one.name: one for one in sources.all}
 
     def against(name: str, figure: str = "rate", memory: bool = False) -> float:
@@ -69,20 +66,20 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
     return {
         **named(local), "local": local, "split": sources.split,
         "against_rival": _said("times", against), "elsewhere": sources.elsewhere, "runs": runs,
-        # How many times the rate of the pooled runs another one had.
+        # Another run's rate relative to the pooled runs'.
         "before": _said("times", lambda run, name: _rate(runs[run], name) / _rate(local, name)),
         "quick": _quick(sources),
         "goals": claims.targets(sources, "local"), "split_goals": claims.targets(sources, "split"),
         "documents": claims.judged(sources), "ENOUGH": claims.ENOUGH,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "starved": [cell for cell in local.result.cells if cell.starved],
-        "e": measured, "computed": computed, "Asked": measured.Asked,
+        "e": measured, "computed": computed, "RequestSpec": measured.RequestSpec,
         "BEST": BEST, "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip
 
 
 def of_ways(sources: Sources) -> dict[str, Any]:
-    """Other ways to serve a model: what was recorded of them on this machine."""
+    """Returns the records of other ways to serve a model, on this machine."""
     made = {"ladder": ways.ladder, "serving": ways.serving, "fresh": ways.fresh}
     files = {kind: sources.other(kind) for kind in made}
     return {

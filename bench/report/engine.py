@@ -1,6 +1,6 @@
-"""The page of the engine, and the tables behind it: of each of its parts the newest record.
+"""The variables of the engine's page and its CSV tables, from the newest record of each part.
 
-Parts are measured apart, on the machine that each names: scores, explanations, and queries.
+Scores, explanations and queries are measured separately, on the machine that each record names.
 """
 
 import csv
@@ -14,7 +14,7 @@ PARTS = {"scores": scores, "explanations": explanations, "queries": queries}
 
 
 def given(sources: Sources) -> dict[str, Any]:
-    """What the page's template shows; a part without a record is empty."""
+    """Returns the template's variables; a part without a record is empty."""
     runs = {name: newest(sources.directory, part.FILE) for name, part in PARTS.items()}
     return {
         name: PARTS[name].given(run) | {"name": str(run.relative_to(sources.directory))}
@@ -25,7 +25,7 @@ def given(sources: Sources) -> dict[str, Any]:
 
 
 def data(sources: Sources) -> dict[str, str]:
-    """Every measured cell of each part, as CSV, by the name of the file."""
+    """Returns the CSV files of all measured cells, by their names."""
     files = {}
     for name, part in PARTS.items():
         if run := newest(sources.directory, part.FILE):

@@ -1,7 +1,7 @@
-"""Explanations by the engine compared with those of each model's library, and of shap.
+"""Compares the engine's explanations with those of each model's library and of shap.
 
-Made from what `extension/gbtrees/benches/grid/explanations.py` left, explanations.jsonl and machine.json. A
-ratio is of the medians of two sides that took turns, of the same model and call.
+The input is explanations.jsonl and machine.json of `extension/gbtrees/benches/grid/explanations.py`. A ratio
+is that of the medians of two sides that were measured interleaved, for the same model and call.
 """
 
 import itertools
@@ -21,19 +21,19 @@ CONTRIBUTIONS, INTERACTIONS = "contributions", "interactions"
 
 
 class Call(NamedTuple):
-    """A model, what is computed of it, and of how many rows per call."""
+    """A model, the kind of explanation, and the rows per call."""
 
     model: str
     what: str
     rows: int
 
 
-# By call and side: nanoseconds of the processor per row in each turn.
+# Nanoseconds of CPU time per row in each repetition, by call and side.
 Times = dict[Call, dict[str, list[float]]]
 
 
 class Aim(NamedTuple):
-    """The least ratio that was aimed for, of some models."""
+    """The target ratio of some models."""
 
     says: str
     models: tuple[str, ...]
@@ -43,7 +43,7 @@ class Aim(NamedTuple):
 
 
 BATCH = 2048
-# With AVX-512; with AVX2 and with portable code half of it in batches.
+# With AVX-512; in batches half of that with AVX2 and portable code.
 AIMS = (
     Aim("LightGBM 127x200 and 255x200", ("lightgbm-200x127", "lightgbm-200x255", "lightgbm-200x255-30"),
         CONTRIBUTIONS, BATCH, 250),
@@ -56,7 +56,7 @@ AIMS = (
 
 
 def read(path: Path) -> tuple[Times, dict[str, float]]:
-    """What every side took, and by package how far its contributions are from ours, of the largest."""
+    """Returns all times, and by package the largest relative deviation of its contributions from ours."""
     times, apart = {}, {}
     for line in map(json.loads, path.read_text().splitlines()):
         call = Call(line["model"], line["what"], line["rows"])
@@ -75,12 +75,12 @@ def is_shap(side: str) -> bool:
 
 
 def is_library(side: str) -> bool:
-    """Whether a side is the model's own library."""
+    """Whether a side is the model's library."""
     return not side.startswith(ENGINE) and not is_shap(side)
 
 
 def ratios(times: Times) -> Ratios:
-    """How many times as fast a kernel is as another side, by call, kernel and side."""
+    """Returns a kernel's speed relative to another side's, by call, kernel and side."""
     return {
         (call, ours, theirs): statistics.median(ns) / statistics.median(sides[ours])
         for call, sides in times.items()
@@ -91,7 +91,7 @@ def ratios(times: Times) -> Ratios:
 
 
 def table(run: Path) -> list[list[Any]]:
-    """Every cell, with its head: what engine.md links as data."""
+    """Returns every cell, below a header, for the data that engine.md links."""
     times, _ = read(run / FILE)
     head = ["model", "what", "rows_per_call", "side", "ns_per_row", "least", "most"]
     figures = (statistics.median, min, max)
@@ -103,7 +103,7 @@ def table(run: Path) -> list[list[Any]]:
 
 
 def _targets(found: Ratios, kernels: list[str]) -> list[tuple[str, float, float]]:
-    """What was aimed for, how many times at least, and how many times it is."""
+    """Returns each target's text, its ratio, and the ratio reached."""
     targets = []
     for aim, kernel in itertools.product(AIMS, kernels):
         measured = [
@@ -120,12 +120,12 @@ def _targets(found: Ratios, kernels: list[str]) -> list[tuple[str, float, float]
 
 
 def given(run: Path) -> dict[str, Any]:
-    """What the page's template shows of a run's directory."""
+    """Returns the template's variables from a run's directory."""
     times, apart = read(run / FILE)
     every = ratios(times)
     found = {key: ratio for key, ratio in every.items() if is_library(key[2])}
     kernels = list(dict.fromkeys(kernel for _, kernel, _ in every))
-    # Where both were measured: they explain by the same instructions.
+    # Both use the same instructions for explanations, so one is shown.
     if {*AVX512} <= {*kernels}:
         kernels.remove(AVX512[1])
     targets = _targets(found, kernels)
@@ -155,7 +155,7 @@ def _header(kernels: list[str]) -> list[str]:
 
 
 def _lines(times: Times, found: Ratios, kernels: list[str]) -> list[list[str]]:
-    """The table: microseconds per row, and how many times as fast; the first kernel where it is not said."""
+    """Returns the table: microseconds per row and ratios, of the first kernel unless the header names one."""
 
     def taken(call: Call, is_side: Callable[[str], bool]) -> str:
         sides = [side for side in times.get(call, ()) if is_side(side)]

@@ -1,7 +1,7 @@
-"""Figures as text, the same everywhere: as many digits as a repetition would confirm.
+"""Formats figures, with as many digits as a repetition would confirm.
 
-Each way of writing is a filter of the templates by its name. A spread is written as its median, and by
-`ranged` with the smallest and the largest in brackets; a figure that is not there is a dash.
+Each format is a template filter of that name. A spread is written as its median, and by `ranged` with the
+smallest and the largest in brackets; a missing figure is a dash.
 """
 
 from collections.abc import Callable
@@ -13,24 +13,24 @@ NOTHING = "-"
 
 
 def whole(value: float) -> str:
-    """With thousands apart: requests per second, megabytes, rows."""
+    """Formats whole numbers with thousands separators: requests per second, megabytes, rows."""
     return f"{value:,.0f}"
 
 
 def three_digits(value: float) -> str:
-    """Milliseconds, microseconds, seconds: three digits that count, never an exponent."""
+    """Formats times with three significant digits, never with an exponent."""
     if value == 0 or abs(value) >= 100:
         return whole(value)
     return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3}f}"
 
 
 def tenths(value: float) -> str:
-    """Microseconds of processor time: the clock's ticks and the runs' spread leave no more."""
+    """Formats microseconds of CPU time; the clock's ticks and the runs' spread allow no more digits."""
     return whole(value) if abs(value) >= 100 else f"{value:.1f}"
 
 
 def times(value: float) -> str:
-    """A ratio: 16.9, 5.31 or 0.97."""
+    """Formats a ratio: 16.9, 5.31 or 0.97."""
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
@@ -48,7 +48,7 @@ WAYS: dict[str, Callable[[float], str]] = {
 
 
 def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
-    """The median, and in brackets the smallest and the largest where they differ."""
+    """Formats the median, with the smallest and the largest in brackets if they differ."""
     if spread is None:
         return NOTHING
     if isinstance(spread, dict):
@@ -58,7 +58,7 @@ def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
 
 
 def readable(fact: str) -> str:
-    """A machine's fact; memory as GiB."""
+    """Formats a fact of a machine; memory in GiB."""
     if fact.endswith(" kB"):
         return f"{int(fact.removesuffix(' kB')) / 1024**2:.1f} GiB"
     return fact

@@ -1,9 +1,8 @@
-"""Which files the report is made from.
+"""Selects the files that the report is made from.
 
-Of the runs on one machine all whole ones of the workload `full` of one commit, the newest run's, pooled into
-one: a directory may also hold some cells that were measured alone, which are not a comparison. Of the runs on
-three hosts the newest whose delays show how latency grows; and the newest of each other kind of file of the
-same machine.
+On one machine these are all complete runs of the workload `full` of the newest run's commit, pooled into one;
+runs of single cells are no comparison. On three hosts it is the newest run whose delays show how latency
+grows. Of each other kind of file it is the newest of the same machine.
 """
 
 import json
@@ -15,31 +14,31 @@ from bench.report.measured import (
     ONE_THREAD,
     PREPARED,
     SIMPLE,
-    Asked,
-    Lacking,
     Measured,
+    MissingFigure,
+    RequestSpec,
     pooled,
 )
 from bench.results import SCHEMA, BadResult, parse
 
-# The entries whose hot cell the pages' first sentences stand on.
+# The entries whose hot cell the pages' first sentences need.
 ESSENTIAL = (SIMPLE, PREPARED, ONE_THREAD)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What the pages are made from."""
+    """The results that the pages are made from."""
 
     directory: Path
     local: Measured
     split: Measured | None
-    # The newest whole run of each other machine and topology.
+    # The newest complete run of each other machine and topology.
     elsewhere: list[Measured]
-    # Every run there is, the newest first.
+    # All runs, the newest first.
     all: list[Measured]
 
     def other(self, kind: str) -> Path | None:
-        """The newest KIND.json of this machine, without a network between hosts; or None."""
+        """Returns the newest KIND.json of this machine and the topology `local`, or None."""
         machine = self.local.result.machine
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
             value = json.loads(path.read_text())
@@ -51,24 +50,24 @@ class Sources:
 
 
 def _dated(path: Path) -> str:
-    """What begins with the date of a run."""
+    """Returns the name of a run's directory, which begins with its date."""
     return path.parent.name
 
 
 def newest(directory: Path, file: str) -> Path | None:
-    """The directory with that file whose name begins with the latest date."""
+    """Returns the newest directory with that file."""
     found = max(directory.rglob(file), key=_dated, default=None)
     return found and found.parent
 
 
 def note(run: Path) -> str:
-    """What a run's directory says of it in words: its README.md; nothing where it has none."""
+    """Returns the README.md of a run's directory, or an empty string."""
     path = run / "README.md"
     return path.read_text().strip() if path.exists() else ""
 
 
 def _read(path: Path, directory: Path) -> Measured | None:
-    """A result; None for one of another schema, which was made before this one."""
+    """Reads a result; returns None for one of an older schema."""
     text, name = path.read_text(), str(path.parent.relative_to(directory))
     if json.loads(text).get("schema") != SCHEMA:
         return None
@@ -79,16 +78,16 @@ def _read(path: Path, directory: Path) -> Measured | None:
 
 
 def _lacks(one: Measured) -> str:
-    return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, Asked()))
+    return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, RequestSpec()))
 
 
 def place(one: Measured) -> tuple[str, ...]:
-    """The server's machine, and the topology: figures of two places are not to be compared."""
+    """Returns the server's machine and the topology; figures of different places are not comparable."""
     return one.facts["processor"], one.facts["cores"], one.result.topology.name
 
 
 def sources(directory: Path, local: str | None = None) -> Sources | None:
-    """The files in bench/results/; None where there is no full run. `local` names one that is to be used."""
+    """Reads bench/results/; returns None without a full run. `local` names the run to use."""
     read = filter(None, (_read(path, directory) for path in directory.rglob("results.json")))
     found = sorted(read, key=lambda one: (one.result.started, one.name), reverse=True)
     full = [
@@ -99,11 +98,11 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     ]
     if not full:
         if local:
-            raise Lacking(f"no result of schema {SCHEMA} is called {local}")
+            raise MissingFigure(f"no result of schema {SCHEMA} is called {local}")
         return None
     whole = [one for one in full if not _lacks(one)]
     if not whole:
-        raise Lacking(f"{full[0].name} has no figures of {_lacks(full[0])}")
+        raise MissingFigure(f"{full[0].name} has no figures of {_lacks(full[0])}")
     first = pooled(
         [
             one

@@ -1,8 +1,8 @@
-"""How a figure is found in the results: small functions that claims.toml and targets.toml name.
+"""Functions that find a figure in the results, named by claims.toml and targets.toml.
 
-Each is given the sources and what the file says after its name: cells as `bench/run --list` prints them,
-looked for on one machine and then on three hosts. What the results do not have is None, `Lacking`, a
-KeyError, or the median of nothing.
+Their arguments are the sources and those in the file: cells as `bench/run --list` prints them, looked up on
+one machine and then on three hosts. For a missing figure they return None, or raise `MissingFigure`,
+KeyError or StatisticsError.
 """
 
 import json
@@ -16,10 +16,10 @@ from bench.inside import series
 from bench.report import computed, inside, ways
 from bench.report.files import Sources
 from bench.report.measured import (
-    Asked,
     Entry,
-    Lacking,
     Measured,
+    MissingFigure,
+    RequestSpec,
     better,
     entry,
     quotient,
@@ -30,10 +30,10 @@ from bench.results import CellResult, Spread
 
 
 def _cell(sources: Sources, name: str) -> tuple[Measured, CellResult]:
-    """The cell of that name on one machine, else on three hosts."""
+    """Returns the cell of that name on one machine, else on three hosts."""
     try:
         return sources.local, sources.local.named(name)
-    except Lacking:
+    except MissingFigure:
         if sources.split is None:
             raise
         return sources.split, sources.split.named(name)
@@ -43,7 +43,7 @@ def _entry(name: str) -> Entry:
     return entry(*name.split("/"))
 
 
-# What is counted and not measured needs no repetition.
+# The count of a figure that is exact and needs no repetition.
 EXACT = 1_000
 
 
@@ -52,34 +52,34 @@ def _exact(value: float) -> Spread:
 
 
 def _file(sources: Sources, kind: str) -> Path:
-    """The newest run of a separate measurement, on the machine of the comparison."""
+    """Returns the newest run of a separate measurement on the comparison's machine."""
     path = sources.other(kind)
     if path is None:
-        raise Lacking(kind)
+        raise MissingFigure(kind)
     return path.parent
 
 
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
-    """How many times better the first cell is by a figure."""
+    """Returns how many times better the first cell is in a figure."""
     return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
 
 
 def against_rival(
     sources: Sources, above: str, figure: str = "rate", memory: bool = False
 ) -> Spread:
-    """The same against the cell's rival: see measured.py."""
+    """Returns how many times better a cell is than its rival (measured.py)."""
     measured, cell = _cell(sources, above)
-    asked = Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
+    asked = RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
     rival = measured.rival(asked, memory)
-    # Who is best where all are asked has to be asked here, too: a weaker one says little.
-    best = measured.rival(replace(Asked(), delay_ms=cell.delay_ms), memory)
+    # The best service of the main cell must have this cell too: a weaker rival proves little.
+    best = measured.rival(replace(RequestSpec(), delay_ms=cell.delay_ms), memory)
     if rival is None or (best and not measured.cell(best, asked)):
-        raise Lacking(f"the best service was not asked what {above} was")
+        raise MissingFigure(f"the best service was not asked what {above} was")
     return better(cell, measured.cell(rival, asked), figure)
 
 
 def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
-    """What waiting for the network takes of one client's latency with that delay."""
+    """Returns the network's share of one client's latency with that delay."""
     grown = computed.growth(sources.split) if sources.split else []
     one = {one.entry: one for one in grown}[_entry(name)]
     trip = computed.round_trip_ms(sources.split, delay_ms)
@@ -90,7 +90,7 @@ def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
 
 
 def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
-    """What the number of clients nearest to that reaches of the best throughput with any number of them."""
+    """Returns the share of an entry's best throughput that the number of clients nearest to that reaches."""
     wanted = clients or per_core * int(sources.local.result.machine["cores"])
     cells = [
         cell
@@ -99,31 +99,31 @@ def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 
     ]
     near = min(cells, key=lambda cell: abs(cell.clients - wanted), default=None)
     if near is None or (clients and near.clients != clients):
-        raise Lacking(beginning)
+        raise MissingFigure(beginning)
     return ratio(near, max(cells, key=lambda cell: cell.requests_per_second.median), "rate")
 
 
 def lowest_of_control(sources: Sources, control: str) -> Spread:
-    """The lowest share of its control's throughput that predicting leaves in PostgreSQL."""
+    """Returns the lowest share of its control's throughput that remains with predict in PostgreSQL."""
     found = {one.median: one for one in computed.against_control(sources.local, control).values()}
     return found[min(found, default=0)]
 
 
 def step(sources: Sources, name: str, request: str) -> Spread:
-    """What a step takes of an entry's processor time for a request."""
+    """Returns a step's share of an entry's CPU time for a request."""
     steps = computed.steps(sources.local, _entry(name))
     taken = zip(steps[request], zip(*steps.values(), strict=True), strict=True)
     return Spread.of([one / sum(together) for one, together in taken])
 
 
 def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
-    """What a part of the server takes of its memory."""
+    """Returns the share of a part in the server's memory."""
     _, cell = _cell(sources, name)
     return quotient(Spread.of(values(cell, f"mb of {part}")), Spread.of(values(cell, "mb")))
 
 
 def serving_memory(sources: Sources, name: str, part: str) -> Spread | None:
-    """A part of the service against the private memory of as many connections as it has clients."""
+    """Returns a service's memory relative to the private memory of as many connections as its clients."""
     _, cell = _cell(sources, name)
     found = inside.read(_file(sources, "inside"))
     private = found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
@@ -131,13 +131,13 @@ def serving_memory(sources: Sources, name: str, part: str) -> Spread | None:
 
 
 def trained(sources: Sources, above: str, below: str) -> Spread:
-    """How many times the memory one way to train takes."""
+    """Returns the memory of one way to train relative to another's."""
     found = {one.what: one.megabytes for one in sources.local.trainings()}
     return quotient(found[above], found[below])
 
 
 def largest_table(sources: Sources, above: str, below: str) -> Spread:
-    """How many times the rows one way trains on within the memory that both may have."""
+    """Returns the ratio of the most rows that two ways can train on in the same memory."""
     path = _file(sources, "training-limit") / "training-limit.json"
     found = json.loads(path.read_text())["largest_rows"]
     ratio_ = found[above] / found[below]
@@ -145,14 +145,14 @@ def largest_table(sources: Sources, above: str, below: str) -> Spread:
 
 
 def loading_seconds(sources: Sources, beginning: str, rows: int) -> Spread:
-    """How long so many rows or more took, in any run, by the ways that begin so."""
+    """Returns the seconds of loading at least that many rows, in any run, by ways with that prefix."""
     every = [load for one in sources.all for load in one.result.loading]
     found = [one.seconds for one in every if one.rows >= rows and one.what.startswith(beginning)]
     return Spread.of(found)
 
 
 def loaded(sources: Sources, above: str, beginning: str) -> Spread:
-    """How many times faster the first way loads as many rows than those that begin so."""
+    """Returns how many times faster the first way loads as many rows than ways with that prefix."""
     own = [one for one in sources.local.result.loading if one.what == above]
     other = [one for one in sources.local.result.loading if one.what.startswith(beginning)]
     found = [b.seconds / a.seconds for a in own for b in other if a.rows == b.rows]
@@ -160,14 +160,14 @@ def loaded(sources: Sources, above: str, beginning: str) -> Spread:
 
 
 def answers(sources: Sources) -> Spread:
-    """How many were compared."""
+    """Returns the number of compared answers."""
     return _exact(sum(sum(one.compared.values()) for one in sources.local.result.checked))
 
 
 def fresh_ratio(
     sources: Sources, above: list[Any], below: list[Any], figure: str, less: float = 0
 ) -> Spread | None:
-    """How many times one store's latency is another's; each is a store, live rows and updates per second."""
+    """Returns the ratio of two latencies; each argument is a store, live rows and updates per second."""
     found = ways.fresh(_file(sources, "fresh"))
     runs = [found.one(*one) for one in (above, below)]
     if not all(runs):
@@ -187,10 +187,10 @@ FUNCTIONS: dict[str, Callable[..., Spread | None]] = {
 
 
 def found_by(sources: Sources, given: list[Any]) -> Spread | None:
-    """What the function of that name finds; None: the results do not have it."""
+    """Calls the function named first; returns None if the results lack its figure."""
     name, *arguments = given
     function = FUNCTIONS[name]
     try:
         return function(sources, *arguments)
-    except (Lacking, KeyError, StatisticsError):
+    except (MissingFigure, KeyError, StatisticsError):
         return None

@@ -1,8 +1,8 @@
-"""The engine compared with LightGBM, CatBoost and ONNX Runtime, each on its own models.
+"""Compares the engine with LightGBM, CatBoost and ONNX Runtime, each on models of its format.
 
-Made from what one run of extension/gbtrees/benches/grid/run.sh left: formats.jsonl (`formats.py`) and
-lightgbm.jsonl (the benchmark `grid`), each of several runs, one after another. A run's figure is the median
-of its blocks, and a ratio is one of two figures of the same run.
+The input is formats.jsonl (`formats.py`) and lightgbm.jsonl (the benchmark `grid`) of
+extension/gbtrees/benches/grid/run.sh, each with several runs. A run's figure is the median of its blocks, and
+a ratio is that of two figures of the same run.
 """
 
 import json
@@ -17,7 +17,7 @@ FILE = "formats.jsonl"
 ENGINE = "pgboost's engine"
 ROWS = (1, 64, 1024, 100_000)
 
-# By library, shape of the model, rows per call and side: nanoseconds per row of each run.
+# Nanoseconds per row of each run, by library, shape of the model, rows per call and side.
 Figures = dict[tuple[str, str, int, str], list[float]]
 
 
@@ -36,7 +36,7 @@ def _figures(path: Path, library: str = "") -> Figures:
 
 
 def given(run: Path) -> dict[str, Any]:
-    """What the part's template shows of a run's directory."""
+    """Returns the template's variables from a run's directory."""
     figures = _figures(run / FILE) | _figures(run / "lightgbm.jsonl", "txt")
     libraries = dict.fromkeys(library for library, *_ in figures)
     shown = [key for key in figures if not key[3].startswith("gbdt")]

@@ -1,13 +1,12 @@
-"""A result as the report asks of it: cells by entry and by what was asked, figures by name, ratios of cells.
+"""Read access to one result, for the report: cells by entry and request, figures by name, ratios of cells.
 
-An entry is a system in one of its variants, named and drawn as its system.toml says; one that no folder
-describes any more is named as the harness named it. The ratio of two cells is taken within each repetition of
-each run, in which both were measured minutes apart, and the median of those is given with the smallest and
-the largest: it differs from the quotient of the medians where cells have other repetitions. Where two have no
-repetition in common, that quotient is taken, with the widest range.
+An entry is a variant of a system, labelled by its system.toml; one that no folder describes any more has the
+harness's name. A ratio of two cells is taken within each repetition, which measures both minutes apart, and
+summarized as median and range; it differs from the quotient of the medians if the cells have different
+repetitions. Two cells without a common repetition have that quotient, with the widest range.
 
-The rival of a cell is computed: the service without this project's engine that answered most of what the cell
-was asked, of those whose features are in a store that others can write, or of those that hold a copy of all.
+The rival of a cell is the service without this project's engine that has the highest throughput for the same
+request, among those with features in a shared store, or among those with a copy of all features in memory.
 """
 
 import re
@@ -21,16 +20,16 @@ from typing import NamedTuple
 from bench.results import LATENCIES, CellResult, Result, Run, Spread
 from bench.systems.description import GROUPS, SIDES, described
 
-# The model and the number of clients that the comparison's main figures are about.
+# The model and the number of clients of the comparison's main figures.
 TREES = 25
 CLIENTS = 20
 POSTGRES, PYTHON = SIDES
-# The variants that load generators ask.
+# The variants measured by load generators.
 GENERATED = ("simple", "prepared", "http")
 
 
-class Lacking(Exception):
-    """A result without a figure that was asked for; the message names it."""
+class MissingFigure(Exception):
+    """A figure that a result does not have; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,13 @@ class Entry:
     # One of GROUPS of bench/systems/description.py.
     group: str
     what: str = ""
-    # Whether it predicts by this project's engine, and whether it holds a copy of all features in its memory.
+    # Whether it predicts by this project's engine, and whether it holds a copy of all features in memory.
     engine: bool = False
     memory: bool = False
 
     @property
     def program(self) -> bool:
-        """Whether a program asks it as an application would, and no load generator."""
+        """Whether a program measures it as an application would, instead of a load generator."""
         return self.variant not in GENERATED
 
 
@@ -70,7 +69,7 @@ ALL = (*_KNOWN.values(),)
 
 
 def entry(system: str, variant: str) -> Entry:
-    """The entry of that system and variant."""
+    """Returns the entry of a system and a variant."""
     side = POSTGRES if system.startswith(POSTGRES) else PYTHON
     return _KNOWN.get(
         (system, variant), Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1])
@@ -79,24 +78,24 @@ def entry(system: str, variant: str) -> Entry:
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")
 ONE_THREAD = entry("python_published_one_thread", "http")
-# The service of 2022 as it was is for the record.
+# The service exactly as in 2022.
 AS_PUBLISHED = entry("python_published", "http")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was requested from an entry, and how."""
+class RequestSpec:
+    """A request to an entry, with its model, load and delay."""
 
     request: str = "hot"
     clients: int = CLIENTS
     trees: int = TREES
     rate: int | None = None
-    # The delay between hosts, one way, in milliseconds; None: the hosts as they are.
+    # The one-way delay between hosts in milliseconds; None if none was set.
     delay_ms: float | None = None
 
 
 class Trained(NamedTuple):
-    """One way to train, over the times it was measured."""
+    """One way to train, summarized over its measurements."""
 
     what: str
     rows: int
@@ -106,21 +105,20 @@ class Trained(NamedTuple):
     megabytes: Spread
 
 
-# What a run tells; a KeyError where it does not.
+# The figures of a run; a KeyError if it lacks one.
 FIGURES: Mapping[str, Callable[[Run], float]] = {
     "rate": lambda run: run.requests_per_second,
-    # Processor time of all server processes for one request, in microseconds,
+    # CPU time of all server processes per request, in microseconds.
     "us": lambda run: run.server.cpu_seconds * 1e6 / run.requests,
-    # and the most memory (Pss) of all of them at once.
+    # Peak memory (PSS) of all server processes.
     "mb": lambda run: run.server.pss_bytes / 1e6,
-    # The load generator's.
     "generator us": lambda run: run.generator.cpu_seconds * 1e6 / run.requests,
     **{name: lambda run, name=name: run.latency_ms[name] for name in LATENCIES},
 }
 
 
 def values(cell: CellResult, figure: str) -> list[float]:
-    """A figure in each run of a cell; of one part of the server where `figure` is such as `us of redis`."""
+    """Returns a figure of each run of a cell; `us of redis` is that of one part of the server."""
     name, _, part = figure.partition(" of ")
     runs = cell.runs
     if part:
@@ -129,20 +127,20 @@ def values(cell: CellResult, figure: str) -> list[float]:
 
 
 def quotient(a: Spread, b: Spread) -> Spread:
-    """Of figures that are no pairs: with the widest range."""
+    """Returns the quotient of unpaired figures, with the widest range."""
     return Spread(
         a.median / b.median, a.smallest / b.largest, a.largest / b.smallest, min(a.count, b.count)
     )
 
 
 def turns(cell: CellResult, figure: str) -> dict[str, float]:
-    """A figure by the run and the repetition, which the log's name ends with; of a repeated one the last."""
+    """Returns a figure by repetition, which the log's name ends with; a repeated run replaces the first."""
     names = (re.sub(r"[^/]*-", "", run.log) for run in cell.runs)
     return dict(zip(names, values(cell, figure), strict=True))
 
 
 def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
-    """How many times the first cell's figure is the second's."""
+    """Returns the ratio of the first cell's figure to the second's."""
     over, under = turns(above, figure), turns(below, figure)
     if found := [value / under[turn] for turn, value in over.items() if turn in under]:
         return Spread.of(found)
@@ -150,25 +148,25 @@ def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
 
 
 def better(above: CellResult, below: CellResult, figure: str) -> Spread:
-    """How many times better the first cell is."""
+    """Returns how many times better the first cell is."""
     found = ratio(above, below, figure)
     return found if figure == "rate" else quotient(Spread(1, 1, 1, found.count), found)
 
 
 def held(cell: CellResult) -> bool:
-    """Whether more than half of the runs answered nearly all that was due, as a closed loop always does."""
+    """Whether more than half of the runs kept up with their rate, as a closed loop always does."""
     kept_up = [run.open_loop is None or run.open_loop.kept_up for run in cell.runs]
     return 2 * sum(kept_up) > len(kept_up)
 
 
 def pooled(runs: Sequence["Measured"]) -> "Measured":
-    """Several results as one, the first one's name and facts with all runs of each cell."""
+    """Pools several results into one, with the first one's name and facts and all runs of each cell."""
     cells: dict[str, CellResult] = {}
     for one in runs:
         for cell in one.result.cells:
             found = [replace(run, log=f"{one.name}/{run.log}") for run in cell.runs]
             before = cells.get(cell.name)
-            # A reason stands where no run of any result has a figure.
+            # A reason for a missing run is kept only if no result has a run.
             first = before if before and before.runs else cell
             cells[cell.name] = replace(first, runs=[*(before.runs if before else ()), *found])
     loading = [load for one in runs for load in one.result.loading]
@@ -184,15 +182,15 @@ class Measured:
     result: Result
     # The file's directory in bench/results/.
     name: str
-    # Those of all results that were pooled.
+    # The names of all pooled results.
     names: tuple[str, ...] = ()
 
     @cached_property
-    def _cells(self) -> dict[tuple[Entry, Asked], CellResult]:
+    def _cells(self) -> dict[tuple[Entry, RequestSpec], CellResult]:
         return {
             (
                 entry(cell.system, cell.variant),
-                Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms),
+                RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms),
             ): cell
             for cell in self.result.cells
             if cell.runs
@@ -203,19 +201,19 @@ class Measured:
         """The server's machine."""
         return self.result.topology.hosts[self.result.topology.roles["server"]]
 
-    def cell(self, of: Entry, asked: Asked) -> CellResult | None:
-        """The cell, if it was measured."""
+    def cell(self, of: Entry, asked: RequestSpec) -> CellResult | None:
+        """Returns the cell, or None if it was not measured."""
         return self._cells.get((of, asked))
 
     def named(self, name: str) -> CellResult:
-        """The cell of that name, as `bench/run --list` prints it."""
+        """Returns the cell of that name, as `bench/run --list` prints it."""
         for cell in self._cells.values():
             if cell.name == name:
                 return cell
-        raise Lacking(f"{self.name} has no figures of the cell {name}")
+        raise MissingFigure(f"{self.name} has no figures of the cell {name}")
 
-    def spread(self, of: Entry, asked: Asked, figure: str) -> Spread | None:
-        """A figure over the runs of a cell; None where the cell or the figure is not there."""
+    def spread(self, of: Entry, asked: RequestSpec, figure: str) -> Spread | None:
+        """Summarizes a figure over the runs of a cell; None if the cell or the figure is missing."""
         cell = self.cell(of, asked)
         try:
             return Spread.of(values(cell, figure)) if cell else None
@@ -223,14 +221,19 @@ class Measured:
             return None
 
     def times(
-        self, above: Entry, below: Entry, asked: Asked, figure: str, against: Asked | None = None
+        self,
+        above: Entry,
+        below: Entry,
+        asked: RequestSpec,
+        figure: str,
+        against: RequestSpec | None = None,
     ) -> Spread | None:
-        """The ratio of two entries that were asked the same, or the second something else."""
+        """Returns the ratio of two entries for the same request, or with `against` for the second."""
         cells = self.cell(above, asked), self.cell(below, against or asked)
         return ratio(*cells, figure) if all(cells) else None
 
-    def rival(self, asked: Asked, memory: bool = False) -> Entry | None:
-        """The service without this project's engine that answers most: from a store, or from its memory."""
+    def rival(self, asked: RequestSpec, memory: bool = False) -> Entry | None:
+        """Returns the rival for a request, among services with a store or those with features in memory."""
         found = {
             one: cell.requests_per_second.median
             for one in self.entries
@@ -239,30 +242,30 @@ class Measured:
         }
         return max(found, key=found.get, default=None)
 
-    def share_held(self, of: Entry, asked: Asked) -> tuple[int, int]:
-        """In how many of its runs at a rate an entry sustained it."""
+    def share_held(self, of: Entry, asked: RequestSpec) -> tuple[int, int]:
+        """Returns the number of an entry's runs that sustained a rate, and of all its runs."""
         cell = self.cell(of, asked)
         runs = [run for run in cell.runs if run.open_loop] if cell else []
         return sum(run.open_loop.kept_up for run in runs), len(runs)
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Those with any figure, in the order of pages; those unknown here at the end."""
+        """The entries with any figure, in the order of pages; unknown ones are last."""
         found = dict.fromkeys(of for of, _ in self._cells)
         return sorted(found, key=lambda one: ALL.index(one) if one in ALL else len(ALL))
 
-    def asked_for(self, **known: object) -> list[Asked]:
-        """What entries were asked, of that with the given properties; each once."""
+    def asked_for(self, **known: object) -> list[RequestSpec]:
+        """Returns the distinct requests with the given properties."""
         found = dict.fromkeys(asked for _, asked in self._cells)
         return [asked for asked in found if known.items() <= vars(asked).items()]
 
     def clients(self, request: str, trees: int = TREES) -> list[int]:
-        """With how many clients at a time a request was asked in a closed loop."""
+        """Returns the numbers of clients that a request was measured with in a closed loop."""
         found = self.asked_for(request=request, trees=trees, rate=None, delay_ms=None)
         return sorted(asked.clients for asked in found)
 
     def trainings(self) -> list[Trained]:
-        """Every way to train, the figures of the same way put together."""
+        """Returns every way to train, summarized over its measurements."""
         found: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
         for one in self.result.training:
             figures = (one.seconds, one.peak_bytes_above_idle / 1e6)

@@ -1,9 +1,9 @@
-"""The files that the report makes: pages, their pictures, the data of index.html, and parts of pages.
+"""Generates the report's files: pages, pictures, the data of index.html, and parts of other pages.
 
 Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
-every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are the templates'; figures.py
-has their filters, context.py what they are given. `made` gives all files with their whole text, and writes
-none, so that writing and checking cannot differ.
+every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are in the templates; figures.py
+has their filters, context.py their variables. `made` returns the text of all files and writes none, so that
+writing and checking cannot differ.
 """
 
 import re
@@ -34,20 +34,20 @@ PARTS = {
     "python_baseline/README.md": ("part-of-service.md",),
     "docs/benchmarks/formats.md": ("part-of-formats.md",),
 }
-# Templates of a separate measurement: its kind, and what its directory gives them.
+# Templates of a separate measurement: its kind, and the function that returns their variables.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "inside.md": ("inside", inside.given),
     "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
 }
-# What other pages are given; the rest are the comparison's.
+# Variables of other pages, in addition to the comparison's.
 GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {
     "ways.md": of_ways,
     "engine.md": engine.given,
 }
-# Parts of pages that a program prints after it has measured.
+# Pages or parts that a program prints after measuring.
 PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries", queries.given)}
-# A part, by what its mark says to edit.
+# A generated part of a page; its mark names the template to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
     re.M | re.S,
@@ -55,11 +55,11 @@ PART = re.compile(
 
 
 class BadTemplate(Exception):
-    """A template that cannot be filled, or a page without a place for its part; the message says why."""
+    """A template that cannot be rendered, or a page without the mark of its part."""
 
 
 def begin(template: str, names: list[str]) -> str:
-    """The mark before a generated part, which says what it is made from."""
+    """Returns the mark before a generated part, which names its sources."""
     source = f" from bench/results/{', '.join(names)}" if names else ""
     maker = f"bench/report/templates/{template}{SUFFIX}"
     return f"<!-- begin: generated{source} by make report: edit {maker} -->\n"
@@ -72,13 +72,13 @@ def _environment(templates: Path) -> Environment:
         extensions=["jinja2.ext.do"], autoescape=False,
     )  # fmt: skip
     environment.filters |= FILTERS
-    # A part of a page, which is given its own figures alone.
+    # Renders a part of a page with the given variables only.
     environment.globals["part"] = lambda part, given: environment.get_template(part).render(given)
     return environment
 
 
 def page(kind: str, run: Path) -> str:
-    """The page, or the part of one, of a separate measurement, from a run's directory."""
+    """Renders the page or part of a separate measurement, from a run's directory."""
     template, given = PRINTED[kind]
     return (
         _environment(TEMPLATES)
@@ -88,7 +88,7 @@ def page(kind: str, run: Path) -> str:
 
 
 def _run(sources: Sources, kind: str) -> Path | None:
-    """Of a kind that names its machine the newest of the comparison's; of others the newest."""
+    """Returns the newest run of a kind, on the comparison's machine unless `kind` is a file's name."""
     if "." in kind:
         return newest(sources.directory, kind)
     path = sources.other(kind)
@@ -96,7 +96,7 @@ def _run(sources: Sources, kind: str) -> Path | None:
 
 
 def _names(sources: Sources | None, template: str) -> list[str]:
-    """What a template is made from, below bench/results; nothing: there is no page."""
+    """Returns a template's sources, relative to bench/results; empty if there is no page."""
     if sources is None:
         return []
     if template in APART:
@@ -106,7 +106,7 @@ def _names(sources: Sources | None, template: str) -> list[str]:
 
 
 class _Maker:
-    """Fills templates, and keeps the pictures that they show."""
+    """Renders templates, and collects the pictures that they show."""
 
     def __init__(self, sources: Sources | None, templates: Path) -> None:
         self._sources, self.pictures = sources, {}
@@ -114,7 +114,7 @@ class _Maker:
         self._comparison = of_comparison(sources) if sources else {}
 
     def _picture(self, name: str) -> str:
-        """What shows a picture; nothing where the results have nothing for it."""
+        """Returns the Markdown of a picture; empty if the results have no figures for it."""
         if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
         if drawn := svg(name, self._sources):
@@ -122,7 +122,7 @@ class _Maker:
         return f"![{PICTURES[name][1]}]({name}.svg)" if drawn else ""
 
     def filled(self, template: str) -> str:
-        """Its text; an empty one where there is no run."""
+        """Renders a template; empty if there is no run."""
         names = _names(self._sources, template)
         if not names:
             return ""
@@ -139,7 +139,7 @@ class _Maker:
 
 
 def with_part(page: str, text: str, begins: str) -> str:
-    """A page whose part of the same maker is this text."""
+    """Replaces the part of a page that has the same template."""
     maker = PART.match(begins + "<!-- end: generated -->\n")["maker"]
 
     def part(found: re.Match[str]) -> str:
@@ -153,7 +153,7 @@ def with_part(page: str, text: str, begins: str) -> str:
 def made(
     sources: Sources | None, root: Path = ROOT, templates: Path = TEMPLATES
 ) -> dict[Path, str]:
-    """Every generated file, relative to the repository; without a result only parts, and those empty."""
+    """Returns every generated file, relative to the repository; without a result only parts, empty ones."""
     files: dict[Path, str] = {}
     maker = _Maker(sources, templates)
     parts = {name for several in PARTS.values() for name in several}
@@ -177,7 +177,7 @@ def made(
 
 
 def _left_over(files: dict[Path, str], root: Path) -> list[Path]:
-    """The files of docs/benchmarks/ that an earlier report wrote, and this one does not."""
+    """Returns the files of docs/benchmarks/ that an earlier report wrote and this one does not."""
     found = [
         path.relative_to(root)
         for path in sorted((root / PAGES).rglob("*"))
@@ -188,7 +188,7 @@ def _left_over(files: dict[Path, str], root: Path) -> list[Path]:
 
 
 def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
-    """What `write` would change, a line each."""
+    """Returns the changes that `write` would make, a line each."""
     missing = [path for path in files if not (root / path).exists()]
     differ = [p for p, text in files.items() if p not in missing and (root / p).read_text() != text]
     said = dict.fromkeys(missing, "is missing") | dict.fromkeys(differ, "differs")
@@ -197,7 +197,7 @@ def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
 
 
 def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
-    """Writes what is not so yet, deletes what is left over, and says which."""
+    """Writes all files, deletes left-over ones, and returns the changes."""
     changed = stale(files, root)
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

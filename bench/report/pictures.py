@@ -1,7 +1,7 @@
-"""The pictures of the front page, by matplotlib: throughput, the tail at fixed rates, and a request's steps.
+"""Draws the front page's pictures by matplotlib: throughput, tail latency at fixed rates, a request's steps.
 
-Text is text, and the same figures give the same bytes. Blue is inside PostgreSQL, orange a service; the paler
-of each is what the comparison is not about.
+Text stays text, and the same figures give the same bytes. Blue is inside PostgreSQL, orange a service; pale
+shades are entries outside the main comparison.
 """
 
 import io
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from bench.report import computed
 from bench.report.figures import tenths, whole
 from bench.report.files import Sources
-from bench.report.measured import AS_PUBLISHED, CLIENTS, Asked, Entry, Measured
+from bench.report.measured import AS_PUBLISHED, CLIENTS, Entry, Measured, RequestSpec
 from bench.results import Spread
 from bench.systems.description import GROUPS
 
@@ -31,18 +31,18 @@ STYLE = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11, "axes.titlelocation": "left",
 }  # fmt: skip
 
-# For readers of dark pages: inverted, with its hues.
+# Inverts the picture on dark pages and keeps its hues.
 DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(93%) hue-rotate(180deg)}}"
 
 
 def _entries(measured: Measured, figure: str) -> list[tuple[Entry, Spread]]:
-    """By a figure of the main cell, the largest last; without programs, and 2022 as it was."""
+    """Returns entries in ascending order of a figure of the main cell, without programs and AS_PUBLISHED."""
     found = [
         (one, spread)
         for one in measured.entries
         if one != AS_PUBLISHED
         and not one.program
-        and (spread := measured.spread(one, Asked(), figure))
+        and (spread := measured.spread(one, RequestSpec(), figure))
     ]
     return sorted(found, key=lambda pair: pair[1].median)
 
@@ -54,7 +54,7 @@ def _behind(axes: Any, text: str, x: float, y: float) -> None:
 def _bars(
     found: Sequence[tuple[Entry, Spread]], colours: dict[str, str], legend: str, title: str
 ) -> tuple[Any, Any]:
-    """A figure for a bar for each entry, and its axes."""
+    """Creates a figure with a bar for each entry, and its axes."""
     figure = Figure((9, 1 + 0.27 * len(found)), layout="constrained")
     axes = figure.subplots()
     axes.set_yticks(range(len(found)), [one.label for one, _ in found])
@@ -123,14 +123,14 @@ def _request_time(sources: Sources) -> Figure | None:
     for place, (one, spread) in enumerate(found):
         begin = 0.0
         for name, step in computed.step_spreads(local, one).items():
-            # A step within the noise may come out below nothing; it is drawn as nothing.
+            # A step within the noise may be negative, and is drawn as zero.
             axes.barh(place, max(step.median, 0), left=begin, color=STEPS[name])
             begin += max(step.median, 0)
         _behind(axes, tenths(spread.median), begin, place)
     return figure
 
 
-# How each is drawn, None where the results have nothing for it, and what it shows.
+# The function that draws a picture, or returns None without figures, and the alternative text.
 PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
     "answer": (_answer, "requests per second of every entry, sorted"),
     "tail": (_tail, "p99 and largest latency by the rate of requests"),
@@ -139,7 +139,7 @@ PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
 
 
 def written(draw: Callable[[], Figure | None]) -> str | None:
-    """The file of what is drawn, in the style of all pictures."""
+    """Draws a picture in the common style and returns its SVG."""
     with mpl.rc_context(STYLE):
         figure = draw()
         if figure is None:
@@ -151,5 +151,5 @@ def written(draw: Callable[[], Figure | None]) -> str | None:
 
 
 def svg(name: str, sources: Sources) -> str | None:
-    """The file of the picture of that name; None: the results have nothing for it."""
+    """Returns the SVG of a picture, or None if the results have no figures for it."""
     return written(lambda: PICTURES[name][0](sources))

@@ -1,4 +1,4 @@
-"""Queries that people write: which predict in batches, and how long they take, from a run's queries.json.
+"""Typical queries, from a run's queries.json: whether they predict in batches, and their times.
 
 Times are medians; a ratio is taken within each repetition, and its median is shown.
 """
@@ -17,7 +17,7 @@ SMALL, LARGE = MODELS = "25x6", "200x8"
 LEAFWISE = "100x31"
 CONTROL = "control"
 COLUMNS, MEANS = "columns", "`mean_abs_contribs(predict_contribs(...))`"
-# Shapes of the page; the data has all.
+# The shapes on the page; the data has all.
 SHOWN = (
     COLUMNS, "row of a table", "row of a subquery", "`jsonb_build_object`", "arithmetic",
     "`coalesce`, `CASE`, a comparison as a number", "casts that can fail", "join", "left join",
@@ -28,7 +28,7 @@ SHOWN = (
     "`ORDER BY p LIMIT 5`", "`INSERT`", "`UPDATE`", "`CREATE TABLE AS`",
 )  # fmt: skip
 
-# By shape and series, `control` or `MODEL/on` and `MODEL/off`: seconds of each repetition.
+# Seconds of each repetition, by shape and series (`control`, `MODEL/on` and `MODEL/off`).
 Series = dict[str, dict[str, list[float]]]
 
 
@@ -37,7 +37,7 @@ def _series(found: dict[str, Any]) -> Series:
 
 
 def table(run: Path) -> list[list[Any]]:
-    """Every shape and series, with its head: what engine.md links as data."""
+    """Returns every shape and series, below a header, for the data that engine.md links."""
     found = json.loads((run / FILE).read_text())
     head = ["shape", "in_batches", "series", "ms", "least", "most"]
     return [head] + [
@@ -49,7 +49,7 @@ def table(run: Path) -> list[list[Any]]:
 
 
 def _line(name: str, series: dict[str, list[float]], is_batch: bool) -> list[str]:
-    """Milliseconds, how many times the time of the control, and how many times as long without batches."""
+    """Returns milliseconds, their ratio to the control, and the ratio of the time without batches."""
     line = [name, "yes" if is_batch else "no"]
     for model in MODELS:
         if on := series.get(f"{model}/on"):
@@ -62,13 +62,13 @@ def _line(name: str, series: dict[str, list[float]], is_batch: bool) -> list[str
 
 
 def given(run: Path) -> dict[str, Any]:
-    """What the page's template shows of a run's directory."""
+    """Returns the template's variables from a run's directory."""
     found = json.loads((run / FILE).read_text())
     shapes, series = found["shapes"], _series(found)
     batched = [name for name, one in shapes.items() if one["batch"]]
 
     def over(model: str, other: str) -> Spread:
-        """How long statements in batches take with a model, times another series."""
+        """Summarizes the times of statements in batches with a model relative to another series."""
         return Spread.of([
             ratio(series[name][f"{model}/on"], series[name][other]).median
             for name in batched if f"{model}/on" in series[name]

@@ -1,9 +1,9 @@
-"""The engine's scores compared with those of each model's own libraries.
+"""Compares the engine's scoring with that of each model's libraries.
 
-Made from what one run of extension/gbtrees/benches/grid/run.sh left: machine.json, scores.jsonl (the
-benchmark `grid` and `libraries.py libraries`), compiled.jsonl and builds.jsonl (`libraries.py`). A cell is a
-model, a number of rows per call and a kernel: its time is the median of its blocks, its ratio compares it
-with the fastest call of the libraries that took turns with it; below 1 the library is faster.
+The input is one run of extension/gbtrees/benches/grid/run.sh: machine.json, scores.jsonl (the benchmark
+`grid` and `libraries.py libraries`), compiled.jsonl and builds.jsonl (`libraries.py`). A cell is a model, a
+number of rows per call and a kernel. Its time is the median of its blocks; its ratio is that to the fastest
+call of the libraries measured interleaved with it, below 1 if the library is faster.
 """
 
 import json
@@ -17,16 +17,16 @@ from bench.report.figures import WAYS
 FILE = "scores.jsonl"
 KERNELS = ("gbdt avx512", "gbdt avx512bw", "gbdt avx2", "gbdt portable")
 BATCH = 2048
-# Libraries that are called without Python, which takes longer than one row.
+# Libraries called without Python, whose overhead exceeds the time of one row.
 BY_C = ("xgboost", "lightgbm")
 OTHER_BUILD = ", other build"
 
-# By model, rows per call and side: nanoseconds per row of every block.
+# Nanoseconds per row of every block, by model, rows per call and side.
 Cells = dict[tuple[str, int, str], list[float]]
 
 
 class Line(NamedTuple):
-    """A line of the table: its models, by kinds and, if it is said, trees and size."""
+    """A line of the table: its models, by kinds and optionally by trees and size."""
 
     library: str
     text: str
@@ -34,7 +34,7 @@ class Line(NamedTuple):
     shape: str = ""
 
     def models(self, names: Iterable[str]) -> list[str]:
-        """Those that a run has, by their features, size and trees."""
+        """Returns a run's models of this line, ordered by features, size and trees."""
         start = f"{self.shape}x" if self.shape else ""
         found = [
             name for name in names if name.split("-")[1] in self.kinds and name.startswith(start)
@@ -73,13 +73,13 @@ LINES = (
 )  # fmt: skip
 
 
-# What was aimed for with 2,048 rows per call: the least ratio of any model of these kinds, by any kernel.
+# Target ratios with 2,048 rows per call, for every model of these kinds and every kernel.
 TARGETS = (
     (Line("", "LightGBM's default model", ("leafwise",), "100x31"), 40.0),
     (Line("", "a random forest of 100 trees of depth 25", ("forest",), "100x25"), 15.0),
     (Line("", "symmetric trees of depth 1 to 16", ("oblivious", *RANDOM)), 1.3),
 )
-# The same of this build's speed, times that of the build before, by kernel.
+# Target ratios of this build's speed to the previous build's, by kernel.
 TARGETS_BEFORE = {
     "100x31x10-leafwise": {"gbdt avx512": 8.0, "gbdt avx2": 4.0, "gbdt portable": 4.7},
     "100x31x50-leafwise": {"gbdt avx512": 4.0},
@@ -99,7 +99,7 @@ def _parts(name: str) -> list[str]:
 
 
 def read(path: Path) -> tuple[Cells, dict[str, dict[str, Any]]]:
-    """Cells, and what is known of each model."""
+    """Returns the cells and the facts of each model."""
     cells, models = {}, {}
     for line in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
         if "side" in line:
@@ -118,7 +118,7 @@ class Ratio(NamedTuple):
 
     @property
     def times(self) -> float:
-        """How many times as fast the engine is."""
+        """The engine's speed relative to the other side's."""
         return self.theirs / self.ours
 
 
@@ -126,7 +126,7 @@ Ratios = dict[tuple[str, int, str], Ratio]
 
 
 def ratios(cells: Cells) -> Ratios:
-    """By model, rows per call and kernel."""
+    """Returns the ratios by model, rows per call and kernel."""
     sides: dict[tuple[str, int], dict[str, float]] = {}
     for (model, rows, side), ns in cells.items():
         sides.setdefault((model, rows), {})[side] = statistics.median(ns)
@@ -141,7 +141,7 @@ def ratios(cells: Cells) -> Ratios:
 
 
 def builds(path: Path) -> dict[tuple[str, int, str], float]:
-    """How many times as fast each cell is as by another build, in turns."""
+    """Returns each cell's speed relative to another build, measured interleaved."""
     cells, _ = read(path)
     return {
         call: statistics.median(cells[*call[:2], call[2] + OTHER_BUILD]) / statistics.median(ns)
@@ -151,7 +151,7 @@ def builds(path: Path) -> dict[tuple[str, int, str], float]:
 
 
 def summary(values: list[float], way: str) -> str:
-    """Each of up to three figures, or the median with the least and the most of more."""
+    """Formats up to three figures each, and more as the median and the range."""
     write = WAYS[way]
     if len(values) <= 3:
         return " / ".join(map(write, values)) or "-"
@@ -159,7 +159,7 @@ def summary(values: list[float], way: str) -> str:
 
 
 def table(run: Path) -> list[list[Any]]:
-    """Every cell, with its head: what engine.md links as data."""
+    """Returns every cell, below a header, for the data that engine.md links."""
     cells, _ = read(run / FILE)
     of_kernel = ratios(cells)
     head = ["model", "trees", "size", "features", "kind", "rows_per_call", "side", "ns_per_row",
@@ -174,11 +174,11 @@ def table(run: Path) -> list[list[Any]]:
 
 
 def given(run: Path) -> dict[str, Any]:
-    """What the page's template shows of a run's directory."""
+    """Returns the template's variables from a run's directory."""
     cells, models = read(run / FILE)
     found, before = ratios(cells), builds(run / "builds.jsonl")
     names = list(dict.fromkeys(model for model, _, _ in found))
-    # Those that every model was measured with.
+    # The kernels that every model was measured with.
     measured = {kernel: {model for model, _, side in found if side == kernel} for kernel in KERNELS}
     kernels = [kernel for kernel, models_of in measured.items() if models_of == {*names}]
     header, lines = _lines(found, names, kernels)
@@ -208,7 +208,7 @@ def given(run: Path) -> dict[str, Any]:
 
 
 def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> dict[str, str]:
-    """By kernel the ratios of models limited in depth to the build before, and which kinds are slower now."""
+    """Summarizes, by kernel, the ratios to the previous build of models limited in depth."""
     found = {}
     for kernel in kernels:
         ratios = [
@@ -225,7 +225,7 @@ def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> d
 
 
 def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:
-    """The ratios below 1, by line of the table, rows per call and kernel."""
+    """Returns the ratios below 1, by line of the table, rows per call and kernel."""
     lost: dict[tuple[str, int, str], list[float]] = {}
     for (model, rows, kernel), one in found.items():
         if one.times < 1:
@@ -238,7 +238,7 @@ def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:
 def _lines(
     found: Ratios, names: list[str], kernels: list[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """The table: its head, and a line for every one of `LINES` that was measured."""
+    """Returns the table: its header, and a line for each of `LINES` that was measured."""
 
     def figures(members: list[str], rows: int, kernel: str, figure: str) -> str:
         cells = [found[call] for one in members if (call := (one, rows, kernel)) in found]
@@ -265,7 +265,7 @@ def _lines(
 def _targets(
     found: Ratios, names: list[str], kernels: list[str], before: dict[tuple[str, int, str], float]
 ) -> list[tuple[str, float, float]]:
-    """What was aimed for, how many times at least, and how many times it is."""
+    """Returns each target's text, its ratio, and the ratio reached."""
     targets = []
     for kernel in kernels:
         name = kernel.split()[1]

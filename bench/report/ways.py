@@ -1,7 +1,7 @@
-"""Other ways to serve a model, from the records of three programs that are retired: the ladder, services in
-other languages, and features that are replaced meanwhile.
+"""Other ways to serve a model, from the records of three retired programs.
 
-The records stay, with the commit that has the programs. All are of the comparison's machine.
+These are the ladder, services in other languages, and features that are updated during predictions. The
+records name the commit that has the programs. All are of the comparison's machine.
 """
 
 import json
@@ -12,10 +12,10 @@ from typing import Any
 
 from bench.results import Spread
 
-# What of a rung is shown: how the application would ask, best first.
+# The call of a rung that is shown, the most suitable for an application first.
 SHOWN = ("raw", "features", "key")
 KINDS = {"key": "one prediction", "keys": "a hundred predictions"}
-# Next to fresh.json, written by hand: stores, and what was wrong with them.
+# Next to fresh.json, written by hand: stores, and the faults of their measurements.
 WITHDRAWN = "withdrawn.json"
 # The share of a rate that counts as sustaining it.
 HELD = 0.97
@@ -34,7 +34,7 @@ def _spread(runs: list[dict[str, float]], figure: str, scale: float = 1.0) -> Sp
 
 
 def ladder(run: Path) -> dict[str, Any]:
-    """One row of the Titanic by each way: rungs with their time in µs, the fastest first."""
+    """Returns the rungs with their time in µs for one row of the Titanic, the fastest first."""
     found = _read(run, "ladder")
     cells, rungs = found["sets"]["titanic"]["cells"], []
     for name, rung in found["rungs"].items():
@@ -47,7 +47,7 @@ def ladder(run: Path) -> dict[str, Any]:
 
 
 def serving(run: Path) -> dict[str, Any]:
-    """Services by what they answer, the most first, of each kind of request."""
+    """Returns the services by kind of request, in descending order of throughput."""
     found = _read(run, "serving")
     kinds: dict[str, list[tuple[Any, ...]]] = {}
     for verb, kind in KINDS.items():
@@ -68,20 +68,20 @@ def serving(run: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Fresh:
-    """The tail of predictions while features are replaced."""
+    """The tail latency of predictions while features are updated."""
 
     run: Mapping[str, Any]
     name: str
     withdrawn: Mapping[str, str]
 
     def one(self, store: str, live: int, updates: int) -> Mapping[str, Any] | None:
-        """A store's run with so many rows and updates."""
+        """Returns a store's run with those numbers of live rows and updates."""
         asked = {"store": store, "live": live, "updates": updates}
         return next((one for one in self.run["runs"] if asked.items() <= one.items()), None)
 
     @property
     def shown(self) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-        """Stores by their labels, and whether both rates were sustained, by live rows and updates."""
+        """Yields each run's store and whether it sustained both rates, ordered by live rows and updates."""
         order = sorted(self.run["runs"], key=lambda one: (one["live"], one["updates"]))
         for one in order:
             wanted = ((one["rate"], self.run["load"]["rate"]), (one["updated"], one["updates"]))
@@ -90,7 +90,7 @@ class Fresh:
 
 
 def fresh(run: Path) -> Fresh:
-    """What a run's directory has, without stores that proved to be measured wrongly later."""
+    """Reads a run's directory, without withdrawn stores."""
     found = _read(run, "fresh")
     path = run / WITHDRAWN
     withdrawn = json.loads(path.read_text()) if path.exists() else {}

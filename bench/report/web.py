@@ -1,7 +1,7 @@
-"""The data of the page to look at: results.js next to docs/benchmarks/index.html.
+"""Generates results.js, the data of docs/benchmarks/index.html.
 
-A script and not JSON, because a page opened as a file may not fetch. It has every committed run, and
-first the pooled ones of the pages, a cell per line: each figure as its median, the smallest and the largest.
+It is a script, because a page opened as a file may not fetch JSON. It has the pages' pooled runs first and
+then every committed run, a cell per line: each figure as its median, the smallest and the largest.
 """
 
 import contextlib
@@ -14,9 +14,9 @@ from bench.report.measured import Measured, entry, held, values
 from bench.results import LATENCIES, CellResult, Spread
 from bench.systems.description import GROUPS
 
-# As many digits as the tables may have; more would be noise and bytes.
+# More digits would be noise.
 DIGITS = 7
-# What the page calls a figure.
+# The page's names of figures.
 FIGURES = {"answered": "rate", "us": "us", "mb": "mb"} | {name: name for name in LATENCIES}
 
 
@@ -60,9 +60,9 @@ def _run(measured: Measured) -> dict[str, Any]:
 
 
 def script(sources: Sources) -> str:
-    """The file."""
+    """Returns the text of results.js."""
     systems, lines = {}, []
-    # Where one run alone is what the pages stand on, it is there once.
+    # A single run that the pages are made from is listed once.
     alone = sources.local.names if len(sources.local.names) == 1 else ()
     rest = [one for one in sources.all if one.name not in alone]
     for one in (sources.local, *rest):

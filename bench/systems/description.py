@@ -1,7 +1,7 @@
-"""What a system is, as its system.toml says (README.md).
+"""Descriptions of the systems, read from system.toml files (README.md).
 
-Whoever lists, names or draws systems reads `described` and imports no system's code. What systems share (the
-cluster, the Redis) belongs to the site.
+`described` lists systems without importing their code. What systems share (the cluster, the Redis) belongs to
+the site.
 """
 
 import importlib
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent
 FILE = "system.toml"
 Side = Literal["postgres", "service"]
 SIDES = get_args(Side)
-# How pages group the entries of each side: what the comparison is about, and others.
+# The groups of each side on pages: the subject of the comparison, and others.
 GROUPS = {
     "postgres": ("pgboost", "other ways inside PostgreSQL"),
     "service": ("Python services", "other services"),
@@ -26,38 +26,38 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to ask a system: how pages name it."""
+    """A way to call a system, with its label on pages."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     label: str
-    # The sets of cells that it is asked, where they are not the system's.
+    # The sets of cells that it takes part in, if not the system's.
     takes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a system.toml says of one system."""
+    """The description of one system in a system.toml."""
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     name: str
     # One sentence, in Markdown.
     what: str
-    # Whose side pages count it to, and its folder's place among all.
+    # Its side of the comparison, and its folder's position on pages.
     side: Side
     order: int
-    # The package of its code, and the class and what that is given.
+    # The module and the class of its code.
     package: str
     kind: str
-    # The first is the plain one: it alone is asked for rates and large models.
+    # The first is the plain one, the only one measured with rates and large models.
     variants: dict[str, Variant]
-    # The sets of cells that it is asked, as workloads.toml names them.
+    # The sets of cells that it takes part in, as workloads.toml names them.
     takes: tuple[str, ...]
     options: dict[str, Any] = field(default_factory=dict)
-    # Whether it predicts by this project's engine: such a service is no rival of it.
+    # Whether it predicts by this project's engine, and so is not a rival of it.
     engine: bool = False
-    # Whether pages have it among the others of its side: no pgboost, or no Python.
+    # Whether it belongs to the second group of its side: not pgboost, or not Python.
     other: bool = False
 
     @property
@@ -71,7 +71,7 @@ def _read(file: Path) -> list[Description]:
     shared = {"side": known.pop("side"), "order": known.pop("order")}
     found = []
     for name, system in known.items():
-        # Of this folder's system.py, or of another's that is named.
+        # A class of this folder's system.py, or of the folder named before the dot.
         folder, _, kind = system.pop("class").rpartition(".")
         shared["package"] = f"{__package__}.{folder or file.parent.name}.system"
         given = {"name": name, "kind": kind, **shared, **system}
@@ -81,7 +81,7 @@ def _read(file: Path) -> list[Description]:
 
 @cache
 def described() -> dict[str, Description]:
-    """Every system by its name, in the order of pages."""
+    """Returns every system by its name, in the order of pages."""
     found = [one for file in FOLDER.glob(f"*/{FILE}") for one in _read(file)]
     ordered = sorted(found, key=lambda one: one.order)
     names = {one.name: one for one in ordered}
@@ -91,6 +91,6 @@ def described() -> dict[str, Description]:
 
 
 def made(description: Description, site: Any) -> Any:
-    """The System (running.py), for a site; only now its code is imported."""
+    """Imports a system's code and returns its System (running.py) for a site."""
     kind = getattr(importlib.import_module(description.package), description.kind)
     return kind(site, **description.options)

@@ -1,9 +1,9 @@
-"""What is asked by HTTP: a service with features in Redis or in its own memory.
+"""HTTP services, with features in Redis or in the service's memory.
 
-wrk asks in a closed loop, oha at a rate. All services answer the same: GET /ping with any status 200; POST /
-with a key [origin, year, month, day] by the prediction, POST /batch with a list of keys by a list,
-POST /features with a key by the first of its features. Where the features are counts to the
-servers whose processor time and memory are measured.
+wrk sends the requests in a closed loop, oha at a rate. All services have the same interface: GET /ping
+returns 200; POST / takes a key [origin, year, month, day] and returns the prediction, POST /batch a list of
+keys and a list of predictions, POST /features a key and its first feature. Redis is one of the servers whose
+CPU time and memory are measured.
 """
 
 import json
@@ -19,52 +19,52 @@ from bench.answers import Answers, single_precision
 from bench.generators import Load, oha, wrk
 from bench.hosts import Parts
 from bench.key_set import split
-from bench.requests import REQUESTS, Asked, Request
+from bench.requests import REQUESTS, Request, RequestInputs
 from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, System
 from bench.workload import Cell
 from python_baseline.settings import Settings
 
-# What a record has in place of a host and a port.
+# Stands for a host and a port in records.
 ADDRESS = "ADDRESS"
 
-# A command and what it adds to the environment.
+# A command and the variables it adds to the environment.
 Started = tuple[list[str], dict[str, str]]
 
 
 class Http(System):
-    """A service; its class says how it is started, and where its features are."""
+    """A service; a subclass defines its command."""
 
     client = "http_client"
-    # What its processes are called in results.
+    # The name of its processes in results.
     part = "service"
 
     def __init__(
         self, site: Site, store: str = "redis", serializer: str = "json", **options: Any
     ) -> None:
         super().__init__(site)
-        # What else its system.toml says.
+        # Further options of its system.toml.
         self._options = SimpleNamespace(**options)
         self._entry = {"store": store, "serializer": serializer}
         self._in_redis, self._serializer = store == "redis", serializer
         self._started: Started = ([], {})
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        """What to run on the server's host: the models' files there, and where to listen, host:port."""
+        """Returns the command for the server's host, which serves the models' files at `address`."""
         raise NotImplementedError
 
     def versions(self) -> dict[str, str]:
-        """Of what the service is made of; built or looked for by now."""
+        """Builds the service or looks it up, and returns the versions of its parts."""
         raise NotImplementedError
 
     @property
     def redis_url(self) -> str:
-        """Where the features are, in Redis."""
+        """The URL of the features in Redis."""
         return self._site.feature_cache.url(self._serializer)
 
     def settings(self, models: Sequence[PurePath], **more: Any) -> Settings:
-        """What a service is told that is made of the parts of python_baseline/."""
+        """Returns the settings of a service that uses python_baseline/."""
         workload, files = self._site.workload, os.pathsep.join(map(str, models))
         where = {"redis_url": self.redis_url} if self._in_redis else {}
         flights = {"rows": workload.rows, "seed": workload.seed}
@@ -72,7 +72,7 @@ class Http(System):
 
     def install(self) -> dict[str, str]:
         host = self._site.client
-        # It answers with its usage and the status 1.
+        # It prints its usage and exits with status 1.
         report = host.run(["sh", "-c", "wrk --version; [ $? = 1 ]"])
         versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
         versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
@@ -81,14 +81,14 @@ class Http(System):
         return versions
 
     def load(self) -> list[Loading]:
-        """Fills what it has its features from; its own memory it fills when it starts."""
+        """Fills Redis; a service with features in memory loads them at its start."""
         site = self._site
         return site.feature_cache.load(site.request, self._serializer) if self._in_redis else []
 
     def start(self, trees: int) -> None:
-        """Starts the service, and writes the bodies that are sent."""
+        """Starts the service, and writes the request bodies."""
         site, host = self._site, self._site.server
-        self._asked = Asked(trees, site.keys, features=site.features[0].tolist())
+        self._asked = RequestInputs(trees, site.keys, features=site.features[0].tolist())
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
         models, port, name = site.models(trees), host.free_port(), type(self).__name__.lower()
@@ -101,7 +101,7 @@ class Http(System):
         self.at = self.service.ready(port, "/ping")
 
     def lacks(self, cell: Cell) -> str | None:
-        """What SQL alone can be asked for."""
+        """Lacks the requests that are available in SQL only."""
         can = REQUESTS[cell.request].paths
         return None if can else f"{cell.request} can be asked for in SQL alone"
 
@@ -116,7 +116,7 @@ class Http(System):
         return single_precision(said)
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """The answers of POST / and of POST /batch, and of what else is asked."""
+        """Returns the answers of POST /, of POST /batch, and of the further requests."""
         one = self.answered([f"{self.where}/"], self._site.keys_alone)
         batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
         both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
@@ -129,7 +129,7 @@ class Http(System):
         return parts
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """oha at a rate, else wrk."""
+        """Runs oha at a rate, else wrk."""
         host, urls = self._site.client, self.calls(REQUESTS[cell.request])
         body = self._bodies.get(cell.request)
         if load.rate:
@@ -139,10 +139,10 @@ class Http(System):
         return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
 
     def configuration(self) -> dict[str, Any]:
-        """The command, and what it adds to the environment; no place, no password."""
+        """Returns the command and its variables, without addresses, paths and passwords."""
         command, environment = self._started
         address = ":".join(map(str, self.at)) if self.at else " "
-        # What differs by run: ports, and where files lie.
+        # Ports and paths differ by run.
         known = [
             re.sub(r"^redis://.*", ADDRESS, word).replace(address, ADDRESS) for word in command
         ]
@@ -154,8 +154,8 @@ class Http(System):
         }
 
 
-def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:
-    """The files that wrk and oha read bodies from, one on a line, after its path where there are several."""
+def write_bodies(directory: Path, asked: RequestInputs) -> dict[str, Path]:
+    """Writes the files of bodies for wrk and oha: one per line, after its path if a request has several."""
     directory.mkdir(parents=True, exist_ok=True)
     files = {}
     for name, request in REQUESTS.items():

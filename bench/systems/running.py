@@ -1,8 +1,8 @@
-"""A system, and a run of a cell: a load generator or a program asks, and for some requests a second one.
+"""The interface of a system, and the run of a cell: one load generator or program, or two for some requests.
 
-The second one has no figures in the result: none of its requests may fail, and the raw log has its report.
-It sends predictions at a fixed rate, or what a database has to do anyway: pgbench's TPC-B-like transactions
-in separate tables, as fast as they go.
+The second one has no figures in the result, but none of its requests may fail, and the raw log has its
+report. It sends predictions at a fixed rate, or a database's other work: pgbench's TPC-B-like transactions in
+separate tables, as fast as possible.
 """
 
 import json
@@ -15,28 +15,28 @@ from typing import Any, Protocol
 from bench.answers import Answers
 from bench.generators import Figures, Load, logged, pgbench, python_client
 from bench.hosts import Address, Command, Parts, Service, Usage, run_measured
-from bench.requests import REQUESTS, Asked, Request
+from bench.requests import REQUESTS, Request, RequestInputs
 from bench.results import Loading
 from bench.site import Site
 from bench.workload import Cell
 
-# What differs in its answers from one prediction for a key, and what is asked to compare those.
+# Requests whose answers are not one prediction for a key, with the bodies that compare them.
 MORE: dict[str, Callable[[Site], list[Any]]] = {
     "given": lambda site: site.features.tolist(),
     "three": lambda site: site.keys,
     "three_calls": lambda site: site.keys,
 }
-# Transactions: pgbench's own script, of a million accounts.
+# pgbench's built-in transactions, over a million accounts.
 OLTP, BUILTIN, SCALE = "oltp", "tpcb-like", 10
-# Predictions per second during transactions, few enough for two cores to have time for both.
+# Predictions per second beside transactions, few enough for two cores to have time for both.
 BESIDE_RATE = 1_000
-# How much longer the second one runs than what is measured.
+# The second load generator runs this much longer than the measured one.
 LONGER_SECONDS = 1
 
 
 @dataclass(frozen=True)
 class Asking:
-    """A load generator to be started, and what its output says."""
+    """A load generator's command, and the reader of its output."""
 
     command: Command
     environment: Mapping[str, str]
@@ -44,26 +44,26 @@ class Asking:
 
 
 class System(Protocol):
-    """What the harness asks of each system, and what all have in common; a class has the rest."""
+    """The interface of a system, with the parts that all have in common."""
 
-    # Who asks for what is compared: one of python_client's.
+    # The client of python_client.py that checks its answers.
     client = ""
-    # The server that `start` started, if any, and where load generators' connections lead.
+    # The server that `start` started, if any, and the address for load generators.
     service: Service | None = None
     at: Address | None = None
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._asked = Asked(0, ())
+        self._asked = RequestInputs(0, ())
 
     def install(self) -> dict[str, str]:
-        """The versions of what it runs; an error where something is missing."""
+        """Returns the versions of its parts; raises if one is missing."""
 
     def load(self) -> list[Loading]:
         """Loads the features, unless done."""
 
     def start(self, trees: int) -> None:
-        """Starts its server, with the model of so many trees."""
+        """Starts its server with the model of that number of trees."""
 
     def stop(self) -> None:
         """Stops the server."""
@@ -72,37 +72,37 @@ class System(Protocol):
             self.service = None
 
     def lacks(self, _: Cell) -> str | None:
-        """Why there can be no figure, or None."""
+        """Returns why the cell cannot be measured, or None."""
         return None
 
     def configuration(self) -> dict[str, Any]:
-        """How it is set up, in full."""
+        """Returns its complete configuration."""
 
     def parts(self) -> Parts:
-        """The processes whose time and memory count."""
+        """Returns the processes whose CPU time and memory are measured, by part."""
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """The load generator of a cell's request; it may log single requests into files that begin so."""
+        """Returns the load generator of a cell; it may log single requests to files with the prefix `log`."""
 
     @property
     def where(self) -> str:
-        """What a program connects to: a URL, or a connection string."""
+        """The URL or the connection string for programs."""
 
     def calls(self, request: Request) -> list[str]:
-        """What a program asks, one after the other: URLs, or statements with placeholders."""
+        """Returns a program's calls, made one after the other: URLs, or statements with placeholders."""
 
     def answered(self, calls: Sequence[str], bodies: Sequence[Any]) -> list[list[float]]:
-        """To each body the answers to all calls, asked for from the client's host."""
+        """Makes the calls from the client's host; returns each body's answers to all of them."""
         asked = {"client": self.client, "where": self.where}
         return self._site.ask("by_client", calls=calls, bodies=bodies, **asked)
 
     def exact(self, said: list[Any]) -> Answers:
-        """The answers as 32-bit floats."""
+        """Converts answers to 32-bit floats."""
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """The answers to the key set, by each way of asking that is timed, of these kinds of requests.
+        """Returns the answers to the key set, by each way of asking that these requests time.
 
-        Here by those whose answers differ from the usual one's.
+        This method covers the requests of `MORE`.
         """
         site, most = self._site, len(self._site.keys_alone)
         return {
@@ -111,14 +111,14 @@ class System(Protocol):
         }
 
     def logged(self, kind: str, log: PurePath, load: Load) -> Figures:
-        """What a generator's log of single requests says, which the client's host reads and deletes."""
+        """Reads and deletes a generator's log of single requests, on the client's host."""
         asked = {"kind": kind, "log": str(log), "load": asdict(load)}
         return logged(self._site.client.call("bench.generators.request_log:read", **asked))
 
     def by_pgbench(
         self, scripts: Any, protocol: str, at: Address | None, load: Load, log: PurePath
     ) -> Asking:
-        """pgbench with scripts, or with a built-in one."""
+        """Runs pgbench with scripts, or with a built-in one."""
         database = self._site.database
         program = pgbench.Program(database.program("pgbench"), protocol, self._site.client.cores)
         return Asking(
@@ -127,7 +127,7 @@ class System(Protocol):
         )  # fmt: skip
 
     def _by_program(self, cell: Cell, load: Load) -> Asking:
-        """A program of Python's, which has no password in its command."""
+        """Runs a Python program, without a password in its command."""
         site, request, host = self._site, REQUESTS[cell.request], self._site.client
         path = site.directory / "questions" / f"{cell.name.replace('/', '-')}.json"
         path.parent.mkdir(exist_ok=True)
@@ -151,9 +151,9 @@ class System(Protocol):
         return self.asking(replace(cell, request=request), load, log)
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """The load generator's report, what it says, and what was used."""
+        """Runs a cell; returns the load generator's report, its figures and the usage."""
         logs = self._site.client.directory / "request-logs"
-        # What another run has left there is deleted.
+        # Logs of earlier runs are deleted.
         self._site.client.run(["sh", "-c", 'rm -rf "$1" && mkdir -p "$1"', "sh", str(logs)])
         if beside := REQUESTS[cell.request].beside:
             return self._run_beside(*beside, cell, load, logs)

@@ -1,6 +1,6 @@
-"""What pgbench asks: a SQL expression that predicts, in PostgreSQL itself.
+"""PostgreSQL itself: pgbench runs a SQL expression that predicts.
 
-By the simple protocol, the one that pgbench has by default, and with prepared statements.
+It uses the simple protocol, pgbench's default, and prepared statements.
 """
 
 from collections.abc import Sequence, Set
@@ -14,7 +14,7 @@ from bench.answers import Answers, Unequal
 from bench.generators import Load, python_client
 from bench.hosts import Address, Parts
 from bench.key_set import split
-from bench.requests import REQUESTS, Asked, Request
+from bench.requests import REQUESTS, Request, RequestInputs
 from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, System
@@ -24,14 +24,14 @@ PREDICT = "predict('{model}', {columns})"
 
 
 class Sql(System):
-    """A database that is asked directly."""
+    """A database that load generators connect to directly."""
 
     client = python_client.SQL
     # Whether prepared statements may be sent.
     can_prepare = True
 
     def __init__(self, site: Site, call: str = PREDICT, extension: str = "pgboost") -> None:
-        """The expression of a prediction, with {model} and {columns}, is by a function of an extension."""
+        """Takes the expression of a prediction, with {model} and {columns}, and its extension."""
         super().__init__(site)
         self._call, self._extension = call, extension
 
@@ -47,7 +47,7 @@ class Sql(System):
         return request.statements(self._asked)
 
     def exact(self, said: list[Any]) -> Answers:
-        """In SQL the fewest digits come that no other real shares, so rounding gives it."""
+        """Rounds to 32 bits, which restores a real from its shortest text."""
         return np.array(said, dtype=np.float32)
 
     def parts(self) -> Parts:
@@ -72,7 +72,7 @@ class Sql(System):
         site = self._site
         for number, model in enumerate(site.models(trees)):
             site.database.load_model(trees, model, number)
-        self._asked = Asked(trees, site.keys, self._call, site.features[0].tolist())
+        self._asked = RequestInputs(trees, site.keys, self._call, site.features[0].tolist())
         name = f"{type(self).__name__}-{self._extension}".lower()
         directory = site.directory / "scripts" / name
         directory.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Sql(System):
         site.client.put(directory)
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """The answers by simple statements, by prepared ones, and in batches; and of what else is asked."""
+        """Returns the answers by simple and prepared statements, in batches, and of the further requests."""
         keys, one = self._site.keys_alone, requests.one(self._asked, ["%s"] * 4)
         batches = split(self._asked.keys)
         said = self._said([(requests.batch(self._asked, some), ()) for some in batches])
@@ -98,7 +98,7 @@ class Sql(System):
             "batch": self.exact([answer for given in said for _, answer in sorted(given)]),
         }
         if self.can_prepare:
-            # pgbench sends numbers without a type, and PostgreSQL makes them reals.
+            # As pgbench sends them: numbers without a type, which PostgreSQL makes reals.
             texts = [(one, [*map(str, key)]) for key in keys]
             answers["prepared"] = self.exact(self._said(texts, prepare=True)).ravel()
         return answers | super().check(asked)
@@ -108,11 +108,11 @@ class Sql(System):
         return self._site.ask("rows", conninfo=self.where, **asked)
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """pgbench with the request's scripts."""
+        """Runs pgbench with the request's scripts."""
         return self.by_pgbench(self._scripts[cell.request], cell.variant, self.at, load, log)
 
     def configuration(self) -> dict[str, Any]:
-        """The server's settings, and a statement as it is sent."""
+        """Returns the server's settings and a statement as it is sent."""
         return {
             "settings": self._site.database.configuration(),
             "statement": requests.one(self._asked, self._site.keys[0]),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, Load, Unsound
+from bench.generators import Figures, InvalidRun, Load
 from bench.hosts import Usage
 from bench.measuring import Measuring
 from bench.processes import Used
@@ -72,7 +72,7 @@ def test_a_rate_at_which_requests_fail_is_not_measured(tmp_path: Path) -> None:
     class Failing(Limited):
         def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
             if load.rate and load.rate > 200:
-                raise Unsound("requests failed: {'connection closed': 3}")
+                raise InvalidRun("requests failed: {'connection closed': 3}")
             return super().run(cell, load)
 
     found = measure(Failing(most=1000), tmp_path)
@@ -135,7 +135,7 @@ def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
     class Refusing(Limited):
         def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
             if load.seconds == WORKLOAD.seconds:
-                raise Unsound("requests failed: {'status': 3}")
+                raise InvalidRun("requests failed: {'status': 3}")
             return super().run(cell, load)
 
     workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))})

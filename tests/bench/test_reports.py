@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, Unsound, oha, pgbench, wrk
+from bench.generators import Figures, InvalidRun, oha, pgbench, wrk
 from bench.results import OpenLoop
 
 REPORTS = Path(__file__).resolve().parent / "reports"
@@ -58,7 +58,7 @@ def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> Non
     assert figures.requests_per_second == pytest.approx(225)
     # The clients' time by the transactions, not pgbench's own where it tells its progress.
     assert figures.latency_ms["mean"] == pytest.approx(9 / 225 * 1e3)
-    with pytest.raises(Unsound, match="nothing of its first 4 s"):
+    with pytest.raises(InvalidRun, match="nothing of its first 4 s"):
         pgbench.parse(output, SAMPLE, warm_up=4)
 
 
@@ -92,7 +92,7 @@ def test_pgbench_at_a_rate_is_what_its_log_says() -> None:
 
 def test_a_failed_transaction_is_no_result() -> None:
     failed = report("pgbench").replace("failed transactions: 0 (", "failed transactions: 3 (")
-    with pytest.raises(Unsound, match="3 transactions failed"):
+    with pytest.raises(InvalidRun, match="3 transactions failed"):
         read_pgbench(failed)
 
 
@@ -110,7 +110,7 @@ def test_oha_is_what_its_log_says() -> None:
 )
 def test_oha_with_a_failed_request_is_no_result(was: str, now: str, message: str) -> None:
     assert was in report("oha")
-    with pytest.raises(Unsound, match=message):
+    with pytest.raises(InvalidRun, match=message):
         read_oha(report("oha").replace(was, now))
 
 
@@ -126,13 +126,13 @@ def test_wrk_is_read() -> None:
 
 
 def test_wrk_with_other_statuses_is_no_result() -> None:
-    with pytest.raises(Unsound, match=r"requests failed: \{'status': 61\}"):
+    with pytest.raises(InvalidRun, match=r"requests failed: \{'status': 61\}"):
         read_wrk(report("wrk_non_2xx"))
 
 
 @pytest.mark.parametrize("kind", ["connect", "read", "write", "timeout"])
 def test_wrk_with_a_broken_connection_is_no_result(kind: str) -> None:
-    with pytest.raises(Unsound, match=kind):
+    with pytest.raises(InvalidRun, match=kind):
         read_wrk(report("wrk").replace(f'"{kind}": 0', f'"{kind}": 1'))
 
 
@@ -143,7 +143,7 @@ def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
     for number in range(len(lines)):
         try:
             parse("".join(lines[:number] + lines[number + 1 :]))
-        except Unsound:
+        except InvalidRun:
             refused += 1
     assert refused == {"pgbench": 5, "wrk": 1}[name]
 
@@ -158,5 +158,5 @@ def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
 def test_a_run_without_requests_is_no_result(parse, name: str, count: str) -> None:
     assert count in report(name)
     nothing = report(name).replace(count, count.rstrip("0123456789") + "0")
-    with pytest.raises(Unsound, match="not one request"):
+    with pytest.raises(InvalidRun, match="not one request"):
         parse(nothing)

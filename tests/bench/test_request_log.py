@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.generators import Figures, Load, Unsound, logged, oha, pgbench
+from bench.generators import Figures, InvalidRun, Load, logged, oha, pgbench
 from bench.generators.request_log import (
     OHA_TICK_SECONDS,
     Requests,
@@ -113,7 +113,7 @@ def test_a_server_that_never_leaves_the_warm_up_behind_has_a_rate_and_no_latency
 
 
 def test_a_log_without_a_request_in_its_time_is_no_result() -> None:
-    with pytest.raises(Unsound, match="no request"):
+    with pytest.raises(InvalidRun, match="no request"):
         summary(np.array([(0.5, 0.5, 0.6)]), window(1.0, 2.0, 10.0))
 
 
@@ -140,7 +140,7 @@ def test_pgbenchs_files_are_read_together(pgbench_log: Path) -> None:
 def test_a_transaction_that_failed_is_no_result(pgbench_log: Path, what: str) -> None:
     with (pgbench_log.parent / "log.77.1").open("a") as log:
         log.write(f"1 1 {what} 0 1700000001 1300 50\n")
-    with pytest.raises(Unsound, match=what):
+    with pytest.raises(InvalidRun, match=what):
         pgbench_requests(pgbench_log)
 
 
@@ -164,7 +164,7 @@ def test_ohas_requests_are_due_when_the_schedule_says(tmp_path: Path) -> None:
 
 
 def test_an_answer_of_another_status_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(Unsound, match="503"):
+    with pytest.raises(InvalidRun, match="503"):
         oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)
 
 
@@ -173,7 +173,7 @@ def test_a_log_is_deleted_when_it_was_read(pgbench_log: Path, tmp_path: Path) ->
     assert figures.latency_requests == 3
     assert figures.open_loop.late == 0
     log = oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 500)])
-    with pytest.raises(Unsound, match="an answer of status 500"):
+    with pytest.raises(InvalidRun, match="an answer of status 500"):
         logged(read("oha", str(log), asdict(window(0, 1, 10))))
     assert [*tmp_path.iterdir()] == []
 

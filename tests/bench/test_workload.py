@@ -14,7 +14,7 @@ from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
 from bench.report import finding
 from bench.report.computed import FEWEST_CLIENTS
-from bench.requests import PLACES, REQUESTS, SIZES, Asked
+from bench.requests import PLACES, REQUESTS, SIZES, RequestInputs
 from bench.systems import description
 from bench.systems.description import described, made
 from bench.systems.http import write_bodies
@@ -194,7 +194,7 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
         lines = (SQL / name).read_text().splitlines()
         return " ".join(line for line in lines if not line.startswith("--")).rstrip(";")
 
-    asked = Asked(25, [HOT], PREDICT)
+    asked = RequestInputs(25, [HOT], PREDICT)
     files = {"hot": "predict.sql", "fetch": "nopredict.sql", "columns": "control.sql"}
     for request, file in files.items():
         (script,) = REQUESTS[request].scripts(asked)
@@ -203,7 +203,7 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
 
 def test_a_script_draws_every_key_and_no_other() -> None:
     keys = key_set(Request(5_000), 100)
-    (script,) = REQUESTS["random"].scripts(Asked(25, keys, PREDICT))
+    (script,) = REQUESTS["random"].scripts(RequestInputs(25, keys, PREDICT))
     tree = re.search(r"^\\set key (.*)$", script, re.MULTILINE)[1]
     assert "\\set i random(0, 99)\n" in script
     expression = re.sub(r"CASE WHEN :i < (\d+) THEN", r"IF(i < \1,", tree)
@@ -219,7 +219,7 @@ def test_batches_are_the_same_for_sql_and_for_http(tmp_path: Path) -> None:
     assert [key for together in split(keys) for key in together] == keys
     batches = timed_batches(keys)
     assert [len(together) for together in batches] == [PER_BATCH] * BATCHES
-    asked = Asked(25, keys, PREDICT)
+    asked = RequestInputs(25, keys, PREDICT)
     for script, together in zip(REQUESTS["batch"].scripts(asked), batches, strict=True):
         rows = re.findall(r"\((\d+), (\d+), (\d+), (\d+), (\d+)\)", script)
         assert [(place, *key) for place, key in enumerate(together)] == [

@@ -1,4 +1,4 @@
-"""The application, by bare ASGI: the keys, answers and refusals of python_baseline/, and no framework."""
+"""A bare ASGI application: the keys, answers and errors of python_baseline/ without a framework."""
 
 import gc
 import struct
@@ -22,7 +22,7 @@ REFUSED = {
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-# What is looked up for a body, and what is made of its rows.
+# The keys that a body asks for, and the answer made from their rows.
 Verb = tuple[Callable[[object], Sequence[keys.Key]], Answer]
 
 
@@ -31,7 +31,7 @@ def _first_of(model: int) -> Answer:
 
 
 def _verbs(models: int) -> dict[str, Verb]:
-    """As python_baseline/verbs.py has them, except /given, which looks nothing up."""
+    """Returns the verbs of python_baseline/verbs.py, except /given, which has no lookup."""
     every = range(models)
     return {
         "/": (one, _first_of(0)),
@@ -61,7 +61,7 @@ class Application:
         self._models = [load(Path(model)) for model in settings.models]
         self._store = STORES[settings.store](settings, self._models)
         self._verbs = _verbs(len(self._models))
-        # What is here stays, so the collector need not walk it.
+        # These objects live as long as the worker, so the collector need not walk them.
         gc.collect()
         gc.freeze()
 

@@ -1,8 +1,8 @@
-"""Trees by a library in C, called by ctypes: XGBoost's own, and this engine's.
+"""Predictors that call a C library by ctypes: XGBoost's, and this engine's.
 
-Of what XGBoost's Python package takes for one row most is not the library's: the package's checks, and the
-matrix that it makes at each call. Here the proxy matrix, the buffer of rows and the
-descriptions of that buffer are made once, as a C program would have them. Rows are f32, one after another.
+Most of the time that XGBoost's Python package takes for one row goes into its checks and the matrix that it
+makes at each call. Here the proxy matrix, the buffer of rows and its descriptions are made once, as in a C
+program. Rows are f32, one after another.
 """
 
 import ctypes
@@ -18,9 +18,9 @@ from python_baseline.releases import UNPACKED
 WIDTH = len(FEATURES)
 ROW_BYTES = 4 * WIDTH
 XGBOOST = UNPACKED / "xgboost" / "lib" / "libxgboost.so"
-# Where build.sh puts it.
+# The output of build.sh.
 GBTREES = Path(__file__).resolve().parents[3] / ".build" / "gbtrees_c" / "libgbtrees_c.so"
-# XGBoosterPredictFromDense: values, of all trees.
+# For XGBoosterPredictFromDense: values, from all trees.
 CONFIG = {
     "type": 0, "training": False, "iteration_begin": 0, "iteration_end": 0, "missing": float("nan"),
     "strict_shape": False, "cache_id": 0,
@@ -28,7 +28,7 @@ CONFIG = {
 # gbtrees_output
 VALUE = 0
 
-# Rows of features, one after another, to a value for each.
+# Maps rows of features, one after another, to a value each.
 Predictor = Callable[[bytes], list[float]]
 
 
@@ -37,7 +37,7 @@ class LibraryFailed(Exception):
 
 
 class _Library:
-    """A shared library whose functions return 0, or say in another one why not."""
+    """A shared library whose functions return 0 or set an error message."""
 
     def __init__(self, path: Path, error: str) -> None:
         self._library = ctypes.CDLL(str(path))
@@ -45,7 +45,7 @@ class _Library:
         self._error.restype = ctypes.c_char_p
 
     def function(self, name: str) -> Callable[..., None]:
-        """Of that name; it raises where the library's returns anything but 0."""
+        """Returns the function of that name, which raises unless the library's returns 0."""
         called = getattr(self._library, name)
 
         def checked(*given: Any) -> None:
@@ -56,7 +56,7 @@ class _Library:
 
 
 def xgboost(model: Path) -> Predictor:
-    """`XGBoosterPredictFromDense` on one thread, with a proxy matrix that is kept."""
+    """Predicts by `XGBoosterPredictFromDense` on one thread, with a reused proxy matrix."""
     library = _Library(XGBOOST, "XGBGetLastError")
     booster, proxy = ctypes.c_void_p(), ctypes.c_void_p()
     library.function("XGBoosterCreate")(None, ctypes.c_uint64(0), ctypes.byref(booster))
@@ -85,7 +85,7 @@ def xgboost(model: Path) -> Predictor:
 
 
 def gbtrees(model: Path) -> Predictor:
-    """`gbtrees_predict_f32` of this engine's C library."""
+    """Predicts by `gbtrees_predict_f32` of this engine's C library."""
     library = _Library(GBTREES, "gbtrees_last_error")
     loaded, predictor = ctypes.c_void_p(), ctypes.c_void_p()
     content = model.read_bytes()

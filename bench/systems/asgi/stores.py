@@ -1,8 +1,7 @@
-"""Where features are: in Redis, or in the worker's memory; a row is the 40 bytes that a library reads.
+"""Feature stores: Redis, or the worker's memory; a row is the 40 bytes that a library reads.
 
-Requests that wait are answered together: all that came in one turn of the event loop are looked up by one
-MGET, and predicted by one call of the library. With one client that is one row at a time; with many, nobody
-waits for a batch to fill.
+All requests of one iteration of the event loop are looked up by one MGET and predicted by one call of the
+library. With one client that is one row at a time; with many, no request waits for a batch to fill.
 """
 
 import asyncio
@@ -18,21 +17,21 @@ from data.flights import Request, blocks
 from python_baseline import keys, store
 from python_baseline.settings import Settings
 
-# What is made of a request's first row and of the predictions for its rows, by the model's number.
+# Makes an answer from a request's first row and the predictions for its rows, by the model's number.
 Answer = Callable[[bytes, Callable[[int], Sequence[float]]], Any]
-# A request that waits: whom to tell, its keys, what is made of their rows.
+# A waiting request: its future, its keys and its answer.
 Waiting = tuple["asyncio.Future[Any]", Sequence[keys.Key], Answer]
 
 
 class _Batch:
-    """Rows that one call predicts for, by each model that is asked."""
+    """Rows that each requested model predicts for in one call."""
 
     def __init__(self, models: Sequence[Predictor], rows: bytes) -> None:
         self._models, self._rows = models, rows
         self._found: dict[int, list[float]] = {}
 
     def of(self, first: int, end: int) -> Callable[[int], Sequence[float]]:
-        """The predictions for some of the rows, by the model's number."""
+        """Returns a function from a model's number to its predictions for a range of the rows."""
 
         def predicted(model: int) -> Sequence[float]:
             if model not in self._found:
@@ -49,14 +48,14 @@ def _refuse(waiting: Sequence[Waiting]) -> None:
 
 
 class _Gathering:
-    """Gathers what is asked in a turn of the event loop; a subclass looks it up, and calls `_answer`."""
+    """Gathers the requests of an event loop's iteration; a subclass looks them up and calls `_answer`."""
 
     def __init__(self, models: Sequence[Predictor]) -> None:
         self._models = models
         self._gathered: list[Waiting] = []
 
     def ask(self, wanted: Sequence[keys.Key], answer: Answer) -> "asyncio.Future[Any]":
-        """What the answer makes of these keys' rows."""
+        """Queues a request; its future resolves to the answer."""
         loop = asyncio.get_running_loop()
         if not self._gathered:
             loop.call_soon(self._take)
@@ -72,14 +71,14 @@ class _Gathering:
         raise NotImplementedError
 
     def _answer(self, waiting: Sequence[Waiting], found: Sequence[bytes | None]) -> None:
-        """Tells each request; `found` are the rows of all their keys, in order."""
+        """Answers the requests; `found` are the rows of all their keys, in order."""
         known, place = [], 0
         for future, wanted, answer in waiting:
             values = found[place : place + len(wanted)]
             place += len(wanted)
             if None in values:
                 future.set_exception(store.UnknownKey(wanted[values.index(None)]))
-            # A client that has gone has had its request cancelled.
+            # The request of a client that has disconnected is cancelled.
             elif not future.done():
                 known.append((future, values, answer))
         batch = _Batch(self._models, b"".join([row for _, values, _ in known for row in values]))
@@ -90,7 +89,7 @@ class _Gathering:
 
 
 class _Connection(_Gathering, asyncio.Protocol):
-    """One connection to Redis, which carries the questions of all requests in turn."""
+    """The connection to Redis, which all requests share."""
 
     def __init__(self, models: Sequence[Predictor]) -> None:
         super().__init__(models)
@@ -100,7 +99,7 @@ class _Connection(_Gathering, asyncio.Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether it has ended."""
+        """Whether the connection has ended."""
         return self._transport is None
 
     def connection_made(self, transport: Any) -> None:
@@ -130,7 +129,7 @@ class _Connection(_Gathering, asyncio.Protocol):
 
 
 class Redis:
-    """Features in Redis, by a connection that is made again where it is lost."""
+    """Features in Redis, over a connection that is reopened when lost."""
 
     def __init__(self, settings: Settings, models: Sequence[Predictor]) -> None:
         self._models = models
@@ -140,7 +139,7 @@ class Redis:
         self._connecting = asyncio.Lock()
 
     async def answer(self, wanted: Sequence[keys.Key], answer: Answer) -> Any:
-        """What the answer makes of the keys' rows."""
+        """Answers a request for these keys."""
         connection = self._connection
         if connection is None or connection.lost:
             connection = await self._connected()
@@ -174,7 +173,7 @@ class Memory(_Gathering):
         self._answer(waiting, [self._rows.get(key) for _, wanted, _ in waiting for key in wanted])
 
     async def answer(self, wanted: Sequence[keys.Key], answer: Answer) -> Any:
-        """What the answer makes of the keys' rows."""
+        """Answers a request for these keys."""
         return await self.ask(wanted, answer)
 
 

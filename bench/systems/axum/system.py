@@ -1,6 +1,6 @@
-"""The service in src/: built on the server's host; its features are in Redis, or in a file of flights there.
+"""The service in src/, built on the server's host, with features in Redis or read from a file of flights.
 
-It has a thread for each core: with more it answers no more requests.
+It has one thread per core; more do not raise its throughput.
 """
 
 import tomllib
@@ -28,7 +28,7 @@ class Axum(Http):
         server.run([server.root / FOLDER / "build.sh"])
         lock = tomllib.loads(Path(__file__).with_name("Cargo.lock").read_text())
         crates = {crate["name"]: crate["version"] for crate in lock["package"]}
-        # Python's client of Redis has the name "redis" in the same record.
+        # Python's Redis client is "redis" in the same record.
         return {
             "axum": crates["axum"],
             "tokio": crates["tokio"],

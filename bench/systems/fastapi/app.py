@@ -1,7 +1,7 @@
 """The service of python_baseline/ as an asynchronous application: the same keys, store, model and answers.
 
-A worker has one thread, which serves others while a request waits for Redis. The model predicts on that
-thread: a prediction takes less time than handing it to another.
+A worker has one thread, which serves other requests while one waits for Redis. It also predicts, since a
+prediction takes less time than a hand-over to another thread.
 """
 
 import gc
@@ -20,22 +20,22 @@ from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
 
 Rows = Sequence[Sequence[float]]
-# Of a worker to Redis. With 100 clients four workers have 25 requests each, with 1,000 some wait.
+# A worker's connections to Redis. With 100 clients four workers have 25 requests each, with 1,000 some wait.
 MAX_CONNECTIONS = 100
-# As long as the load generators wait.
+# The load generators' timeout.
 PATIENCE_SECONDS = 60
 
 
 class Worker(UvicornWorker):
-    """A uvicorn that writes no line for each request."""
+    """A uvicorn worker without an access log."""
 
     CONFIG_KWARGS: ClassVar[dict[str, Any]] = {**UvicornWorker.CONFIG_KWARGS, "access_log": False}
 
 
 class Redis:
-    """Features in Redis, as python_baseline/store.py has them.
+    """Features in Redis, stored as in python_baseline/store.py.
 
-    A request waits for a connection where a thousand clients ask; redis-py's usual pool refuses the 101st.
+    The pool lets requests wait for a connection; redis-py's default pool raises when it is exhausted.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -46,7 +46,7 @@ class Redis:
         self._loads = SERIALIZERS[settings.serializer].loads
 
     async def fetch(self, wanted: Sequence[keys.Key]) -> Rows:
-        """A row of features for each key."""
+        """Returns a row of features for each key."""
         if len(wanted) == 1:
             found = [await self._client.execute_command("LINDEX", keys.text(wanted[0]), 0)]
         else:
@@ -61,14 +61,14 @@ class Redis:
 
 
 class Service:
-    """Models and the features to predict from, opened in the worker."""
+    """The models and the store of a worker."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     @asynccontextmanager
     async def opened(self, _: FastAPI) -> AsyncIterator[None]:
-        """For as long as the worker serves."""
+        """Loads the models and connects to Redis when the worker starts."""
         self._models = predictors.load(self._settings)
         self._store = Redis(self._settings)
         gc.collect()
@@ -76,7 +76,7 @@ class Service:
         yield
 
     async def answer(self, verb: Verb, body: object) -> object:
-        """The answer to a request."""
+        """Answers a request."""
         wanted = verb.wanted(body)
         rows = await self._store.fetch(wanted) if verb.looks_up else wanted
         return verb.answer(self._models, rows)
@@ -87,7 +87,7 @@ def _answer(value: Any, status: int = 200) -> Response:
 
 
 def app() -> FastAPI:
-    """The application; a worker opens its service when it starts."""
+    """Returns the application; a worker opens its service when it starts."""
     settings = Settings.read()
     service = Service(settings)
     found = FastAPI(lifespan=service.opened, openapi_url=None)

@@ -1,9 +1,9 @@
-"""An application on uvicorn: Gunicorn keeps so many uvicorns, each with a separate listening socket.
+"""An application on uvicorn workers under Gunicorn, each with a separate listening socket.
 
-Of one socket that all share, whoever wakes first takes what is there, and keeps it: of 20 connections the
-four workers of `uvicorn --workers 4` had 15, 5, 0 and 0. FastAPI has two workers for each core; the bare
-application of asgi/ has one, a thread that never waits. Granian (RSGI) was tried in uvicorn's place: no
-faster, and slower with one client (docs/dev/decisions.md).
+With a shared socket the worker that wakes first accepts most connections: of 20, the four workers of
+`uvicorn --workers 4` had 15, 5, 0 and 0. FastAPI has two workers per core; the bare application of asgi/ has
+one, which never waits. Granian (RSGI) in place of uvicorn was no faster, and slower with one client
+(docs/dev/decisions.md).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Uvicorn(Http):
     """An application, with a library of trees and a place for features."""
 
     part = "uvicorn"
-    # In place of so many for each core.
+    # The number of workers, if not by core.
     workers: int | None = None
 
     def versions(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "redis", "xgboost-cpu")
 
 
 class FlaskRedis(Http):
-    """Published or tuned, with the XGBoost that is pinned."""
+    """The published or the tuned service, with the pinned XGBoost."""
 
     part = "gunicorn"
 
@@ -23,5 +23,5 @@ class FlaskRedis(Http):
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         server, settings = self._site.server, self.settings(models, xgboost="pinned")
         command, environment = modes.command(self._options.mode, address, settings)
-        # The command is this Python's and this repository's; the host has its own of both.
+        # The command names this machine's Python and repository; the host's replace them.
         return [server.python, *command[1:]], environment | {"PYTHONPATH": str(server.root)}

@@ -1,7 +1,4 @@
-"""This extension's predict, asked directly and through PgBouncer.
-
-PgBouncer has a few connections to PostgreSQL and pools transactions.
-"""
+"""This extension's predict, called directly and through PgBouncer, which pools transactions."""
 
 import re
 from functools import cached_property
@@ -13,7 +10,7 @@ from bench.hosts import Address, Parts
 from bench.systems.sql import Sql
 from bench.workload import Cell
 
-# Connections of the pool: as many as in 2022, and more on machines with more cores than four.
+# Connections of the pool: as in 2022, and more on machines with more than four cores.
 MIN_POOL = 10
 POOL_PER_CORE = 2.5
 FIRST_WITH_PREPARED = (1, 21)
@@ -24,7 +21,7 @@ Direct = Sql
 
 
 class Pooled(Sql):
-    """pgbench's connections lead to PgBouncer, on the server's host."""
+    """PgBouncer on the server's host, between pgbench and PostgreSQL."""
 
     at: Address | None = None
 
@@ -41,7 +38,7 @@ class Pooled(Sql):
         return {**super().install(), "pgbouncer": self._version}
 
     def _lines(self, port: int, users: PurePath) -> list[str]:
-        """Of its file: it pools transactions, and logs no connections."""
+        """Returns the lines of pgbouncer.ini."""
         host = self._site.server
         settings = {
             "listen_addr": host.address, "listen_port": port, "unix_socket_dir": "",
@@ -56,7 +53,7 @@ class Pooled(Sql):
         return [*lines, *(f"{name} = {value}".rstrip() for name, value in settings.items())]
 
     def start(self, trees: int) -> None:
-        """Starts PgBouncer as the cluster's owner, with its files in the cluster's home: root it refuses."""
+        """Starts PgBouncer as the cluster's owner, which root may not, with files in its home."""
         super().start(trees)
         host, database = self._site.server, self._site.database
         directory, port = database.home / "pgbouncer", host.free_port()
@@ -75,7 +72,7 @@ class Pooled(Sql):
         return {**super().parts(), **started}
 
     def lacks(self, cell: Cell) -> str | None:
-        """Prepared statements, where PgBouncer is older than 1.21."""
+        """Lacks prepared statements if PgBouncer is older than 1.21."""
         if cell.variant != "prepared" or self.can_prepare:
             return None
         wanted = ".".join(map(str, FIRST_WITH_PREPARED))
@@ -85,6 +82,6 @@ class Pooled(Sql):
         )
 
     def configuration(self) -> dict[str, Any]:
-        """PgBouncer's file too, except for where its users are."""
+        """Adds PgBouncer's file, without the path of its users."""
         kept = [line for line in self._ini if not line.startswith("auth_file")]
         return {**super().configuration(), "pgbouncer.ini": kept}

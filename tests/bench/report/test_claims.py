@@ -9,7 +9,7 @@ import pytest
 from bench.report.claims import Claim, judged, targets
 from bench.report.files import Sources, sources
 from bench.report.finding import FUNCTIONS, against_rival
-from bench.report.measured import Asked, Lacking, Measured, entry, pooled
+from bench.report.measured import Measured, MissingFigure, RequestSpec, entry, pooled
 from bench.report.pages import ROOT
 from bench.results import Spread
 from tests.bench.report.conftest import LOCAL, scaled
@@ -112,15 +112,15 @@ CELL = "postgres_direct/simple/hot/25t/20c"
 
 
 def test_the_rival_is_the_best_service_without_this_engine(made: Sources) -> None:
-    assert made.local.rival(Asked()) == entry("asgi", "http")
-    assert made.local.rival(Asked(), memory=True) == entry("asgi_memory", "http")
+    assert made.local.rival(RequestSpec()) == entry("asgi", "http")
+    assert made.local.rival(RequestSpec(), memory=True) == entry("asgi_memory", "http")
     before = against_rival(made, CELL)
     # A service that no folder describes any more, and that is better, takes its place by itself.
     better = replace(made, local=scaled(made.local, "python_tuned", 10, "rocket"))
-    assert better.local.rival(Asked()).system == "rocket"
+    assert better.local.rival(RequestSpec()).system == "rocket"
     assert against_rival(better, CELL).median < before.median
     # This engine behind HTTP is faster than all, and no rival.
-    assert made.local.cell(entry("axum", "http"), Asked())
+    assert made.local.cell(entry("axum", "http"), RequestSpec())
 
 
 def test_a_cell_that_the_best_service_was_not_asked_is_not_run(made: Sources) -> None:
@@ -131,5 +131,5 @@ def test_a_cell_that_the_best_service_was_not_asked_is_not_run(made: Sources) ->
     without = replace(made, local=Measured(replace(made.local.result, cells=cells), "changed"))
     name = "postgres_direct/simple/hot/25t/10c"
     assert against_rival(made, name).median > 1
-    with pytest.raises(Lacking, match="was not asked"):
+    with pytest.raises(MissingFigure, match="was not asked"):
         against_rival(without, name)

@@ -12,7 +12,7 @@ import pytest
 
 from bench.report import explanations, pages, scores
 from bench.report.files import Sources, newest, sources
-from bench.report.measured import Asked
+from bench.report.measured import RequestSpec
 from bench.report.pages import ROOT, stale, write
 from bench.report.pages import made as files_of
 
@@ -63,10 +63,10 @@ def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources
     for (asked, memory), of in rates.items():
         medians = {system: statistics.median(found) for system, found in of.items() if found}
         request, trees, clients = asked.split("/")
-        question = Asked(request, int(clients[:-1]), int(trees[:-1]))
+        question = RequestSpec(request, int(clients[:-1]), int(trees[:-1]))
         rival = committed.local.rival(question, memory)
         assert (rival and rival.system) == max(medians, key=medians.get, default=None), asked
-    named = committed.local.rival(Asked())
+    named = committed.local.rival(RequestSpec())
     for path in (ROOT / pages.PAGES / "README.md", ROOT / "README.md"):
         assert f"reads its features from Redis, {named.label}," in path.read_text()
 

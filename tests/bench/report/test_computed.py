@@ -9,10 +9,10 @@ from bench.report.files import Sources
 from bench.report.measured import (
     ONE_THREAD,
     SIMPLE,
-    Asked,
     Entry,
-    Lacking,
     Measured,
+    MissingFigure,
+    RequestSpec,
     entry,
     ratio,
 )
@@ -67,9 +67,9 @@ def test_a_ratio_is_of_the_same_repetition_of_the_same_run(made: Sources) -> Non
 
 
 def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
-    assert made.local.spread(SIMPLE, Asked(), "p99") is None
-    assert made.local.spread(SIMPLE, Asked(clients=7), "rate") is None
-    with pytest.raises(Lacking, match="no figures of the cell"):
+    assert made.local.spread(SIMPLE, RequestSpec(), "p99") is None
+    assert made.local.spread(SIMPLE, RequestSpec(clients=7), "rate") is None
+    with pytest.raises(MissingFigure, match="no figures of the cell"):
         made.local.named("postgres_direct/simple/hot/25t/7c")
 
 
@@ -77,7 +77,7 @@ def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
 def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> None:
     found = steps(made.local, entry)
     assert ("columns" in found) == (entry == SIMPLE)
-    for number, run in enumerate(made.local.cell(entry, Asked()).runs):
+    for number, run in enumerate(made.local.cell(entry, RequestSpec()).runs):
         us = run.server.cpu_seconds * 1e6 / run.requests
         assert sum(one[number] for one in found.values()) == pytest.approx(us)
 
@@ -101,4 +101,4 @@ def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
     cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
     changed = Measured(replace(made.local.result, cells=cells), "changed")
     assert 2_000 in fixed_rates(changed).held(TUNED)
-    assert changed.share_held(TUNED, Asked(rate=2_000)) == (3, 4)
+    assert changed.share_held(TUNED, RequestSpec(rate=2_000)) == (3, 4)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench.report.files import Sources, sources
-from bench.report.measured import Asked
+from bench.report.measured import RequestSpec
 from bench.report.pages import PAGES, ROOT
 from bench.report.web import script
 from tests.bench.report.browser import Page, opened
@@ -92,7 +92,7 @@ def test_committed_figures_are_those_of_the_results(page: Page, scheme: str, wid
     )
     assert len(groups) == 4 and all(rates == sorted(rates, reverse=True) for rates in groups)
     said = page.ask("document.getElementById('should').textContent")
-    rival = found.local.rival(Asked())
+    rival = found.local.rival(RequestSpec())
     assert said.startswith("Should I move? Yes, if") and rival.label in said
     assert page.ask("document.querySelector('nav a').getAttribute('href')") == "../../README.md"
     colours = page.ask(

@@ -13,7 +13,7 @@ from bench import results
 from bench.report import pages
 from bench.report.figures import times
 from bench.report.files import Sources, sources
-from bench.report.measured import Lacking
+from bench.report.measured import MissingFigure
 from bench.report.pages import BadTemplate, stale, write
 from bench.report.pages import made as files_of
 from tests.bench.report.conftest import LOCAL, SPLIT
@@ -150,7 +150,7 @@ def test_a_damaged_result_is_an_error(directory: Path) -> None:
 
 def test_a_run_that_lacks_what_the_page_opens_with_is_an_error(directory: Path) -> None:
     changed(directory, LOCAL, lambda cell: cell["system"] != "python_published_one_thread")
-    with pytest.raises(Lacking, match=r"service \(published, one thread\)"):
+    with pytest.raises(MissingFigure, match=r"service \(published, one thread\)"):
         sources(directory)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.report.figures import whole
 from bench.report.files import Sources
-from bench.report.measured import SIMPLE, Asked, entry
+from bench.report.measured import SIMPLE, RequestSpec, entry
 from bench.report.pictures import PICTURES, svg
 from tests.bench.report.conftest import scaled
 
@@ -30,4 +30,4 @@ def test_bars_are_sorted_and_written(made: Sources) -> None:
     said = texts("answer", made)
     labels = [entry("asgi", "http").label, SIMPLE.label, entry("axum", "http").label]
     assert sorted(labels, key=said.index) == labels
-    assert whole(made.local.cell(SIMPLE, Asked()).requests_per_second.median) in said
+    assert whole(made.local.cell(SIMPLE, RequestSpec()).requests_per_second.median) in said
