@@ -197,7 +197,11 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 .PHONY: test-versions
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/extension/versions/run.sh 15 16 17 18 19
-	@$(MAKE) test-sklearn
+	@$(MAKE) test-sklearn test-newest
+
+.PHONY: test-newest
+test-newest: setup install venv ## test the Python package with the newest libraries, by python3.12
+	@tests/python/newest.sh
 
 .PHONY: test-sklearn
 test-sklearn: setup install venv ## test the Python package with earlier releases of scikit-learn
