@@ -65,7 +65,7 @@ def drawn(
         usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
         numbers[:, column] = _numbers(generator, usual, rows)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
-    # LightGBM takes numbers up to 1e-35 for zeros, in some forms of a frame only, and a scaler may come first.
+    # LightGBM takes numbers up to 1e-35 for zeros, in some forms of a frame only; a scaler may come first.
     numbers[np.abs(numbers) <= 1e-30] = 0
     for column, number in inputs.lowest.items():
         numbers[:, column] = np.maximum(numbers[:, column], number)
