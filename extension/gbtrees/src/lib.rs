@@ -100,9 +100,9 @@ pub mod internals {
     };
     pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
     pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};
-    #[cfg(feature = "xgboost")]
-    pub use crate::format::xgboost_objectives;
     pub use crate::format::{parse, read_categories};
+    #[cfg(feature = "xgboost")]
+    pub use crate::format::{rewrite_xgboost, xgboost_objectives};
     pub use crate::lower::compile;
 
     /// Evaluation and explanations by definition, over the checked model.

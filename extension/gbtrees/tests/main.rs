@@ -13,3 +13,4 @@ mod golden_onnx;
 mod library;
 mod malformed;
 mod out_of_memory;
+mod rewritten;

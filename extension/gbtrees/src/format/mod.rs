@@ -53,19 +53,9 @@ pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemb
             catboost::build(file, "catboost cbm", limits, cancel)
         }
         #[cfg(feature = "xgboost")]
-        Format::XgboostJson => {
-            let file = xgboost::read(&mut json::Json::new(bytes, cancel), limits)?;
-            xgboost::build(file, "xgboost json", limits, cancel)
-        }
-        #[cfg(feature = "xgboost")]
-        Format::XgboostBinary => {
-            let file = xgboost::read_binary(bytes, limits, cancel)?;
-            xgboost::build(file, "xgboost binary", limits, cancel)
-        }
-        #[cfg(feature = "xgboost")]
-        Format::XgboostUbjson => {
-            let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, cancel), limits)?;
-            xgboost::build(file, "xgboost ubjson", limits, cancel)
+        format @ (Format::XgboostJson | Format::XgboostBinary | Format::XgboostUbjson) => {
+            let (file, name) = xgboost_file(&format, bytes, limits, cancel)?;
+            xgboost::build(file, name, limits, cancel)
         }
         Format::EnsembleJson => {
             let mut reader = json::Json::new(bytes, cancel);
@@ -89,5 +79,44 @@ pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemb
             let hint = "Build the crate with the feature of the model's library.";
             Err(sniff::unsupported("a model of a library whose reader this build leaves out", hint))
         }
+    }
+}
+
+/// What a file of XGBoost says, and the name of its format.
+#[cfg(feature = "xgboost")]
+fn xgboost_file(
+    format: &Format,
+    bytes: &[u8],
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<(xgboost::File, &'static str)> {
+    Ok(match format {
+        Format::XgboostBinary => (xgboost::read_binary(bytes, limits, cancel)?, "xgboost binary"),
+        Format::XgboostUbjson => {
+            (xgboost::read(&mut ubjson::Ubjson::new(bytes, cancel), limits)?, "xgboost ubjson")
+        }
+        _ => (xgboost::read(&mut json::Json::new(bytes, cancel), limits)?, "xgboost json"),
+    })
+}
+
+/// Reads a model of XGBoost, up to so many of its rounds, and writes what was checked of it as a file that
+/// libxgboost reads: no byte of the given file is in it. Nothing comes back for another library's model.
+///
+/// # Errors
+/// As those of [`parse`]; [`ErrorKind::Names`](crate::ErrorKind::Names) if there are no such rounds.
+#[cfg(feature = "xgboost")]
+pub fn rewrite_xgboost(
+    bytes: &[u8],
+    rounds: Option<usize>,
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<Option<(Ensemble, Vec<u8>)>> {
+    limits.check_bytes(bytes.len())?;
+    match sniff::format_of(bytes, cancel)? {
+        format @ (Format::XgboostJson | Format::XgboostBinary | Format::XgboostUbjson) => {
+            let (file, name) = xgboost_file(&format, bytes, limits, cancel)?;
+            xgboost::rewrite(file, name, rounds, limits, cancel).map(Some)
+        }
+        _ => Ok(None),
     }
 }

@@ -138,6 +138,25 @@ fn sizes_and_outputs() {
 }
 
 #[test]
+fn levels_of_outputs() {
+    let cases = r#"
+        more quantiles than outputs
+            | learner.objective = {"name": "reg:quantileerror",
+            "quantile_loss_param": {"quantile_alpha": "[1E-1,9E-1]"}}
+            | Length | model
+        fewer expectiles than outputs
+            | P.num_target = "3"; learner.objective = {"name": "reg:expectileerror",
+            "expectile_loss_param": {"expectile_alpha": "[1E-1,9E-1]"}}
+            | Length | model
+        expectiles that are no numbers
+            | learner.objective = {"name": "reg:expectileerror",
+            "expectile_loss_param": {"expectile_alpha": "[half]"}}
+            | Parameter | byte
+    "#;
+    run(binary, cases);
+}
+
+#[test]
 fn base_scores() {
     let cases = r#"
         empty | P.base_score = "" | Parameter | byte

@@ -107,6 +107,39 @@ fn category_sets() {
     run(categorical, cases);
 }
 
+/// What the engine does not use, and libxgboost takes for an index or a length.
+#[test]
+fn what_libxgboost_would_follow() {
+    let pruned = r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;
+        $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
+        $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
+        $.categories_segments = [0]; $.categories_sizes = [1]"#;
+    let cases = r#"
+        leaf vectors of negative size | $.tree_param.size_leaf_vector = "-1" | Parameter | tree 0
+        leaf vectors of the least size | $.tree_param.size_leaf_vector = "-2147483648"
+            | Parameter | tree 0
+        parent of a deleted node negative | $.parents.3 = -1 | TreeShape | tree 0, node 3
+        parent of a deleted node beyond the end | $.parents.4 = 5 | TreeShape | tree 0, node 4
+        set of a pruned split beyond the codes | $.categories_sizes.0 = 2
+            | CategoryRange | tree 0, node 2
+        set of a pruned split before the codes | $.categories_segments.0 = -1
+            | CategoryRange | tree 0, node 2
+        set of a pruned split empty | $.categories_sizes.0 = 0 | CategoryRange | tree 0, node 2
+        code of a pruned split negative | $.categories.0 = -7 | CategoryRange | tree 0, node 2
+        code of a pruned split too large | $.categories.0 = 16777216 | CategoryRange | tree 0, node 2
+    "#;
+    for [name, edits, kind, place] in crate::malformed::cases(cases) {
+        crate::malformed::run(binary, &format!("{name} | {pruned}; {edits} | {kind} | {place}"));
+    }
+    let cases = r#"
+        too few places in the order | M.cats.sorted_idx = [0] | Length | model
+        too many places in the order | M.cats.sorted_idx = [0, 1, 0] | Length | model
+        place beyond the categories | M.cats.sorted_idx = [0, 2] | Length | model
+        negative place | M.cats.sorted_idx = [-1, 0] | Length | model
+    "#;
+    run(categorical, cases);
+}
+
 #[test]
 fn xgboosts_other_spellings_are_accepted() {
     for (name, edits) in [

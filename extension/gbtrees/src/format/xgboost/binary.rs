@@ -12,6 +12,7 @@ use crate::ensemble::{Task, check_limit, in_tree};
 use crate::format::sniff::{SNAPSHOT, without_classes};
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
+use crate::format::xgboost::training::Training;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, tree, tree_nodes};
 use crate::memory::with_capacity;
@@ -77,6 +78,7 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
         // Releases before 1.6 leave the field 0.
         num_target: i64::from(num_target.max(1)),
         num_feature: i64::from(num_feature),
+        boost_from_average: None,
     };
     let learner = Learner {
         objective,
@@ -86,6 +88,8 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
         feature_types: Vec::new(),
         attributes,
         booster,
+        training: Training::default(),
+        fractions: Vec::new(),
     };
     Ok(File { version: [major, minor, 0], learner })
 }
@@ -100,7 +104,9 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
     for index in 0..num_trees {
         let arrays = arrays(bytes, &left, cancel).map_err(|error| in_tree(error, index))?;
         let tree = tree_nodes::build(&arrays, index, &mut left, cancel);
-        trees.push(tree.map_err(|error| in_tree(error, index))?);
+        let mut tree = tree.map_err(|error| in_tree(error, index))?;
+        tree.statistics = arrays.into_statistics();
+        trees.push(tree);
     }
     let tree_info = bytes.list(num_trees, |word| i64::from(word.cast_signed()))?;
     Ok(Booster {
@@ -113,6 +119,7 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
         weights: None,
         categories: Vec::new(),
         coefficients: None,
+        boosted_rounds: None,
     })
 }
 
@@ -152,6 +159,7 @@ fn arrays(bytes: &mut Bytes<'_>, left: &Allowance, cancel: Cancel<'_>) -> Result
         split_conditions: Some(column(records, 4, f32::from_bits, cancel)?),
         loss_changes: Some(column(statistics, 0, f32::from_bits, cancel)?),
         sum_hessian: Some(column(statistics, 1, f32::from_bits, cancel)?),
+        base_weights: column(statistics, 2, f32::from_bits, cancel)?,
         ..Arrays::default()
     })
 }

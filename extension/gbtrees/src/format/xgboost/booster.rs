@@ -23,6 +23,8 @@ pub(super) struct Booster {
     pub categories: Vec<Option<Categories>>,
     /// Weights of gblinear; `None` for trees, and before the first round.
     pub coefficients: Option<Vec<f32>>,
+    /// How many rounds gblinear says it had.
+    pub boosted_rounds: Option<i64>,
 }
 
 impl Booster {
@@ -38,8 +40,8 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
         match key {
             "name" => name = Some(reader.string()?),
             "model" => booster = Some(read_model(reader, limits)?),
-            // The booster nested in a dart; only its model matters.
-            "gbtree" => booster = Some((Ok(read(reader, limits)?), None)),
+            // The booster inside that of DART, of which the model is all that counts.
+            "gbtree" => booster = Some((Ok(read(reader, limits)?), Linear::default())),
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
             _ => reader.skip()?,
         }
@@ -47,9 +49,11 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     })?;
     let name = required(name, "name")?;
     check_name(&name)?;
-    let (booster, coefficients) = required(booster, "model")?;
+    let (booster, Linear { coefficients, boosted_rounds }) = required(booster, "model")?;
     if name == LINEAR {
-        return required(coefficients, "weights").map(Booster::linear);
+        let boosted_rounds = boosted_rounds.filter(|rounds| *rounds >= 0);
+        let linear = required(coefficients, "weights").map(Booster::linear)?;
+        return Ok(Booster { boosted_rounds, ..linear });
     }
     let booster = booster?;
     Ok(Booster { weights: weights.or(booster.weights), ..booster })
@@ -73,14 +77,20 @@ fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Ve
     array(reader, limits.trees, "weights of trees", R::float)
 }
 
-/// Reads a booster's model: trees, and the weights of a linear one. The inner error reports missing
-/// parts of the trees, and is dropped if the booster turns out to have none.
-#[allow(clippy::type_complexity, reason = "one of the two counts, by a name that is not read yet")]
+/// What a model has if its booster is gblinear.
+#[derive(Default)]
+struct Linear {
+    coefficients: Option<Vec<f32>>,
+    boosted_rounds: Option<i64>,
+}
+
+/// Reads the model of a booster: of trees, and the weights of a linear one. What is missing of the trees is
+/// the inner error, which does not count where the booster turns out to have none.
 fn read_model<'a, R: Reader<'a>>(
     reader: &mut R,
     limits: &Limits,
-) -> Result<(Result<Booster>, Option<Vec<f32>>)> {
-    let mut coefficients = None;
+) -> Result<(Result<Booster>, Linear)> {
+    let mut linear = Linear::default();
     let (mut sizes, mut trees, mut tree_info) = (None, None, None);
     let (mut iteration_indptr, mut weights, mut categories) = (None, None, Vec::new());
     object(reader, |reader, key| {
@@ -97,8 +107,9 @@ fn read_model<'a, R: Reader<'a>>(
             }
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
             "weights" => {
-                coefficients = Some(array(reader, limits.nodes, "weights", R::float)?);
+                linear.coefficients = Some(array(reader, limits.nodes, "weights", R::float)?);
             }
+            "boosted_rounds" => linear.boosted_rounds = Some(reader.integer()?),
             "cats" => categories = categories::read(reader, limits)?,
             _ => reader.skip()?,
         }
@@ -115,9 +126,10 @@ fn read_model<'a, R: Reader<'a>>(
             weights,
             categories,
             coefficients: None,
+            boosted_rounds: None,
         })
     };
-    Ok((complete(), coefficients))
+    Ok((complete(), linear))
 }
 
 /// Reads the number of trees, and of trees per round and output.
@@ -142,7 +154,8 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
     array(reader, limits.trees, "trees", |reader| {
         let arrays = tree::read(reader, &left)?;
         let tree = tree_nodes::build(&arrays, index, &mut left, reader.cancel());
-        let tree = tree.map_err(|error| in_tree(error, index))?;
+        let mut tree = tree.map_err(|error| in_tree(error, index))?;
+        tree.statistics = arrays.into_statistics();
         index += 1;
         Ok(tree)
     })

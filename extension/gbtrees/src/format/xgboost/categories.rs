@@ -21,7 +21,7 @@ pub(super) fn read<'a, R: Reader<'a>>(
     limits: &Limits,
 ) -> Result<Vec<Option<Categories>>> {
     let mut features: Vec<Feature> = Vec::new();
-    let mut segments = Vec::new();
+    let (mut segments, mut sorted) = (Vec::new(), Vec::new());
     object(reader, |reader, key| {
         match key {
             "enc" => {
@@ -31,11 +31,13 @@ pub(super) fn read<'a, R: Reader<'a>>(
                 let max = limits.features.saturating_add(1);
                 segments = array(reader, max, "features", R::integer)?;
             }
+            "sorted_idx" => sorted = array(reader, MAX_BYTES, "categories", R::integer)?,
             _ => reader.skip()?,
         }
         Ok(())
     })?;
     check_segments(&features, &segments)?;
+    check_order(&features, &sorted)?;
     Ok(features.into_iter().map(|feature| feature.categories).collect())
 }
 
@@ -62,7 +64,27 @@ fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// The encoding of a feature's values.
+/// The places of each feature's values in their order, which libxgboost looks up by; none where it has not
+/// sorted them yet.
+fn check_order(features: &[Feature], sorted: &[i64]) -> Result<()> {
+    if sorted.is_empty() {
+        return Ok(());
+    }
+    let mut rest = sorted;
+    let fits = features.iter().all(|feature| {
+        let Some((own, others)) = rest.split_at_checked(feature.count) else { return false };
+        rest = others;
+        let is_place = |place: &i64| usize::try_from(*place).is_ok_and(|at| at < feature.count);
+        own.iter().all(is_place)
+    });
+    if fits && rest.is_empty() {
+        return Ok(());
+    }
+    let message = "the order of the categories has other places than they have";
+    Err(Error::new(ErrorKind::Length, message))
+}
+
+/// How the values of one feature are written.
 enum Encoding {
     /// Offsets into the concatenated strings.
     Text(Vec<i64>),

@@ -8,6 +8,7 @@ use crate::format::sniff::unsupported;
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::parameters;
+use crate::format::xgboost::training::Training;
 use crate::format::xgboost::{booster, objective, shown};
 use crate::memory::owned;
 use crate::{ErrorKind, Limits, Result};
@@ -21,6 +22,9 @@ pub(super) struct Learner {
     pub feature_types: Vec<FeatureType>,
     pub attributes: Vec<(String, String)>,
     pub booster: Booster,
+    pub training: Training,
+    /// The quantiles or expectiles of the outputs, if the objective has such.
+    pub fractions: Vec<f32>,
 }
 
 pub(super) struct Parameters {
@@ -29,6 +33,7 @@ pub(super) struct Parameters {
     pub num_class: i64,
     pub num_target: i64,
     pub num_feature: i64,
+    pub boost_from_average: Option<i64>,
 }
 
 pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Learner> {
@@ -58,8 +63,21 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     })?;
     let parameters = required(parameters, "learner_model_param")?;
     let booster = required(booster, "gradient_booster")?;
-    let (objective, link) = required(objective, "objective")?;
-    Ok(Learner { objective, link, parameters, feature_names, feature_types, attributes, booster })
+    let ObjectiveFile { objective, link, fractions, mut training } =
+        required(objective, "objective")?;
+    training.boost_from_average = parameters.boost_from_average.map(|switch| switch != 0);
+    training.boosted_rounds = booster.boosted_rounds;
+    Ok(Learner {
+        objective,
+        link,
+        parameters,
+        feature_names,
+        feature_types,
+        attributes,
+        booster,
+        training,
+        fractions,
+    })
 }
 
 fn read_attributes<'a, R: Reader<'a>>(reader: &mut R) -> Result<Vec<(String, String)>> {
@@ -84,6 +102,7 @@ fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     let mut num_class = None;
     let mut num_target = None;
     let mut num_feature = None;
+    let mut boost_from_average = None;
     object(reader, |reader, key| {
         match key {
             "base_score" => {
@@ -92,6 +111,9 @@ fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
             "num_class" => num_class = Some(parameters::integer(reader, key)?),
             "num_target" => num_target = Some(parameters::integer(reader, key)?),
             "num_feature" => num_feature = Some(parameters::integer(reader, key)?),
+            "boost_from_average" => {
+                boost_from_average = Some(parameters::integer(reader, key)?);
+            }
             _ => reader.skip()?,
         }
         Ok(())
@@ -102,24 +124,44 @@ fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
         // Releases before 1.6 support a single target and omit this.
         num_target: num_target.unwrap_or(1),
         num_feature: required(num_feature, "num_feature")?,
+        boost_from_average,
     })
 }
 
-fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<(Objective, Link)> {
+struct ObjectiveFile {
+    objective: Objective,
+    link: Link,
+    fractions: Vec<f32>,
+    training: Training,
+}
+
+fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<ObjectiveFile> {
     let mut name = None;
-    let mut quantiles = Vec::new();
+    let (mut fractions, mut training) = (Vec::new(), Training::default());
     object(reader, |reader, key| {
         match key {
             "name" => name = Some(reader.string()?),
-            "quantile_loss_param" => quantiles = read_quantiles(reader, limits)?,
+            _ if Training::has_object(key) => {
+                let list = training.read_object(reader, key, limits)?;
+                if !list.is_empty() {
+                    fractions = list;
+                }
+            }
             _ => reader.skip()?,
         }
         Ok(())
     })?;
-    objective_named(&required(name, "name")?, &quantiles)
+    let (objective, link) = objective_named(&required(name, "name")?, &fractions)?;
+    if !matches!(objective.transform, Transform::Expectile) && objective.name != QUANTILES {
+        fractions.clear();
+    }
+    Ok(ObjectiveFile { objective, link, fractions, training })
 }
 
-/// Returns the objective of a name, and its link.
+/// The objective whose outputs are quantiles.
+const QUANTILES: &str = "reg:quantileerror";
+
+/// The objective of this name and its link.
 pub(super) fn objective_named(name: &str, quantiles: &[f32]) -> Result<(Objective, Link)> {
     let (mut objective, link) = objective::named(name).ok_or_else(|| {
         unsupported(
@@ -135,16 +177,4 @@ pub(super) fn objective_named(name: &str, quantiles: &[f32]) -> Result<(Objectiv
         objective.transform = Transform::Identity;
     }
     Ok((objective, link))
-}
-
-fn read_quantiles<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
-    let mut quantiles = Vec::new();
-    object(reader, |reader, key| {
-        match key {
-            "quantile_alpha" => quantiles = parameters::floats(reader, key, limits.outputs)?,
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(quantiles)
 }

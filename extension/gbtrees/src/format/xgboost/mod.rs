@@ -16,11 +16,16 @@ mod categories;
 mod learner;
 mod objective;
 mod parameters;
+mod training;
 mod tree;
 mod tree_nodes;
+mod ubjson;
+mod write;
 
 pub(super) use crate::format::xgboost::binary::read as read_binary;
 pub use crate::format::xgboost::objective::objectives;
+
+use std::mem::take;
 
 use crate::ensemble::{
     Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, TreeOutput, TreeParts,
@@ -32,7 +37,7 @@ use crate::format::xgboost::booster::derive_rounds;
 use crate::format::xgboost::learner::Learner;
 use crate::format::xgboost::objective::{Link, base_margins, base_scores};
 use crate::format::xgboost::tree_nodes::RawTree;
-use crate::memory::filled;
+use crate::memory::{collect, filled};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 pub(super) struct File {
@@ -89,6 +94,28 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
         .map_err(|_| reader.error(ErrorKind::Length, "the version does not have three parts"))
 }
 
+/// The checked model of a file, up to so many of its rounds, and what is written of it for libxgboost.
+pub(in crate::format) fn rewrite(
+    mut file: File,
+    format: &'static str,
+    rounds: Option<usize>,
+    limits: &Limits,
+    cancel: Cancel<'_>,
+) -> Result<(Ensemble, Vec<u8>)> {
+    let booster = &mut file.learner.booster;
+    let besides = write::Besides {
+        num_parallel_tree: booster.num_parallel_tree,
+        statistics: collect(booster.trees.iter_mut().map(|tree| take(&mut tree.statistics)))?,
+        training: take(&mut file.learner.training),
+    };
+    let mut model = build(file, format, limits, cancel)?;
+    if let Some(rounds) = rounds.filter(|rounds| *rounds != model.num_rounds()) {
+        model.keep_rounds(rounds)?;
+    }
+    let bytes = write::file(&model, &besides, cancel)?;
+    Ok((model, bytes))
+}
+
 pub(in crate::format) fn build(
     file: File,
     format: &'static str,
@@ -96,6 +123,7 @@ pub(in crate::format) fn build(
     cancel: Cancel<'_>,
 ) -> Result<Ensemble> {
     let File { version, learner } = file;
+    check_fractions(&learner)?;
     let (parameters, booster) = (learner.parameters, learner.booster);
     let num_features = size(parameters.num_feature, 1, "features")?;
     let classes = size(parameters.num_class, 0, "classes")?;
@@ -146,7 +174,7 @@ pub(in crate::format) fn build(
     let mut builder = Builder::new(parts, limits)?;
     let listed = booster.tree_info.into_iter().zip(weights);
     for (index, (tree, (output, weight))) in booster.trees.into_iter().zip(listed).enumerate() {
-        let RawTree { parts, leaf_size } = tree;
+        let RawTree { parts, leaf_size, .. } = tree;
         let output = match parts.output {
             TreeOutput::All if usize::try_from(leaf_size) != Ok(num_outputs) => {
                 let message =
@@ -184,6 +212,17 @@ fn num_outputs(
         return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(classes.max(targets))
+}
+
+/// As many quantiles or expectiles as outputs, if any are listed.
+fn check_fractions(learner: &Learner) -> Result<()> {
+    let (fractions, outputs) = (learner.fractions.len(), learner.parameters.num_target);
+    if fractions == 0 || i64::try_from(fractions) == Ok(outputs) {
+        return Ok(());
+    }
+    let name = &learner.objective.name;
+    let message = format!("objective \"{name}\" has {fractions} levels for {outputs} outputs");
+    Err(Error::new(ErrorKind::Length, message))
 }
 
 fn size(value: i64, min: usize, what: &str) -> Result<usize> {

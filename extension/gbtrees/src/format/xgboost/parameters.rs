@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::format::reader::{Reader, ValueKind};
+use crate::format::reader::{Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Place, Result};
 
 /// Reads an integer, quoted or not.
@@ -20,8 +20,19 @@ pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i6
     text.parse().map_err(|_| too_large(key).at(at))
 }
 
-/// Reads a list of numbers in any spelling that releases have used: a number, `"5E-1"`, `"[5E-1]"`,
-/// `"[1E0,2E0]"`.
+/// Reads a parameter as it is written, quoted or not.
+pub(super) fn word<'a, R: Reader<'a>>(reader: &mut R) -> Result<Cow<'a, str>> {
+    if reader.kind()? != ValueKind::Number {
+        return reader.string();
+    }
+    Ok(Cow::Owned(match reader.number()? {
+        Number::Integer(number) => number.to_string(),
+        Number::Float(number) => (number as f32).to_string(),
+    }))
+}
+
+/// Reads a list of numbers in any of the spellings that releases have used: a number, `"5E-1"`,
+/// `"[5E-1]"`, `"[1E0,2E0]"`.
 pub(super) fn floats<'a, R: Reader<'a>>(reader: &mut R, key: &str, max: usize) -> Result<Vec<f32>> {
     if reader.kind()? == ValueKind::Number {
         return reader.float().map(|value| vec![value]);

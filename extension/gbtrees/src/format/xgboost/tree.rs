@@ -2,6 +2,7 @@
 
 use crate::format::reader::{Reader, array, object, switch};
 use crate::format::xgboost::parameters;
+use crate::format::xgboost::tree_nodes::Statistics;
 use crate::{ErrorKind, Limits, Result};
 
 /// Limits of the trees not yet read.
@@ -9,11 +10,17 @@ pub(super) struct Allowance {
     pub nodes: usize,
     pub set_words: usize,
     codes: usize,
+    outputs: usize,
 }
 
 impl Allowance {
     pub(super) fn new(limits: &Limits) -> Self {
-        Allowance { nodes: limits.nodes, set_words: limits.set_words(), codes: limits.bytes }
+        Allowance {
+            nodes: limits.nodes,
+            set_words: limits.set_words(),
+            codes: limits.bytes,
+            outputs: limits.outputs,
+        }
     }
 }
 
@@ -33,7 +40,9 @@ pub(super) struct Arrays {
     pub default_left: Option<Vec<bool>>,
     pub loss_changes: Option<Vec<f32>>,
     pub sum_hessian: Option<Vec<f32>>,
-    /// Whether each split is categorical; absent in old releases.
+    /// What no prediction needs; a leaf vector has one for each output.
+    pub base_weights: Vec<f32>,
+    /// Whether a split is categorical; absent in files of releases that have none.
     pub split_type: Option<Vec<bool>>,
     /// Concatenated codes of all category sets.
     pub categories: Vec<i32>,
@@ -60,6 +69,11 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &Allowance) -> Resul
 }
 
 impl Arrays {
+    pub(super) fn into_statistics(self) -> Statistics {
+        let gains = self.loss_changes.unwrap_or_default();
+        Statistics { base_weights: self.base_weights, gains }
+    }
+
     fn read<'a, R: Reader<'a>>(
         &mut self,
         reader: &mut R,
@@ -78,6 +92,10 @@ impl Arrays {
             "leaf_weights" => self.leaf_weights = Some(floats(reader, max)?),
             "loss_changes" => self.loss_changes = Some(floats(reader, max)?),
             "sum_hessian" => self.sum_hessian = Some(floats(reader, max)?),
+            "base_weights" => {
+                let most = max.saturating_mul(left.outputs);
+                self.base_weights = array(reader, most, "weights of nodes", R::float)?;
+            }
             "default_left" => self.default_left = Some(array(reader, max, "nodes", switch)?),
             "split_type" => self.split_type = Some(array(reader, max, "nodes", switch)?),
             "categories" => self.categories = indices(reader, left.codes)?,

@@ -25,6 +25,14 @@ pub(super) struct RawTree {
     pub parts: TreeParts,
     /// Values per leaf.
     pub leaf_size: i64,
+    pub statistics: Statistics,
+}
+
+/// What a file says of nodes that the checked model does not, for the file that is written of it.
+#[derive(Default)]
+pub(super) struct Statistics {
+    pub base_weights: Vec<f32>,
+    pub gains: Vec<f32>,
 }
 
 /// The arrays with an entry per node.
@@ -61,6 +69,11 @@ pub(super) fn build(
     let num_nodes = required(parameters.num_nodes, "num_nodes")?;
     let num_nodes = usize::try_from(num_nodes).unwrap_or(usize::MAX);
     let leaf_size = parameters.size_leaf_vector;
+    // libxgboost reads it without a sign.
+    if leaf_size < 0 {
+        let message = format!("a leaf cannot have {leaf_size} values");
+        return Err(Error::new(ErrorKind::Parameter, message));
+    }
     // A scalar leaf is a vector of size 0 up to 1.7 and of size 1 since 2.0.
     if leaf_size > 1 && arrays.leaf_weights.is_none() {
         let what = "a tree of a release before 3.2 with vectors in its leaves";
@@ -83,12 +96,13 @@ pub(super) fn build(
         let node = match columns.entry(id) {
             None => return Err(Error::new(ErrorKind::Length, "a node has too few entries")),
             Some(entry) if entry.feature == NONE && id > 0 => {
-                sets.skip(id);
+                sets.skip(id, &mut left.set_words)?;
+                columns.check_former_parent(id)?;
                 deleted += 1;
                 Node::Deleted
             }
             Some(entry) if entry.left == NO_CHILD => {
-                sets.skip(id);
+                sets.skip(id, &mut left.set_words)?;
                 leaf(&entry, leaf_size > 1).map_err(|error| error.at(node_of(id)))?
             }
             Some(entry) => columns.split(id, &entry, &mut sets, &mut left.set_words)?,
@@ -104,7 +118,7 @@ pub(super) fn build(
     let leaf_vectors = collect(leaf_vectors.unwrap_or_default().into_iter().map(f64::from))?;
     let category_sets = sets.done;
     let parts = TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) };
-    Ok(RawTree { parts, leaf_size })
+    Ok(RawTree { parts, leaf_size, statistics: Statistics::default() })
 }
 
 /// Builds a leaf; a vector leaf has the vector's index in place of its right child.
@@ -206,6 +220,19 @@ impl<'a> Columns<'a> {
         }
         Ok(())
     }
+
+    /// The parent of a deleted node is the split that led to it, or what became of that: libxgboost looks
+    /// there.
+    fn check_former_parent(&self, node: usize) -> Result<()> {
+        let stated = self.parents.and_then(|parents| parents.get(node));
+        let is_node =
+            |parent: &i32| usize::try_from(*parent).is_ok_and(|parent| parent < self.left.len());
+        if stated.is_none_or(is_node) {
+            return Ok(());
+        }
+        let message = "the parent of a deleted node is no node of the tree";
+        Err(Error::new(ErrorKind::TreeShape, message).at(node_of(node)))
+    }
 }
 
 fn column<'a, T>(values: &'a Option<Vec<T>>, key: &str, nodes: usize) -> Result<&'a [T]> {
@@ -273,25 +300,37 @@ impl<'a> Sets<'a> {
         Ok(Sets { codes: &arrays.categories, listed, done: Vec::new() })
     }
 
-    /// Skips the categories that pruning left behind at a node that is no split.
-    pub(super) fn skip(&mut self, id: usize) {
-        self.listed.pop_if(|(node, ..)| *node == id);
+    /// Passes a node that is no split; pruning leaves the categories of a former split behind, which
+    /// libxgboost reads like others.
+    pub(super) fn skip(&mut self, id: usize, words_left: &mut usize) -> Result<()> {
+        self.next(id, words_left).map(|_| ())
     }
 
     /// Takes a categorical split's set; returns its index and deducts its words from `words_left`.
     pub(super) fn take(&mut self, id: usize, words_left: &mut usize) -> Result<u32> {
-        let fault = |message| Error::new(ErrorKind::CategoryRange, message).at(node_of(id));
+        let set = self.next(id, words_left)?.ok_or_else(|| {
+            let message = "a categorical split has no categories";
+            Error::new(ErrorKind::CategoryRange, message).at(node_of(id))
+        })?;
+        self.done.push(set);
+        // There are no more sets than nodes, and no more nodes than i32 counts.
+        Ok(self.done.len() as u32 - 1)
+    }
+
+    /// The categories of the node, if some are listed for it.
+    fn next(&mut self, id: usize, words_left: &mut usize) -> Result<Option<CategorySet>> {
         let Some((_, start, size)) = self.listed.pop_if(|(node, ..)| *node == id) else {
-            return Err(fault("a categorical split has no categories"));
+            return Ok(None);
         };
         let range = usize::try_from(start).ok().zip(usize::try_from(size).ok());
         let codes = range
             .and_then(|(start, size)| self.codes.get(start..start.checked_add(size)?))
             .filter(|codes| !codes.is_empty())
-            .ok_or_else(|| fault("the categories of a split are not in the list of categories"))?;
+            .ok_or_else(|| {
+                let message = "the categories of a split are not in the list of categories";
+                Error::new(ErrorKind::CategoryRange, message).at(node_of(id))
+            })?;
         let set = CategorySet::new(codes, words_left).map_err(|error| error.at(node_of(id)))?;
-        self.done.push(set);
-        // There are no more sets than nodes, and no more nodes than i32 counts.
-        Ok(self.done.len() as u32 - 1)
+        Ok(Some(set))
     }
 }
