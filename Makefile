@@ -127,6 +127,8 @@ test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, fu
 	@tools/toolchain/packages.sh long
 	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test engine kernels_
+	@cd extension && PGBOOST_INPUTS=$$((PGBOOST_TIMES * 100000)) cargo test --quiet --locked --release \
+		-p xgboost_ffi --target-dir target/engine-tests --test models -- --ignored --nocapture
 	@$(VENV)/pytest -s tests/extension/long $(GROWING)
 
 # What runs inside the server.

@@ -370,26 +370,62 @@ pub fn primary_keys(query: &str, argument: &'static str) -> Result<Vec<Vec<usize
 /// Returns, by table, the columns that the query returns, with their positions.
 fn columns_of_tables(prepared: &Prepared) -> BTreeMap<u32, BTreeMap<i32, usize>> {
     let mut tables: BTreeMap<u32, BTreeMap<i32, usize>> = BTreeMap::new();
-    // SAFETY: the plan is valid while SPI is connected, and has one source with analysed queries.
-    let entries = unsafe {
+    // SAFETY: the plan is valid while SPI is connected, and has one source whose queries are analysed and
+    // rewritten; entries are valid as the plan is.
+    unsafe {
         let sources = pg_sys::SPI_plan_get_plan_sources(prepared.plan);
         let source: *mut pg_sys::CachedPlanSource = (*(*sources).elements).ptr_value.cast();
         let queries = PgList::<pg_sys::Query>::from_pg((*source).query_list);
         let Some(query) = queries.get_ptr(0) else { return tables };
-        PgList::<pg_sys::TargetEntry>::from_pg((*query).targetList)
-    };
-    // SAFETY: the entries live as long as the plan.
-    let entries = entries.iter_ptr().map(|entry| unsafe { &*entry }).filter(|entry| !entry.resjunk);
-    for (position, entry) in entries.enumerate() {
-        if entry.resorigtbl != Oid::INVALID {
-            let columns = tables.entry(entry.resorigtbl.to_u32()).or_default();
-            columns.insert(i32::from(entry.resorigcol), position);
+        let entries = PgList::<pg_sys::TargetEntry>::from_pg((*query).targetList);
+        let entries = entries.iter_ptr().filter(|entry| !(**entry).resjunk);
+        for (position, entry) in entries.enumerate() {
+            if let Some((table, column)) = origin(query, entry, MAX_VIEWS) {
+                tables.entry(table.to_u32()).or_default().insert(column, position);
+            }
         }
     }
     tables
 }
 
-/// Returns the column numbers of a table's primary key; empty if it has none.
+/// Views in views are looked through up to this depth.
+const MAX_VIEWS: usize = 32;
+
+/// The table and the column that an entry of a query shows unchanged, also through views and other
+/// queries in FROM.
+///
+/// # Safety
+/// The query has been analysed, and the entry is of it.
+unsafe fn origin(
+    query: *mut pg_sys::Query,
+    entry: *mut pg_sys::TargetEntry,
+    depth: usize,
+) -> Option<(Oid, i32)> {
+    // SAFETY: guaranteed by the caller; a variable of the query's own level is a column of an entry of its range
+    // table, and one of a subquery is among that one's entries.
+    unsafe {
+        let own = ((*entry).resorigtbl, i32::from((*entry).resorigcol));
+        let found = (own.0 != Oid::INVALID).then_some(own)?;
+        let expression: *mut pg_sys::Node = (*entry).expr.cast();
+        if depth == 0 || (*expression).type_ != pg_sys::NodeTag::T_Var {
+            return Some(found);
+        }
+        let variable: *mut pg_sys::Var = expression.cast();
+        let place = usize::try_from((*variable).varno).ok()?.checked_sub(1)?;
+        let ranges = PgList::<pg_sys::RangeTblEntry>::from_pg((*query).rtable);
+        let Some(range) = ranges.get_ptr(place).filter(|_| (*variable).varlevelsup == 0) else {
+            return Some(found);
+        };
+        if (*range).rtekind != pg_sys::RTEKind::RTE_SUBQUERY || (*range).subquery.is_null() {
+            return Some(found);
+        }
+        let column = usize::try_from((*variable).varattno).ok()?.checked_sub(1)?;
+        let entries = PgList::<pg_sys::TargetEntry>::from_pg((*(*range).subquery).targetList);
+        origin((*range).subquery, entries.get_ptr(column)?, depth - 1)
+    }
+}
+
+/// The numbers of the columns of a table's primary key, none if it has no key.
 fn key_of(table: Oid) -> Vec<i32> {
     let mut columns = Vec::new();
     let mut constraint = Oid::INVALID;

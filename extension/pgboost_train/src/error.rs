@@ -32,9 +32,6 @@ error_table! {
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
-    NotOwner { name: String } =>
-        INSUFFICIENT_PRIVILEGE, "must be owner of model \"{name}\"",
-        hint "Choose another name for the model.";
     ParametersForm { given: &'static str } =>
         INVALID_PARAMETER_VALUE, "params must be a jsonb object, not {given}";
     SearchForm { given: &'static str } =>
@@ -73,6 +70,18 @@ error_table! {
         NUMERIC_VALUE_OUT_OF_RANGE,
         "a value of column \"{column}\" is infinite or out of range for type real",
         hint "Filter such rows out, or make the values null.";
+    /// A target that the objective cannot learn.
+    TargetRange { column: String, objective: &'static str, allowed: &'static str, given: String } =>
+        NUMERIC_VALUE_OUT_OF_RANGE,
+        "target \"{column}\" must be {allowed} for objective {objective}, not {given}",
+        hint "Filter such rows out, or choose another objective.";
+    /// The features are texts that are all NULL.
+    NoValues { column: String } =>
+        INVALID_PARAMETER_VALUE, "there are no features to train on",
+        detail "Column \"{column}\" is text and null in every row.";
+    NoWeight { column: String } =>
+        DATA_EXCEPTION, "weight \"{column}\" is 0 in every row",
+        hint "Give some rows a weight above 0.";
     TooManyCategories { column: String, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED,
         "column \"{column}\" has more than {limit} distinct texts, or too long ones",
@@ -189,7 +198,6 @@ mod tests {
             Error::ModelName { name: text(), reason: "It is empty." },
             Error::Denied { function: "load_model" },
             Error::OtherFunction { function: "predict_margin" },
-            Error::NotOwner { name: text() },
             Error::ParametersForm { given: "an array" },
             Error::SearchForm { given: "an array" },
             Error::SearchValues { name: text(), what: "has no values", hint },
@@ -206,6 +214,14 @@ mod tests {
             Error::ColumnTwice { column: text() },
             Error::NoFeatures,
             Error::ValueRange { column: text() },
+            Error::TargetRange {
+                column: text(),
+                objective: "reg:gamma",
+                allowed: "greater than 0",
+                given: text(),
+            },
+            Error::NoValues { column: text() },
+            Error::NoWeight { column: text() },
             Error::TooManyCategories { column: text(), limit: 1 },
             Error::UnknownCategory { column: text(), argument },
             Error::Classes { objective: text(), classes: 1, allowed: "two" },

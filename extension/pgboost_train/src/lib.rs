@@ -5,15 +5,15 @@
 //! has them trained on by a separate process, `pgboost_trainer`, and the model is stored by
 //! pgboost's SQL function `load_model`.
 //!
-//! `libxgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
-//! before: loading this library starts no thread and maps no C++, so that a server may preload it.
+//! libxgboost's own predictions come from such a process too, by `trainer::predictor`. Nothing of
+//! libxgboost is ever in a backend: this library starts no thread and maps no C++, so that a server may
+//! preload it.
 
 mod error;
 mod guc;
-#[allow(unsafe_code, reason = "it asks the loader")]
-mod libxgboost;
 mod params;
 mod registry;
+mod trainer;
 mod training;
 
 /// From rows of a source to records of numbers in a temporary file.

@@ -15,6 +15,7 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 use row_source::names;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 
@@ -91,25 +92,16 @@ impl Registry {
     /// the work is done.
     pub(crate) fn check_storable(&self, name: &str) -> Result<()> {
         check_name(name)?;
-        let callable = self.ask::<bool>(
-            "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
-             pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
-             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, \
-             pg_catalog.bool)', 'EXECUTE')",
-            &[],
-        );
-        if callable != Some(true) {
-            return Err(Error::Denied { function: "load_model" });
+        for (function, arguments) in STORING {
+            let statement = format!(
+                "SELECT pg_catalog.has_function_privilege('{{schema}}.{function}({arguments})', 'EXECUTE')"
+            );
+            if self.ask::<bool>(&statement, &[]) != Some(true) {
+                return Err(Error::Denied { function });
+            }
         }
-        let owned = self.ask::<bool>(
-            "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
-             WHERE m.name OPERATOR(pg_catalog.=) $1 LIMIT 1",
-            &[name.into()],
-        );
-        match owned {
-            Some(false) => Err(Error::NotOwner { name: name.to_owned() }),
-            _ => Ok(()),
-        }
+        let allowed = self.ask::<bool>("SELECT {schema}.check_storable($1)", &[name.into()]);
+        if allowed == Some(true) { Ok(()) } else { Err(Error::Registry { what: "answer" }) }
     }
 
     /// Stores a model as a new version, with its profile; gives the version's number.
@@ -143,46 +135,46 @@ impl Registry {
     /// there or not to be seen.
     fn version(&self, reference: &str) -> Result<Version> {
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        let query = "SELECT (i.info OPERATOR(pg_catalog.->>) 'version')::pg_catalog.int4, \
-                     i.info OPERATOR(pg_catalog.->>) 'sha256', \
-                     (i.info OPERATOR(pg_catalog.->>) 'used_rounds')::pg_catalog.int4, \
-                     i.info OPERATOR(pg_catalog.->>) 'categories', \
-                     (SELECT pg_catalog.array_agg(f.name ORDER BY f.position) FROM \
-                     pg_catalog.jsonb_array_elements_text(i.info OPERATOR(pg_catalog.->) \
-                     'feature_names') WITH ORDINALITY AS f (name, position)), \
-                     (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
-                     FROM {schema}.pgboost_models AS m \
-                     WHERE m.name OPERATOR(pg_catalog.=) $2 LIMIT 1), \
-                     (SELECT pg_catalog.array_agg(l.label ORDER BY l.position) FROM \
-                     pg_catalog.jsonb_array_elements_text(CASE WHEN pg_catalog.jsonb_typeof(\
-                     i.info OPERATOR(pg_catalog.->) 'labels') OPERATOR(pg_catalog.=) 'array' \
-                     THEN i.info OPERATOR(pg_catalog.->) 'labels' ELSE '[]' END) \
-                     WITH ORDINALITY AS l (label, position)) \
-                     FROM {schema}.model_info($1) AS i (info)";
-        let version =
-            query::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
-                let number = row.get(1)?;
-                let (reference, name) = (format!("{name}@{number}"), name.to_owned());
-                let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
-                let (feature_names, owned, labels) = (row.get(5), row.get(6)?, row.get(7));
-                Some(Version {
-                    reference,
-                    name,
-                    number,
-                    digest,
-                    owned,
-                    rounds,
-                    categories,
-                    feature_names,
-                    labels,
-                })
-            });
-        version.flatten().ok_or(Error::Registry { what: "version" })
+        // What it raises shows the statement, so this one is short.
+        let info = self.ask::<JsonB>("SELECT {schema}.model_info($1)", &[reference.into()]);
+        let info = info.ok_or(Error::Registry { what: "version" })?.0;
+        let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
+        let whole = |key| info.get(key).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
+        let list = |key| serde_json::from_value::<Vec<String>>(info.get(key)?.clone()).ok();
+        // As it stands there, whatever its numbers are.
+        let categories = self.ask::<String>(
+            "SELECT {schema}.model_info($1) OPERATOR(pg_catalog.->>) 'categories'",
+            &[reference.into()],
+        );
+        let owned = self.ask::<bool>(
+            "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
+             WHERE m.name OPERATOR(pg_catalog.=) $1 LIMIT 1",
+            &[name.into()],
+        );
+        let version = || {
+            let number = whole("version")?;
+            Some(Version {
+                reference: format!("{name}@{number}"),
+                name: name.to_owned(),
+                number,
+                digest: text("sha256")?,
+                owned: owned?,
+                rounds: whole("used_rounds")?,
+                categories,
+                feature_names: list("feature_names"),
+                labels: list("labels"),
+            })
+        };
+        version().ok_or(Error::Registry { what: "version" })
     }
 
-    /// A model's bytes, and the model as the engine reads it, with all of its rounds: libxgboost must
-    /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
-    pub(crate) fn model(&self, version: &Version) -> Result<(Vec<u8>, Ensemble)> {
+    /// The model as the engine reads it, of the rounds that predictions use, and the file that the engine has
+    /// written of it: libxgboost must not see a byte that came from a user. Raises pgboost's error for a
+    /// model that is another's.
+    ///
+    /// # Errors
+    /// [`Error::OtherLibrary`].
+    pub(crate) fn model(&self, version: &Version, reference: &str) -> Result<(Ensemble, Vec<u8>)> {
         let bytes = self.ask::<Vec<u8>>(
             "SELECT {schema}.export_model($1)",
             &[format!("{}@{}", version.name, version.number).into()],
@@ -190,14 +182,19 @@ impl Registry {
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits::default().with_bytes(usize::MAX);
         let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
-        let mut model = gbtrees::internals::parse(&bytes, &limits, cancel)?;
+        let rounds = usize::try_from(version.rounds).ok().filter(|rounds| *rounds > 0);
+        let written = gbtrees::internals::rewrite_xgboost(&bytes, rounds, &limits, cancel)?;
+        let Some((mut model, file)) = written else {
+            let format = gbtrees::internals::parse(&bytes, &limits, cancel)?.format();
+            return Err(Error::OtherLibrary { model: reference.to_owned(), format });
+        };
         if let Some(names) = &version.feature_names {
             model.set_feature_names(names.clone())?;
         }
         if let Some(categories) = &version.categories {
             model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
         }
-        Ok((bytes, model))
+        Ok((model, file))
     }
 
     /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
@@ -238,6 +235,16 @@ impl Registry {
         margins.ok_or(Error::Registry { what: "margins" })
     }
 }
+
+/// The functions that store a trained model, and their arguments.
+const STORING: [(&str, &str); 2] = [
+    (
+        "load_model",
+        "pg_catalog.text, pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
+         pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, pg_catalog.bool",
+    ),
+    ("set_baseline", "pg_catalog.text, pg_catalog.jsonb"),
+];
 
 /// Asked before the training, not after it.
 fn check_name(name: &str) -> Result<()> {

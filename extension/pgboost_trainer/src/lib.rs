@@ -1,9 +1,10 @@
 //! How a backend and its trainer talk: requests one way, replies the other, over one socket.
 //!
-//! The trainer is a separate process that runs libxgboost for one training. It starts, says that
-//! it is [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`]. A message is JSON
-//! with its length before it; the model's bytes follow their message as they are. The rows stay in
-//! the backend's temporary files, which the trainer reads by their paths.
+//! The trainer is a separate process that runs libxgboost for one training, or for the predictions of a
+//! backend. It starts, says that it is [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`].
+//! A message is JSON with its length before it; bytes of models, of rows to predict and of predictions follow
+//! their message as they are. The rows of a training stay in the backend's temporary files, which the
+//! trainer reads by their paths.
 //!
 //! Neither side allocates what the other announces: a message grows as its bytes arrive.
 
@@ -11,7 +12,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use xgboost_ffi::{Error, Feature, Layout};
+pub use xgboost_ffi::{Error, Feature, Layout, means_out_of_memory};
 
 /// What a backend asks for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +32,30 @@ pub enum Request {
     /// Send the model of this many rounds, that of the first fold. The answer is [`Reply::Model`];
     /// the trainer then ends.
     Save(u32),
+    /// Keep the model of this many bytes, which follow, for predictions, in place of what this slot had. The
+    /// answer is [`Reply::Done`] without a line.
+    Load {
+        /// The slot, below [`SLOTS`].
+        slot: usize,
+        /// How many bytes it has.
+        bytes: u64,
+    },
+    /// Predict rows by the model of a slot. Their words follow, four bytes each, least significant byte
+    /// first. The answer is [`Reply::Predictions`].
+    Predict {
+        /// The slot.
+        slot: usize,
+        /// How many words follow.
+        words: u64,
+        /// How many of them a row has.
+        record: usize,
+        /// Whether the answer has margins.
+        margins: bool,
+    },
 }
+
+/// How many models a trainer keeps for predictions.
+pub const SLOTS: usize = 4;
 
 /// The parameters as libxgboost takes them, in the order in which to set them.
 pub type Parameters = Vec<(String, String)>;
@@ -43,11 +67,15 @@ pub struct Job {
     pub folds: Vec<Fold>,
     /// The model that the training goes on from; only a training of one fold does.
     pub start: Option<Start>,
-    /// Where the words of a record belong.
+    /// Words of a record in the files.
+    pub record: usize,
+    /// Which of them are left out, in ascending order.
+    pub left_out: Vec<usize>,
+    /// Where the words of a record belong, without those that are left out.
     pub layout: Layout,
     /// The features: `features.len() == layout.features`.
     pub features: Vec<Feature>,
-    /// Words of a record that hold codes of texts, with the number to put for each code.
+    /// Words of a record in the files that hold codes of texts, with the number to put for each code.
     pub recode: Vec<(usize, Vec<u32>)>,
     /// The parameters.
     pub parameters: Parameters,
@@ -73,10 +101,8 @@ pub struct Fold {
 pub struct Start {
     /// How many bytes it has.
     pub bytes: u64,
-    /// How many of its rounds count.
+    /// How many rounds it has.
     pub rounds: u32,
-    /// How many it has.
-    pub all_rounds: u32,
 }
 
 /// Which records of a file are meant: those of a fold, or of all the others.
@@ -106,18 +132,36 @@ pub struct Set {
 /// What a trainer answers.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// libxgboost is loaded, and this is [`VERSION`].
-    Ready(String),
+    /// libxgboost is loaded.
+    Ready {
+        /// The trainer's [`VERSION`].
+        trainer: String,
+        /// The release of libxgboost.
+        libxgboost: String,
+    },
     /// The request is done; where metrics were asked for, libxgboost's line of them for each fold.
     Done(Vec<String>),
     /// The model is of this many bytes, which follow.
     Model(u64),
+    /// This many numbers of f32 follow, least significant byte first: all outputs of each row.
+    Predictions(u64),
     /// The request failed, and the trainer ends.
     Failed(Error),
 }
 
 /// The version that both sides must have.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The numbers as bytes, least significant byte first.
+pub fn bytes_of(words: &[f32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The numbers that bytes are, as many as are whole.
+pub fn words_of(bytes: &[u8]) -> Vec<f32> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| f32::from_le_bytes(*word)).collect()
+}
 
 /// Sends a message.
 ///
@@ -168,6 +212,13 @@ mod tests {
         let mut sent = Vec::new();
         send(&mut sent, &request).unwrap();
         assert_eq!(receive::<Request>(&mut sent.as_slice(), 1000).unwrap(), request);
+    }
+
+    #[test]
+    fn numbers_keep_their_bits() {
+        let words = [0.1, -0.0, f32::NAN, f32::INFINITY];
+        let again = words_of(&bytes_of(&words));
+        assert!(again.iter().map(|word| word.to_bits()).eq(words.map(f32::to_bits)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `pgboost_trainer LIBRARY PARENT`: trains for the backend that started it, and ends with it.
+//! `pgboost_trainer LIBRARY PARENT`: trains or predicts for the backend that started it, and ends with it.
 //!
 //! Requests come and replies go through the socket that is its standard input; see the library part
 //! of this package. libxgboost is at the path LIBRARY; PARENT is the backend's process.
@@ -6,6 +6,7 @@
 //! In a separate process, a round can be ended at any time, memory that runs out or a crash in
 //! C++ ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
 
+mod predicting;
 mod training;
 
 use std::fs;
@@ -16,9 +17,12 @@ use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pgboost_trainer::{Job, Reply, Request, VERSION, receive, receive_bytes, send};
+use pgboost_trainer::{
+    Job, Reply, Request, VERSION, bytes_of, receive, receive_bytes, send, words_of,
+};
 use xgboost_ffi::{Error, Library};
 
+use predicting::Models;
 use training::Training;
 
 /// The highest value of `/proc/PID/oom_score_adj`. A training can be run again; where the system's
@@ -53,10 +57,27 @@ fn serve(library: &Path) -> io::Result<()> {
         Ok(library) => library,
         Err(error) => return send(&mut backend, &Reply::Failed(error)),
     };
-    send(&mut backend, &Reply::Ready(VERSION.to_owned()))?;
+    let (trainer, libxgboost) = (VERSION.to_owned(), library.version().to_owned());
+    send(&mut backend, &Reply::Ready { trainer, libxgboost })?;
     let mut training = None;
+    let mut models = Models::new(library);
     loop {
         let answer = match (receive(&mut backend, u64::MAX)?, &mut training) {
+            (Request::Load { slot, bytes }, _) => {
+                let model = receive_bytes(&mut backend, bytes, u64::MAX)?;
+                models.load(slot, &model).map(|()| Vec::new())
+            }
+            (Request::Predict { slot, words, record, margins }, _) => {
+                let words = receive_bytes(&mut backend, words.saturating_mul(4), u64::MAX)?;
+                match models.predict(slot, &words_of(&words), record, margins) {
+                    Ok(predictions) => {
+                        send(&mut backend, &Reply::Predictions(predictions.len() as u64))?;
+                        backend.write_all(&bytes_of(&predictions))?;
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                }
+            }
             (Request::Build(job), _) => {
                 let start = start_model(&mut backend, &job)?;
                 // What was built before is freed first.

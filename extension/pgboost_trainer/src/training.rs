@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
-use pgboost_trainer::{Fold, Job, Part, Set, Start};
+use pgboost_trainer::{Fold, Job, Part, Set};
 use xgboost_ffi::{Batch, Booster, Error, Feature, Library, Matrix, MatrixOptions, Result, Rows};
 
 pub(crate) struct Training {
@@ -39,8 +39,8 @@ impl Training {
             rounds: job.rounds + job.start.map_or(0, |start| start.rounds),
             features: job.features,
         };
-        if let (Some(bytes), Some(start), Some(fold)) = (start, job.start, training.folds.first()) {
-            go_on_from(library, fold, bytes, start)?;
+        if let (Some(bytes), Some(fold)) = (start, training.folds.first()) {
+            fold.booster.load(bytes)?;
         }
         training.set(&job.parameters)?;
         Ok(training)
@@ -102,14 +102,6 @@ fn booster(library: &'static Library, train: &Matrix, eval: Option<&Matrix>) -> 
     Booster::new(library, &matrices)
 }
 
-fn go_on_from(library: &'static Library, fold: &Built, bytes: &[u8], start: Start) -> Result<()> {
-    if start.rounds == start.all_rounds {
-        return fold.booster.load(bytes);
-    }
-    let whole = Booster::of_model(library, bytes)?;
-    fold.booster.load(&whole.first_rounds(start.rounds)?.save()?)
-}
-
 fn matrix(
     library: &'static Library,
     job: &Job,
@@ -122,7 +114,7 @@ fn matrix(
         max_bin: job.max_bin,
         threads: job.threads,
     };
-    let mut rows = Spool::open(&set.path, job.layout.record, &job.recode, set.part)?;
+    let mut rows = Spool::open(job, set)?;
     let matrix = Matrix::of_rows(library, &mut rows, options, cuts_of)?;
     if !set.groups.is_empty() {
         let weights: Vec<f32> = set.weights.iter().map(|bits| f32::from_bits(*bits)).collect();
@@ -140,22 +132,26 @@ pub(crate) struct Spool<'a> {
     record: usize,
     /// What to put for the codes in some words.
     recode: &'a [(usize, Vec<u32>)],
+    /// Words to leave out.
+    left_out: &'a [usize],
     /// Which records are meant, if not all.
     part: Option<Part>,
     words: Vec<f32>,
 }
 
 impl Spool<'_> {
-    /// Opens a file of records of this many words.
-    pub(crate) fn open<'a>(
-        path: &str,
-        record: usize,
-        recode: &'a [(usize, Vec<u32>)],
-        part: Option<Part>,
-    ) -> Result<Spool<'a>> {
-        let file = File::open(path).map_err(failed)?;
-        let rows = (BUFFER_WORDS / record.max(1)).max(1);
-        Ok(Spool { file, record, recode, part, words: vec![0.0; rows * record] })
+    /// Opens the file of a set.
+    pub(crate) fn open<'a>(job: &'a Job, set: &Set) -> Result<Spool<'a>> {
+        let file = File::open(&set.path).map_err(failed)?;
+        let rows = (BUFFER_WORDS / job.record.max(1)).max(1);
+        Ok(Spool {
+            file,
+            record: job.record,
+            recode: &job.recode,
+            left_out: &job.left_out,
+            part: set.part,
+            words: vec![0.0; rows * job.record],
+        })
     }
 
     /// Fills the words as far as the file goes; returns how many it filled.
@@ -212,8 +208,26 @@ impl Rows for Spool<'_> {
                 }
             }
         }
-        Ok((!words.is_empty()).then_some(Batch { words, record: self.record }))
+        let (kept, record) = without(words, self.record, self.left_out);
+        let words = self.words.get(..kept).unwrap_or_default();
+        Ok((!words.is_empty()).then_some(Batch { words, record }))
     }
+}
+
+/// Moves what is not left out of each record to the front. Returns how many words that is, and how many of them
+/// a record has.
+fn without(words: &mut [f32], record: usize, left_out: &[usize]) -> (usize, usize) {
+    if left_out.is_empty() {
+        return (words.len(), record);
+    }
+    let mut kept = 0;
+    for place in 0..words.len() {
+        if !left_out.contains(&(place % record)) {
+            words.copy_within(place..=place, kept);
+            kept += 1;
+        }
+    }
+    (kept, record.saturating_sub(left_out.len()))
 }
 
 /// A missing value is no code, and stays.

@@ -34,14 +34,14 @@ impl Booster {
         Ok(Booster { library, handle })
     }
 
-    /// Loads a model that the engine has checked.
+    /// A booster of the bytes of a file that the engine has written from a checked model.
     pub fn of_model(library: &'static Library, bytes: &[u8]) -> Result<Booster> {
         let booster = Booster::new(library, &[])?;
         booster.load(bytes)?;
         Ok(booster)
     }
 
-    /// Loads a model that the engine has checked, to continue its training.
+    /// Takes over a model of such a file, to train it further.
     pub fn load(&self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the handle is valid, and the number of bytes is passed.
         self.library.call(|symbols| unsafe {
@@ -140,17 +140,11 @@ impl Booster {
         Ok(unsafe { owned(bytes.cast(), len) })
     }
 
-    /// Predicts a batch in place, using the first rounds: `batch.rows() * outputs` values.
-    pub fn predict(
-        &self,
-        batch: Batch<'_>,
-        proxy: &Matrix,
-        output: Output,
-        rounds: u32,
-    ) -> Result<Vec<f32>> {
+    /// Predicts the rows of a batch in place, by all rounds: `batch rows * outputs` values.
+    pub fn predict(&self, batch: Batch<'_>, proxy: &Matrix, output: Output) -> Result<Vec<f32>> {
         let table = c_text(&batch.table(batch.record));
         let config = c_text(&format!(
-            "{{\"type\":{},\"training\":false,\"iteration_begin\":0,\"iteration_end\":{rounds},\
+            "{{\"type\":{},\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\
              \"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}}",
             output as u8
         ));

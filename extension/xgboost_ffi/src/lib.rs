@@ -7,8 +7,8 @@
 //! The API is stable: XGBoost only adds functions. A library without one of these is too old or not
 //! XGBoost, and is refused. The last function is from libxgboost's OpenMP, and is found through it.
 //!
-//! libxgboost trusts a model's bytes: only bytes parsed by the engine may be passed to
-//! [`Booster::of_model`].
+//! libxgboost trusts a model's bytes. Only files that the engine has written from a checked model may go to
+//! [`Booster::of_model`] and [`Booster::load`].
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
 
@@ -57,7 +57,18 @@ pub(crate) fn user_message(text: &str) -> String {
         .map(|line| without_place(line.trim()))
         .filter(|line| !line.is_empty())
         .collect();
-    lines.join(" ")
+    let message = lines.join(" ");
+    without_condition(&message).to_owned()
+}
+
+/// A message without `Check failed: a == b (1 vs. 2) : ` in front, if words follow that.
+fn without_condition(message: &str) -> &str {
+    let Some(check) = message.strip_prefix("Check failed: ") else { return message };
+    // A condition has colons of C++ namespaces, which no blank follows.
+    match check.split_once(": ") {
+        Some((_, words)) if words.contains(' ') => words.trim(),
+        _ => message,
+    }
 }
 
 /// Strips the prefix `[12:34:56] /a/path/file.cc:78: `.
@@ -247,7 +258,13 @@ mod tests {
     fn source_locations_and_stack_traces_are_removed() {
         let text = "[10:11:12] /src/data/data.cc:41: Check failed: valid: Label contains NaN.\n\
                     Stack trace:\n  [bt] (0) libxgboost.so(+0x22dbbc) [0x7fb3]\n";
-        assert_eq!(user_message(text), "Check failed: valid: Label contains NaN.");
+        assert_eq!(user_message(text), "Label contains NaN.");
+        let text = "[10:11:12] /src/a.cc:4: Check failed: a == b (1 vs. 2) : Sizes differ.";
+        assert_eq!(user_message(text), "Sizes differ.");
+        assert_eq!(
+            user_message("Check failed: n > 0 (0 vs. 0) : "),
+            "Check failed: n > 0 (0 vs. 0) :"
+        );
     }
 
     #[test]

@@ -39,7 +39,9 @@ class Running:
 
     def _run(self, statement: str, source: str, params: str) -> None:
         try:
-            self.connection.execute(statement, (source, params))
+            # A statement without places takes neither.
+            arguments = (source, params) if "%s" in statement else None
+            self.connection.execute(statement, arguments)
         except psycopg.Error as error:
             self.error = error
 

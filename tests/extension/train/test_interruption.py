@@ -127,6 +127,28 @@ def test_rounds_of_other_kinds_end_at_once(
     assert gone(trainer)
 
 
+def test_it_holds_back_vacuum_and_locks_its_source_for_reading_alone(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    """As docs/operations.md says."""
+    connection.execute(f"CREATE TABLE held AS {LONG_ROUND}")
+    running = Running(connect(), "held", FOREST)
+    with seen(connection, running.pid, "training"):
+        (held_back,) = connection.execute(
+            "SELECT backend_xmin IS NOT NULL FROM pg_stat_activity WHERE pid = %s", (running.pid,)
+        ).fetchone()
+        locks = connection.execute(
+            "SELECT DISTINCT mode FROM pg_locks WHERE pid = %s AND relation = 'held'::regclass",
+            (running.pid,),
+        ).fetchall()
+    assert held_back
+    assert locks == [("AccessShareLock",)]
+    connection.execute("INSERT INTO held SELECT * FROM held LIMIT 1")
+    running.connection.cancel()
+    assert running.ended() == "57014"
+    connection.execute("DROP TABLE held")
+
+
 def test_timeout_acts_in_a_round(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
 ) -> None:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.extension.train.running import ENDLESS, FOREST, LONG_ROUND, Running, seen, trainers
+from tests.connections import running_since
+from tests.extension.lifecycle.models import one
+from tests.extension.train.running import (
+    ENDLESS,
+    FOREST,
+    LONG_ROUND,
+    PATIENCE,
+    Running,
+    gone,
+    seen,
+    trainers,
+)
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
@@ -75,15 +87,81 @@ def test_it_is_alone_with_its_socket(
     assert running.ended() == "57014"
 
 
-def test_training_loads_nothing_into_the_backend(connect: Callable[..., Any]) -> None:
+def test_libxgboost_is_never_in_a_backend(connect: Callable[..., Any]) -> None:
     connection = connect()
     backend = Path(f"/proc/{connection.info.backend_pid}")
+    connection.execute("SELECT xgboost_version()")
     connection.execute(TRAIN, (SMALL,))
-    assert "libxgboost" not in (backend / "maps").read_text()
+    connection.execute(TRAIN.replace("2)", "2, continue_from => 'small')"), (SMALL,))
     connection.execute("SELECT xgboost_predict('small', '{5}')")
     connection.execute("SELECT * FROM verify_model('small', %s)", (SMALL,))
-    assert "libxgboost" in (backend / "maps").read_text()
+    assert "libxgboost" not in (backend / "maps").read_text()
     assert len(list((backend / "task").iterdir())) == 1
+
+
+PREDICTIONS = [
+    "SELECT sum(xgboost_predict('small', ARRAY[i])) FROM generate_series(1, 100000000) AS i",
+    "SELECT * FROM verify_model('small', 'SELECT i AS a FROM generate_series(1, 100000000) AS i')",
+]
+
+
+def predicting(pid: int) -> int:
+    """The process that predicts for a backend, once there is one."""
+    until = time.monotonic() + PATIENCE
+    while not (found := trainers(pid)):
+        assert time.monotonic() < until, "nothing predicts"
+        time.sleep(0.02)
+    return found[0]
+
+
+@pytest.mark.parametrize("statement", PREDICTIONS, ids=["xgboost_predict", "verify_model"])
+@pytest.mark.parametrize(
+    ("number", "state"), [(signal.SIGABRT, "38000"), (signal.SIGKILL, "53200")]
+)
+def test_a_crash_in_a_prediction_is_an_error_of_its_statement(
+    connection: psycopg.Connection, connect: Callable[..., Any], statement: str,
+    number: signal.Signals, state: str,
+) -> None:  # fmt: skip
+    connection.execute(TRAIN, (SMALL,))
+    started = running_since(connection)
+    running = Running(connect(), SMALL, "{}", statement)
+    os.kill(predicting(running.pid), number)
+    assert running.ended() == state
+    assert one(running.connection, "SELECT xgboost_predict('small', '{5}') = predict('small', 5)")
+    assert running.connection.info.backend_pid == running.pid
+    assert running_since(connection) == started
+
+
+@pytest.mark.parametrize("statement", PREDICTIONS, ids=["xgboost_predict", "verify_model"])
+def test_a_cancel_ends_the_process_of_a_prediction(
+    connection: psycopg.Connection, connect: Callable[..., Any], statement: str
+) -> None:
+    connection.execute(TRAIN, (SMALL,))
+    running = Running(connect(), SMALL, "{}", statement)
+    process = predicting(running.pid)
+    connection.execute("SELECT pg_cancel_backend(%s)", (running.pid,))
+    assert running.ended() == "57014"
+    assert gone(process)
+    assert one(running.connection, "SELECT xgboost_predict('small', '{5}') = predict('small', 5)")
+
+
+def test_predictions_of_a_connection_share_one_process_that_ends_with_it(
+    connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    connection.execute(TRAIN, (SMALL,))
+    other = connect()
+    pid = other.info.backend_pid
+    for _ in range(3):
+        other.execute("SELECT xgboost_predict('small', ARRAY[i]) FROM generate_series(1, 50) AS i")
+        other.execute("SELECT * FROM verify_model('small', %s)", (SMALL,))
+    (process,) = trainers(pid)
+    limits = Path(f"/proc/{process}/limits").read_text()
+    (most,) = [
+        line.split()[3] for line in limits.splitlines() if line.startswith("Max address space")
+    ]
+    assert 1 << 32 <= int(most) < 1 << 33
+    other.close()
+    assert gone(process)
 
 
 def test_a_training_within_a_training(connection: psycopg.Connection) -> None:
@@ -126,12 +204,16 @@ def test_missing_it_is_named_with_what_to_do(beside: tuple[Any, Path]) -> None:
     assert "make install" in said.message_hint
 
 
+# What a trainer of another version says first.
+OTHER = '{"Ready":{"trainer":"7","libxgboost":"1"}}'
+
+
 @pytest.mark.parametrize(("program", "state", "detail"), [
     ("exit 3", "38000", "exit status: 3"),
     ("echo went wrong >&2; exit 1", "38000", "went wrong"),
     ("echo std::bad_alloc >&2; kill -ABRT $$", "53200", ""),
     ("printf '\\377\\377\\377\\377\\377\\377\\377\\377' >&0; exec sleep 600", "38000", ""),
-    ("printf '\\015\\0\\0\\0\\0\\0\\0\\0{\"Ready\":\"7\"}' >&0; exec sleep 600", "58P01", "version"),
+    (f"printf '\\{len(OTHER):03o}\\0\\0\\0\\0\\0\\0\\0%s' '{OTHER}' >&0; exec sleep 600", "58P01", "version"),
 ])  # fmt: skip
 def test_what_it_says_is_not_trusted(
     beside: tuple[Any, Path], program: str, state: str, detail: str

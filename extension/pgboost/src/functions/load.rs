@@ -95,9 +95,7 @@ fn load(
 ) -> Result<i32> {
     let user = session::current_user();
     // Asked before the work; asked again when the row is locked.
-    if let Ok(model) = Model::find(registry, name, ReadSnapshot::Active) {
-        registry::require_owner(registry, model, user)?;
-    }
+    require_owner_if_any(registry, name)?;
     if let Some(file_name) = file_name(bytes) {
         let is_pickle = PICKLES.iter().any(|ending| file_name.contains(ending));
         return Err(Error::FileName { is_pickle });
@@ -133,6 +131,27 @@ fn load(
     fault::at("load: stored");
     images::share_new(registry, model, version, lowered)?;
     Ok(version)
+}
+
+/// `check_storable(model) -> true`: raises what `load_model` would, as far as the name tells
+/// it, for a training that stores its model much later.
+#[pg_extern(sql = false)]
+fn pgboost_check_storable(
+    model: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<bool, ErrorReport> {
+    let name = check_name(required_text(model, "model")?)?;
+    let registry = Registry::of_function(call::called_function(call))?;
+    require_owner_if_any(&registry, name)?;
+    Ok(true)
+}
+
+/// Raises if the model exists and the current user does not own it.
+fn require_owner_if_any(registry: &Registry, name: &str) -> Result<()> {
+    match Model::find(registry, name, ReadSnapshot::Active) {
+        Ok(model) => registry::require_owner(registry, model, session::current_user()),
+        Err(_) => Ok(()),
+    }
 }
 
 /// What a file has, whichever of its rounds predictions use.

@@ -11,24 +11,23 @@ use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern, pg_sys};
 use row_source::{Row, Source, SourceError};
-use xgboost_ffi::Output;
 
 use super::required;
 use crate::error::{Error, Result};
-use crate::libxgboost::{self, CachedBooster};
 use crate::registry::Registry;
 use crate::source::columns::{self, Columns, UsedColumn};
+use crate::trainer::predictor::{self, ReferenceModel};
 
 /// What a statement keeps from call to call.
 struct Statement {
     model: String,
-    registered: Rc<CachedBooster>,
+    registered: Rc<ReferenceModel>,
     features: Vec<f32>,
 }
 
 impl Statement {
     fn begin(model: &str) -> Result<Statement> {
-        let registered = CachedBooster::find(model)?;
+        let registered = ReferenceModel::find(model)?;
         Ok(Statement { model: model.to_owned(), registered, features: Vec::new() })
     }
 
@@ -40,7 +39,7 @@ impl Statement {
         }
         self.features.clear();
         self.features.extend(features.iter().map(|value| value.unwrap_or(f32::NAN)));
-        match *self.registered.predict(&self.features, Output::Value)? {
+        match *self.registered.predict(&self.features, false)? {
             [value] => Ok(value),
             _ => {
                 Err(Error::SeveralValues { model: self.model.clone(), function: "xgboost_predict" })
@@ -90,7 +89,7 @@ struct Found {
 }
 
 fn verify(model: &str, text: &str) -> Result<Found> {
-    let registered = CachedBooster::find(model)?;
+    let registered = ReferenceModel::find(model)?;
     let names = registered.model.feature_names();
     if names.is_empty() {
         return Err(Error::NoFeatureNames { model: model.to_owned() });
@@ -156,7 +155,7 @@ fn check_types(image: &CompiledModel<AlignedBytes>, features: &[UsedColumn]) -> 
 
 struct Comparison<'a> {
     registry: Registry,
-    registered: &'a CachedBooster,
+    registered: &'a Rc<ReferenceModel>,
     features: Vec<UsedColumn>,
     image: CompiledModel<AlignedBytes>,
     batch: Vec<f32>,
@@ -208,7 +207,7 @@ impl Comparison<'_> {
             return Ok(());
         }
         let reference = &self.registered.version.reference;
-        let theirs = self.registered.predict(&self.batch, Output::Margin)?;
+        let theirs = self.registered.predict(&self.batch, true)?;
         let ours = self.registry.margins(reference, &self.batch, self.num_features())?;
         if ours.len() != theirs.len() {
             return Err(Error::Registry { what: "margin for each output" });
@@ -240,6 +239,6 @@ fn ulp(a: f32, b: f32) -> i64 {
 
 /// `xgboost_version() -> text`
 #[pg_extern(sql = false)]
-fn pgboost_xgboost_version() -> std::result::Result<&'static str, ErrorReport> {
-    Ok(libxgboost::library()?.version())
+fn pgboost_xgboost_version() -> std::result::Result<String, ErrorReport> {
+    Ok(predictor::xgboost_version()?)
 }

@@ -42,7 +42,9 @@ impl Parameters {
         };
         let mut parsed = Parameters::default();
         for (name, value) in params {
-            parsed.take(name, value)?;
+            if !is_left_at_default(name, value)? {
+                parsed.take(name, value)?;
+            }
         }
         Ok(parsed)
     }
@@ -127,6 +129,20 @@ impl Parameters {
     pub(crate) fn given(&self) -> Map<String, Value> {
         self.given.clone()
     }
+}
+
+/// Whether a parameter says nothing but what holds anyway, as most of those do that `get_params` of XGBoost's
+/// scikit-learn interface returns. Fails for one that there is not.
+fn is_left_at_default(name: &str, value: &Value) -> Result<bool> {
+    let is_known = SPECIAL.contains(&name)
+        || REFUSED.iter().any(|(refused, _)| *refused == name)
+        || TABLE.iter().flat_map(Parameter::names).any(|known| known == name);
+    if value.is_null() {
+        return if is_known { Ok(true) } else { find(name).map(|_| true) };
+    }
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let defaults = HARMLESS.iter().find(|(harmless, _)| *harmless == name);
+    Ok(defaults.is_some_and(|(_, values)| values.contains(&text.as_str())))
 }
 
 /// Whether a parameter is a whole number. Fails for one that there is not.
@@ -315,7 +331,27 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("feature_weights", "Every feature has the same chance to be sampled."),
     ("importance_type", "Use the argument kind of feature_importance."),
     ("enable_categorical", "Text and enums are categorical."),
+    ("use_label_encoder", "The target may be text."),
+    ("predictor", "Training runs on the processors of the server."),
+    ("callbacks", "A training calls nothing of a client."),
     ("validate_parameters", "Parameters are always checked."),
+];
+
+/// Values of parameters that change nothing here, as text.
+const HARMLESS: &[(&str, &[&str])] = &[
+    ("device", &["cpu"]),
+    ("enable_categorical", &["false", "true"]),
+    ("gpu_id", &["-1"]),
+    ("interaction_constraints", &[""]),
+    ("missing", &["NaN", "nan"]),
+    ("monotone_constraints", &["", "()"]),
+    ("multi_strategy", &["one_output_per_tree"]),
+    ("predictor", &["auto", "cpu_predictor"]),
+    ("process_type", &["default"]),
+    ("sampling_method", &["uniform"]),
+    ("use_label_encoder", &["false", "true"]),
+    ("validate_parameters", &["1", "true"]),
+    ("verbosity", &["0", "1"]),
 ];
 
 /// The value as libxgboost takes it.
@@ -429,6 +465,35 @@ mod tests {
         let wrong = json!({"monotone_constraints": {"x": 1}});
         let wrong = Parameters::parse(&wrong).unwrap().settings(&["a"]);
         assert!(matches!(wrong, Err(Error::Source { .. })));
+    }
+
+    #[test]
+    fn what_get_params_returns_is_taken() {
+        let pasted = json!({
+            "objective": "binary:logistic", "base_score": null, "booster": null, "callbacks": null,
+            "colsample_bytree": 0.5, "device": null, "early_stopping_rounds": null,
+            "enable_categorical": false, "eval_metric": null, "feature_types": null, "gamma": null,
+            "gpu_id": -1, "grow_policy": null, "importance_type": null,
+            "interaction_constraints": "", "learning_rate": 0.3, "max_depth": 6, "missing": "NaN",
+            "monotone_constraints": "()", "multi_strategy": null, "n_estimators": 100,
+            "n_jobs": null, "num_parallel_tree": 1, "predictor": "auto", "random_state": null,
+            "sampling_method": "uniform", "tree_method": "hist", "use_label_encoder": false,
+            "validate_parameters": true, "verbosity": null,
+        });
+        let parameters = Parameters::parse(&pasted).unwrap();
+        assert_eq!((parameters.get("eta"), parameters.get("seed")), (Some("0.3"), None));
+        assert!(parameters.constraints.is_empty() && parameters.metrics.is_empty());
+        for (wrong, name) in [
+            (json!({"device": "cuda"}), "device"),
+            (json!({"missing": -1}), "missing"),
+            (json!({"sampling_method": "gradient_based"}), "sampling_method"),
+            (json!({"callbacks": []}), "callbacks"),
+        ] {
+            let error = Parameters::parse(&wrong).unwrap_err();
+            assert!(matches!(error, Error::ParameterRefused { name: n, .. } if n == name));
+        }
+        let unknown = Parameters::parse(&json!({"max_dept": null}));
+        assert!(matches!(unknown, Err(Error::UnknownParameter { .. })));
     }
 
     #[test]

@@ -68,6 +68,24 @@ pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|objective| objective.name)
 }
 
+/// The numbers that a target may be, and what they are called.
+pub(crate) type Allowed = (fn(f32) -> bool, &'static str);
+
+/// What an objective allows, if libxgboost refuses others; `exp_gain` is its parameter `ndcg_exp_gain`.
+pub(crate) fn allowed_targets(objective: &str, exp_gain: bool) -> Option<Allowed> {
+    Some(match objective {
+        "reg:logistic" => (|y| (0.0..=1.0).contains(&y), "between 0 and 1"),
+        "reg:squaredlogerror" => (|y| y > -1.0, "greater than -1"),
+        "reg:gamma" => (|y| y > 0.0, "greater than 0"),
+        "count:poisson" | "reg:tweedie" => (|y| y >= 0.0, "0 or more"),
+        "rank:ndcg" if exp_gain => {
+            (|y| y.fract() == 0.0 && (0.0..=31.0).contains(&y), "a whole number between 0 and 31")
+        }
+        "rank:map" => (|y| y == 0.0 || y == 1.0, "0 or 1"),
+        _ => return None,
+    })
+}
+
 /// A metric's name, and whether more of it is better.
 type Metric = (&'static str, bool);
 

@@ -14,12 +14,17 @@ pub(crate) struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
     bytes: usize,
+    /// How many values were looked up.
+    looked_up: u64,
     /// All texts that there may be, by their codes, if they are given.
     closed: Option<Vec<String>>,
 }
 
 /// Most bytes of a column's distinct texts together.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
+
+/// Fewer distinct texts are no sign of keys.
+const FEW_TEXTS: u64 = 20;
 
 /// Why a text has no code.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,18 +45,19 @@ pub(crate) struct Sorted {
 
 impl Dictionary {
     pub(crate) fn new(limit: usize) -> Dictionary {
-        Dictionary { codes: HashMap::new(), limit, bytes: 0, closed: None }
+        Dictionary { codes: HashMap::new(), limit, bytes: 0, looked_up: 0, closed: None }
     }
 
     /// A dictionary of these texts and no others.
     pub(crate) fn closed(texts: Vec<String>) -> Dictionary {
         let codes = texts.iter().map(|text| text.as_str().into()).zip(0..).collect();
-        Dictionary { codes, limit: texts.len(), bytes: 0, closed: Some(texts) }
+        Dictionary { codes, limit: texts.len(), bytes: 0, looked_up: 0, closed: Some(texts) }
     }
 
     /// The code of a text, which is new if the text is.
     #[inline]
     pub(crate) fn code(&mut self, text: &str) -> Result<u32, NoCode> {
+        self.looked_up += 1;
         if let Some(code) = self.codes.get(text) {
             return Ok(*code);
         }
@@ -92,6 +98,13 @@ impl Dictionary {
 
     pub(crate) fn len(&self) -> usize {
         self.codes.len()
+    }
+
+    /// Whether more than half of many values are the only ones of their kind or nearly so, as keys and addresses are.
+    /// Returns how many values there were.
+    pub(crate) fn nearly_unique(&self) -> Option<u64> {
+        let texts = self.codes.len() as u64;
+        (texts >= FEW_TEXTS && texts * 2 > self.looked_up).then_some(self.looked_up)
     }
 
     /// Puts the texts in order, byte by byte.
@@ -179,6 +192,16 @@ mod tests {
         assert_eq!(dictionary.code("a"), Ok(0));
         assert_eq!(dictionary.code("b"), Err(NoCode::Full));
         assert_eq!(Dictionary::new(9).code(&"x".repeat(MAX_BYTES + 1)), Err(NoCode::Full));
+    }
+
+    #[test]
+    fn keys_are_told_from_categories() {
+        let of = |texts: usize, values: usize| {
+            let texts: Vec<String> = (0..values).map(|value| (value % texts).to_string()).collect();
+            dictionary(&texts.iter().map(String::as_str).collect::<Vec<_>>()).nearly_unique()
+        };
+        assert_eq!([of(90, 100), of(51, 100)], [Some(100); 2]);
+        assert_eq!([of(50, 100), of(10, 10)], [None; 2]);
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //! once; the trainer reads it as often as libxgboost asks.
 
 use pg_interface::temporary_file::TemporaryFile;
+use pgboost_trainer::Layout;
 use row_source::{Field, Row, SourceError};
-use xgboost_ffi::Layout;
 
 use super::columns::{self, Columns, UsedColumn};
 use super::dictionary::{Dictionary, NoCode};
 use crate::error::{Error, Result};
+use crate::params::objectives::Allowed;
 
 const MAX_CATEGORIES: usize = 65_536;
 const MAX_CLASSES: usize = 4_096;
@@ -60,6 +61,27 @@ pub(crate) struct Records<'a> {
     record: Vec<f32>,
     /// The argument of the source, for messages.
     argument: &'static str,
+    /// What the target may be.
+    allowed: Option<AllowedTargets>,
+}
+
+/// The numbers that an objective allows.
+#[derive(Clone, Copy)]
+pub(crate) struct AllowedTargets {
+    pub(crate) objective: &'static str,
+    pub(crate) allowed: Allowed,
+}
+
+impl AllowedTargets {
+    fn check(self, column: &UsedColumn, given: f32) -> Result<()> {
+        let (is_allowed, allowed) = self.allowed;
+        if is_allowed(given) {
+            return Ok(());
+        }
+        let (column, given) = (column.name.clone(), given.to_string());
+        let objective = self.objective;
+        Err(Error::TargetRange { column, objective, allowed, given })
+    }
 }
 
 impl<'a> Records<'a> {
@@ -67,8 +89,9 @@ impl<'a> Records<'a> {
         dictionaries: &'a mut Dictionaries,
         layout: Layout,
         argument: &'static str,
+        allowed: Option<AllowedTargets>,
     ) -> Records<'a> {
-        Records { dictionaries, layout, record: vec![0.0; layout.record], argument }
+        Records { dictionaries, layout, record: vec![0.0; layout.record], argument, allowed }
     }
 
     /// The record of a row, whose target is this, not NULL; the word of the fold is anything. A group
@@ -126,6 +149,7 @@ impl<'a> Records<'a> {
             let what = "is not a number, so it cannot be learned";
             return Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
         }
+        self.allowed.map_or(Ok(()), |allowed| allowed.check(column, value))?;
         Ok(value)
     }
 }

@@ -14,11 +14,11 @@ use super::read::FewValues;
 use super::start::Start;
 use crate::error::{Error, Result};
 use crate::params::objectives::{
-    BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,
+    BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target, allowed_targets,
 };
 use crate::source::columns::{Columns, Kind};
 use crate::source::dictionary::Sorted;
-use crate::source::record_file::Dictionaries;
+use crate::source::record_file::{AllowedTargets, Dictionaries};
 
 /// The objective, as far as it is known.
 pub(crate) struct ObjectiveChoice {
@@ -75,6 +75,14 @@ impl Task {
 }
 
 impl ObjectiveChoice {
+    /// What the target may be, as far as the objective is known before a row is read.
+    pub(crate) fn allowed_targets(&self, request: &Request) -> Option<AllowedTargets> {
+        let objective = self.given?.name;
+        let exp_gain = request.parameters.get("ndcg_exp_gain") != Some("0");
+        let allowed = allowed_targets(objective, exp_gain)?;
+        Some(AllowedTargets { objective, allowed })
+    }
+
     pub(crate) fn has_classes(&self, columns: &Columns) -> bool {
         match self.given.map(|objective| objective.target) {
             Some(target) => matches!(target, Target::TwoClasses | Target::Classes),
@@ -182,6 +190,25 @@ pub(crate) fn notice(
     if chosen { notice_of_keys(&request.source, &names) } else { Ok(()) }
 }
 
+/// Names the texts that are nearly unique.
+pub(crate) fn notice_of_unique_texts(columns: &Columns, dictionaries: &Dictionaries) {
+    for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
+        let Some((texts, values)) =
+            texts.as_ref().and_then(|texts| Some((texts.len(), texts.nearly_unique()?)))
+        else {
+            continue;
+        };
+        notice_with(
+            &format!(
+                "text column \"{}\" is nearly unique: {texts} distinct texts in {values} rows",
+                column.name
+            ),
+            Some("All of them are stored with the model. New rows have other texts."),
+            Some("Name the features with the argument features to leave it out."),
+        );
+    }
+}
+
 fn notice_of_two_values(column: &str, [low, high]: [f32; 2]) {
     let boolean =
         if [low, high] == [0.0, 1.0] { "cast the target to boolean in a query, or " } else { "" };
@@ -215,7 +242,7 @@ fn notice_of_keys(source: &str, features: &[&str]) -> Result<()> {
 }
 
 /// Names in quotes, as many as a notice shows.
-fn listed(names: &[&str]) -> String {
+pub(super) fn listed(names: &[&str]) -> String {
     let mut shown: Vec<String> =
         names.iter().take(MAX_SHOWN).map(|name| format!("\"{name}\"")).collect();
     let rest = names.len().saturating_sub(MAX_SHOWN);

@@ -13,7 +13,6 @@ mod read;
 pub(crate) mod rounds;
 pub(crate) mod search;
 pub(crate) mod start;
-mod trainer;
 
 use pg_interface::fault;
 use serde_json::{Map, Value};
@@ -22,10 +21,10 @@ use self::folds::FoldChoice;
 use crate::error::Result;
 use crate::params::Parameters;
 use crate::source::columns::Roles;
+use crate::trainer::Trainer;
 use progress::{Phase, Progress};
 pub(crate) use rounds::Score;
 use start::Start;
-use trainer::Trainer;
 
 /// The outcome of a training.
 pub(crate) struct Outcome {

@@ -1,10 +1,13 @@
 //! The rows of a training, read and described: what all that is trained on them has in common, and the
 //! trainer's job for them: the rows, the features, the parameters.
 
-use pgboost_trainer::{Job, Parameters};
+use std::collections::BTreeSet;
+
+use pg_interface::report;
+use pgboost_trainer::{Feature, Job, Parameters};
+use pgrx::Spi;
 use row_source::{Source, SourceError};
 use serde_json::{Map, Value, json};
-use xgboost_ffi::Feature;
 
 use super::Request;
 use super::folds::{Folds, Split};
@@ -17,7 +20,7 @@ use crate::guc;
 use crate::params::objectives::Target;
 use crate::source::columns::{Columns, Kind, Roles};
 use crate::source::dictionary::Dictionary;
-use crate::source::record_file::{self, Dictionaries};
+use crate::source::record_file::{self, AllowedTargets, Dictionaries};
 
 pub(crate) struct Prepared<'a> {
     pub(crate) start: Option<&'a Start>,
@@ -26,6 +29,10 @@ pub(crate) struct Prepared<'a> {
     pub(crate) features: Vec<Feature>,
     /// What becomes of the codes of texts once they are in order.
     pub(crate) recode: Vec<(usize, Vec<u32>)>,
+    /// Words of a record in the file.
+    record: usize,
+    /// Which of them are left out, in ascending order: the texts that are all NULL.
+    left_out: Vec<usize>,
     pub(crate) rows: Rows,
     /// What the features were, as pgboost keeps it.
     pub(crate) profile: Value,
@@ -46,26 +53,82 @@ pub(crate) fn read<'a>(
         Some(start) => start.dictionaries(&columns)?,
         None => Dictionaries::new(&columns, task.has_classes(&columns)),
     };
+    let eval = request.eval_source().map(|text| open_eval(text, request, &columns)).transpose()?;
     let split = Split::new(request.eval_fraction(), request.seed);
     let folds = request.folds().map(|choice| Folds::new(choice, request.seed));
     progress.phase(Phase::Reading);
+    let allowed = task.allowed_targets(request);
     let mut reader = Reader::new(&mut columns, &mut dictionaries, split)
+        .with_allowed_targets(allowed)
         .with_baseline(with_baseline)
         .with_folds(folds);
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;
     let profile = rows.profile.take();
-    let profile =
+    let mut profile =
         profile.map(|profile| profile.json(&dictionaries)).transpose()?.unwrap_or_default();
-    if let Some(text) = request.eval_source() {
-        rows.eval = Some(read_eval(text, request, &columns, &mut dictionaries, progress)?);
+    if let Some(eval) = eval {
+        rows.eval = Some(read_eval(eval, request, &columns, &mut dictionaries, allowed, progress)?);
     }
     let task = task.with_classes(&columns, &dictionaries)?;
-    if start.is_none() {
+    let record = record_file::layout(&columns, request.folds().is_some()).record;
+    let (mut features, recode) = described(&columns, &dictionaries, &task);
+    let left_out = if start.is_some() {
+        Vec::new()
+    } else {
+        learning_task::notice_of_unique_texts(&columns, &dictionaries);
+        let words = leave_out(&mut columns, &dictionaries)?;
+        remove(&mut features, &words);
+        retain_profiles(&mut profile, &features);
         learning_task::notice(request, &columns, &task, rows.target_values)?;
+        words
+    };
+    Ok(Prepared { start, columns, task, features, recode, record, left_out, rows, profile })
+}
+
+/// Leaves the texts that are all NULL out of the features: libxgboost does not train on categories of
+/// which there are none. Returns their places in a record.
+fn leave_out(columns: &mut Columns, dictionaries: &Dictionaries) -> Result<Vec<usize>> {
+    let is_empty = |texts: &Option<Dictionary>| texts.as_ref().is_some_and(|t| t.len() == 0);
+    let empty: Vec<bool> = dictionaries.features.iter().map(is_empty).collect();
+    let (mut words, mut names, mut place) = (Vec::new(), Vec::new(), 0);
+    for (column, empty) in columns.features.iter().zip(&empty) {
+        if *empty {
+            words.push(place);
+            names.push(column.name.clone());
+        }
+        place += column.width();
     }
-    let (features, recode) = described(&columns, &dictionaries, &task);
-    Ok(Prepared { start, columns, task, features, recode, rows, profile })
+    let Some(first) = names.first() else { return Ok(words) };
+    if names.len() == columns.features.len() {
+        return Err(Error::NoValues { column: first.clone() });
+    }
+    let listed = learning_task::listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let (columns_are, they_are) = if names.len() > 1 {
+        ("text columns", "are left out of the features because they are")
+    } else {
+        ("text column", "is left out of the features because it is")
+    };
+    report::notice(&format!("{columns_are} {listed} {they_are} null in every row"));
+    let mut empty = empty.into_iter();
+    columns.features.retain(|_| empty.next() != Some(true));
+    Ok(words)
+}
+
+/// Removes what stands at these places, which ascend.
+fn remove<T>(values: &mut Vec<T>, places: &[usize]) {
+    let mut place = 0..;
+    values.retain(|_| !place.next().is_some_and(|place| places.contains(&place)));
+}
+
+/// Keeps the profiles of these features.
+fn retain_profiles(profiles: &mut Value, features: &[Feature]) {
+    if let (Some(profiles), true) = (profiles.as_array_mut(), !features.is_empty()) {
+        let names: BTreeSet<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
+        let name =
+            |profile: &Value| profile.get("feature").and_then(Value::as_str).map(str::to_owned);
+        profiles.retain(|profile| name(profile).is_none_or(|name| names.contains(name.as_str())));
+    }
 }
 
 /// The columns in use of a source, and the query that returns its rows.
@@ -78,20 +141,16 @@ fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, S
     Ok((columns, query))
 }
 
-/// Reads the rows of `eval_source`; it must have the same columns.
-fn read_eval(
-    text: &str,
-    request: &Request,
-    like: &Columns,
-    dictionaries: &mut Dictionaries,
-    progress: &mut Progress,
-) -> Result<read::Set> {
-    const ARGUMENT: &str = "eval_source";
+const EVAL_SOURCE: &str = "eval_source";
+
+/// The columns in use of `eval_source`, which must be the same, and the query that returns its rows. Raises
+/// PostgreSQL's error if the user may not read them.
+fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, String)> {
     // The same features in the same order, also where they are all columns of the source.
     let features = like.features.iter().map(|column| column.name.clone()).collect();
     let roles = Roles { features: Some(features), ..request.roles.clone() };
-    let (mut columns, query) = open(text, &roles, ARGUMENT)?;
-    for (column, like) in columns.features.iter_mut().zip(&like.features) {
+    let (columns, query) = open(text, &roles, EVAL_SOURCE)?;
+    for (column, like) in columns.features.iter().zip(&like.features) {
         if column.kind.is_text() != like.kind.is_text()
             || column.elements.is_some() != like.elements.is_some()
         {
@@ -103,15 +162,33 @@ fn read_eval(
             }
             .into());
         }
+    }
+    // Plans the query and asks for the privileges, and reads nothing.
+    let planned = Spi::run(&format!("EXPLAIN VERBOSE {query}"));
+    planned.map_err(|_| Error::Registry { what: "plan" })?;
+    Ok((columns, query))
+}
+
+/// Reads the rows of `eval_source`, once the length of arrays is known.
+fn read_eval(
+    (mut columns, query): (Columns, String),
+    request: &Request,
+    like: &Columns,
+    dictionaries: &mut Dictionaries,
+    allowed: Option<AllowedTargets>,
+    progress: &mut Progress,
+) -> Result<read::Set> {
+    for (column, like) in columns.features.iter_mut().zip(&like.features) {
         column.elements = like.elements;
     }
     let classes = dictionaries.target.as_ref().map(Dictionary::len);
-    let mut reader = Reader::new(&mut columns, dictionaries, Split::new(None, request.seed));
-    reader.read(&query, ARGUMENT, progress)?;
-    let rows = reader.finish(ARGUMENT)?;
+    let mut reader = Reader::new(&mut columns, dictionaries, Split::new(None, request.seed))
+        .with_allowed_targets(allowed);
+    reader.read(&query, EVAL_SOURCE, progress)?;
+    let rows = reader.finish(EVAL_SOURCE)?;
     if dictionaries.target.as_ref().map(Dictionary::len) != classes {
         let column = columns.target.name;
-        return Err(Error::UnknownCategory { column, argument: ARGUMENT });
+        return Err(Error::UnknownCategory { column, argument: EVAL_SOURCE });
     }
     Ok(rows.train)
 }
@@ -152,7 +229,9 @@ impl Prepared<'_> {
         let folds = request.folds().is_some();
         let layout = record_file::layout(&self.columns, folds);
         Ok(Job {
-            folds: self.rows.for_trainer(layout.record.saturating_sub(1)),
+            folds: self.rows.for_trainer(self.record.saturating_sub(1)),
+            record: self.record,
+            left_out: self.left_out.clone(),
             start: self.start.map(|start| start.for_trainer()),
             layout,
             features: self.features.clone(),

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use super::folds::{Folds, Split};
 use super::progress::Progress;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::columns::{Columns, UsedColumn};
-use crate::source::record_file::{self, Dictionaries, Records, Spool};
+use crate::source::record_file::{self, AllowedTargets, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
 pub(crate) struct Set {
@@ -71,6 +71,8 @@ pub(crate) struct Rows {
     skipped: u64,
     /// What the target is, where it is a number.
     pub(crate) target_values: FewValues,
+    /// Whether a row has a weight above 0.
+    pub(crate) has_weight: bool,
 }
 
 impl Rows {
@@ -104,11 +106,14 @@ pub(crate) struct Reader<'a> {
     columns: &'a mut Columns,
     /// Nothing until the first row has said how long arrays are.
     records: Option<Records<'a>>,
+    /// Where a record has the weight.
+    weight_word: Option<usize>,
     dictionaries: Option<&'a mut Dictionaries>,
     groups: Groups,
     split: Split,
     folds: Option<Folds>,
     with_baseline: bool,
+    allowed: Option<AllowedTargets>,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
@@ -129,11 +134,13 @@ impl<'a> Reader<'a> {
         Reader {
             columns,
             records: None,
+            weight_word: None,
             dictionaries: Some(dictionaries),
             groups: Groups::default(),
             split,
             folds: None,
             with_baseline: false,
+            allowed: None,
             rows: Rows {
                 train: Set::new(),
                 eval: split.keeps_some().then(Set::new),
@@ -141,6 +148,7 @@ impl<'a> Reader<'a> {
                 folds: None,
                 skipped: 0,
                 target_values: FewValues::default(),
+                has_weight: false,
             },
             read: 0,
             group: 0,
@@ -153,6 +161,11 @@ impl<'a> Reader<'a> {
     /// Profiles the features of the rows to train on as well.
     pub(crate) fn with_baseline(self, with_baseline: bool) -> Self {
         Reader { with_baseline, ..self }
+    }
+
+    /// Refuses rows whose target is none of these.
+    pub(crate) fn with_allowed_targets(self, allowed: Option<AllowedTargets>) -> Self {
+        Reader { allowed, ..self }
     }
 
     /// Puts the rows into folds.
@@ -184,13 +197,16 @@ impl<'a> Reader<'a> {
         if let Some(dictionaries) = self.dictionaries.take() {
             self.columns.measure(row)?;
             let layout = record_file::layout(self.columns, self.folds.is_some());
-            self.records = Some(Records::new(dictionaries, layout, argument));
+            self.weight_word = layout.weight;
+            self.records = Some(Records::new(dictionaries, layout, argument, self.allowed));
             self.rows.profile = self.with_baseline.then(|| Baseline::of(self.columns));
         }
         let begins = self.begins(row)?;
         let Some(records) = &mut self.records else { return Ok(()) };
         let record = records.read(self.columns, row, target, self.group_weight)?;
         let target = record.get(self.columns.width()).copied();
+        let weight = self.weight_word.and_then(|place| record.get(place));
+        self.rows.has_weight |= weight.is_none_or(|weight| *weight > 0.0);
         target.into_iter().for_each(|target| self.rows.target_values.add(target));
         if let Some(folds) = &mut self.folds {
             let class = target.map_or(0, |class| class as usize);
@@ -243,9 +259,13 @@ impl<'a> Reader<'a> {
 
     /// The rows.
     pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
+        let weightless = self.columns.weight.as_ref().filter(|_| !self.rows.has_weight);
         let Rows { train, eval, skipped, .. } = &mut self.rows;
         if train.rows() == 0 {
             return Err(SourceError::NoRows { argument, skipped: *skipped }.into());
+        }
+        if let Some(weight) = weightless {
+            return Err(Error::NoWeight { column: weight.name.clone() });
         }
         train.spool.finish()?;
         if let Some(eval) = eval {

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use pg_interface::{fault, report};
 
 use super::progress::{Phase, Progress};
-use super::trainer::Trainer;
 use super::{Request, prepared};
 use crate::error::Result;
 use crate::params::objectives;
+use crate::trainer::Trainer;
 
 /// Without rows for evaluation, the metric is worked out only this often, for the progress.
 const BETWEEN_EVALUATIONS: Duration = Duration::from_secs(2);

@@ -10,9 +10,9 @@ pub(crate) use super::combinations::combinations;
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
 use super::rounds::{self, RoundsOutcome, Score};
-use super::trainer::Trainer;
 use crate::error::Result;
 use crate::params::objectives;
+use crate::trainer::Trainer;
 
 /// What came of one combination.
 pub(crate) struct Trial {

@@ -18,7 +18,7 @@ use crate::source::record_file::Dictionaries;
 pub(crate) struct Start {
     /// `name@number`.
     pub(crate) reference: String,
-    /// The model's file, which the engine has checked.
+    /// The file that the engine has written of it.
     pub(crate) bytes: Vec<u8>,
     model: Ensemble,
     /// How many rounds its predictions use.
@@ -31,8 +31,13 @@ impl Start {
     /// Raises pgboost's errors for a model that is not there, or is another's.
     pub(crate) fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
         let version = resolve(reference)?;
-        let (bytes, model) = Registry::find()?.model(&version)?;
         let fail = |reason| Err(cannot(&version.reference, reason));
+        let (model, bytes) = match Registry::find()?.model(&version, reference) {
+            Err(Error::OtherLibrary { format, .. }) => {
+                return fail(format!("Its format is {format}."));
+            }
+            found => found?,
+        };
         let format = model.format();
         if !matches!(format, "xgboost json" | "xgboost ubjson") {
             return fail(format!("Its format is {format}."));
@@ -64,11 +69,7 @@ impl Start {
 
     /// The trainer's description of it.
     pub(crate) fn for_trainer(&self) -> messages::Start {
-        messages::Start {
-            bytes: self.bytes.len() as u64,
-            rounds: self.rounds,
-            all_rounds: u32::try_from(self.model.num_rounds()).unwrap_or(0),
-        }
+        messages::Start { bytes: self.bytes.len() as u64, rounds: self.rounds }
     }
 
     pub(crate) fn outputs(&self) -> u64 {

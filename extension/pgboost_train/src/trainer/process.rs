@@ -1,0 +1,153 @@
+//! The process of a trainer, and the socket to it.
+//!
+//! Dropping the process kills it, so an error that unwinds does. Where the backend ends without unwinding, a
+//! callback at its exit does.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio, id};
+use std::time::Duration;
+use std::{env, thread};
+
+use pg_interface::report;
+use pg_interface::session::{self, Until};
+
+use super::place;
+
+/// A socket that is read and written while interrupts are served.
+pub(super) struct Socket(pub(super) UnixStream);
+
+impl Socket {
+    fn serve<T>(
+        &mut self,
+        until: Until,
+        mut step: impl FnMut(&mut UnixStream) -> io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            report::check_for_interrupts();
+            match step(&mut self.0) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    session::wait(self.0.as_fd(), until);
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.serve(Until::Readable, |socket| socket.read(buffer))
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.serve(Until::Writable, |socket| socket.write(buffer))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Most characters of the trainer's standard error in a message.
+const MAX_STDERR_CHARS: usize = 200;
+
+/// OpenMP's word for what a thread with nothing to do does. By default it spins for some
+/// milliseconds, which takes a busy server's cores from others.
+const WAIT_POLICY: (&str, &str) = ("OMP_WAIT_POLICY", "passive");
+
+thread_local! {
+    /// This backend's trainers: a source may call a function that trains.
+    static RUNNING: RefCell<Vec<Child>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The process, which is killed when this is dropped.
+pub(super) struct Process {
+    pid: u32,
+    errors: UnixStream,
+}
+
+impl Process {
+    /// Starts the program; also returns this side of the socket that is its standard input.
+    pub(super) fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
+        session::at_exit(kill_all);
+        let (ours, theirs) = UnixStream::pair()?;
+        let (errors, said) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        // Nobody reads what it says until it ends; what there is no room for is lost.
+        errors.set_nonblocking(true)?;
+        said.set_nonblocking(true)?;
+        let policy = env::var_os(WAIT_POLICY.0).unwrap_or_else(|| WAIT_POLICY.1.into());
+        let child = Command::new(path)
+            .arg(place::library())
+            .arg(id().to_string())
+            .env_clear()
+            .env(WAIT_POLICY.0, policy)
+            // PostgreSQL signals a backend's group.
+            .process_group(0)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(OwnedFd::from(said))
+            .spawn()?;
+        let process = Process { pid: child.id(), errors };
+        RUNNING.with_borrow_mut(|running| running.push(child));
+        Ok((process, ours))
+    }
+
+    /// How it ended, once it has closed its socket, which is the last but one thing that a process
+    /// does; one that then goes on for a second is killed.
+    pub(super) fn wait_for_end(&self) -> Option<ExitStatus> {
+        for _ in 0..100 {
+            let ended = RUNNING.with_borrow_mut(|running| {
+                let child = running.iter_mut().find(|child| child.id() == self.pid);
+                child.is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
+            });
+            if ended {
+                break;
+            }
+            report::check_for_interrupts();
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.kill()
+    }
+
+    /// The first line that it has written to its standard error.
+    pub(super) fn stderr_line(&mut self) -> String {
+        let mut said = vec![0; 4096];
+        let len = self.errors.read(&mut said).unwrap_or(0);
+        said.truncate(len);
+        let text = String::from_utf8_lossy(&said);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        line.chars().take(MAX_STDERR_CHARS).collect()
+    }
+
+    /// Ends it, if it has not ended.
+    fn kill(&self) -> Option<ExitStatus> {
+        let child = RUNNING.with_borrow_mut(|running| {
+            let position = running.iter().position(|child| child.id() == self.pid)?;
+            Some(running.swap_remove(position))
+        });
+        kill(child?)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn kill_all() {
+    RUNNING.take().into_iter().for_each(|child| _ = kill(child));
+}
+
+fn kill(mut child: Child) -> Option<ExitStatus> {
+    let _ = child.kill();
+    child.wait().ok()
+}
