@@ -1,8 +1,7 @@
-"""The benchmark's table, named once.
+"""The columns of the benchmark's table, in its order.
 
-The order is the table's own, and the order of the features is the order in which
-the model was trained and in which predict takes its arguments. Every feature is
-a whole number well below 2**24, so that a real holds it exactly.
+The model was trained with the features in this order, which is also that of predict's arguments. Every
+feature is a whole number well below 2**24, which a real represents exactly.
 """
 
 TARGET = "depdelayminutes"

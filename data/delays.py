@@ -1,14 +1,13 @@
-"""How late a flight leaves: what trees are to find out.
+"""Generates the delays of flights, the target of the models.
 
-A delay in minutes is a sum of what airport, airline, hour, day, season and
-aircraft add, plus chance, and never below zero: most flights leave on time. The hour is no
-column; as in the real data it hides in the flight number, which grows over the
-day within each airline's range. Two effects work only together (storms on summer
-evenings, ice in winter at northern airports), so that a tree of depth one is not
-enough. Some flights are cancelled and have no delay.
+A delay in minutes is the sum of effects of airport, airline, hour, day, season and aircraft, plus noise, and
+never below zero: most flights leave on time. The hour is not a column; as in the real data it is hidden in
+the flight number, which grows over the day within each airline's range. Two effects are interactions (storms
+on summer evenings, ice in winter at northern airports), so trees of depth one are not enough. Cancelled
+flights have no delay.
 
-Chance comes from tables of quantiles made by division alone, not from log or
-exp, whose last bits differ between machines.
+Noise comes from tables of quantiles computed by division, not by log or exp, whose last bits differ between
+machines.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ LONGEST_DELAY = 1800.0
 
 @dataclass(frozen=True)
 class Effects:
-    """Minutes that each thing adds, indexed by it."""
+    """The minutes that each airport, airline and so on adds, by its index."""
 
     airport: NDArray[np.float64]
     airline: NDArray[np.float64]
@@ -39,7 +38,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Flights:
-    """What is known of each flight of a block, as indices into the network."""
+    """The properties of a block's flights, as indices into the network."""
 
     origin: NDArray[np.integer]
     airline: NDArray[np.integer]
@@ -50,14 +49,14 @@ class Flights:
 
 
 def _chance() -> NDArray[np.float64]:
-    """Quantiles of a noise around zero whose upper tail is long, as delays have it."""
+    """Returns quantiles of a noise around zero with a long upper tail, as that of delays."""
     rank = (np.arange(world.CHOICES) + 0.5) / world.CHOICES
     return 4.5 * np.sqrt(rank / (1.0 - rank)) - 12.0 * (1.0 - rank) - 6.0
 
 
 @cache
 def effects() -> Effects:
-    """The one set of effects, the same for every seed."""
+    """Returns the effects, which are the same for every seed."""
     month = (2.0, 4.0, 0.0, -1.0, 1.0, 7.0, 9.0, 6.0, -3.0, -4.0, -2.0, 5.0)
     day_of_week = (1.0, -2.0, -1.0, 3.0, 4.0, -4.0, 2.0)
     cancelled = (3, 4, 2, 2, 1, 2, 2, 2, 1, 1, 1, 3)
@@ -76,7 +75,7 @@ def effects() -> Effects:
 def delays(
     flights: Flights, chance: NDArray[np.uint16], cancelled: NDArray[np.uint16]
 ) -> NDArray[np.int32]:
-    """Whole minutes, or `NO_DELAY` where the flight did not leave."""
+    """Returns whole minutes, or `NO_DELAY` for cancelled flights."""
     table = effects()
     hour = flights.number / world.FLIGHTS_PER_AIRLINE
     evening = hour > 0.6

@@ -1,12 +1,10 @@
 """Generates flights: `python -m data.flights --rows 1000000 > flights.csv`.
 
-Rows are made in blocks of fixed size, each from a separate random stream that
-seed and block number name. So the bytes depend on the seed alone, memory does
-not grow with the number of rows, a smaller set is the beginning of a larger one,
-and a further option (missing values) changes nothing in the other columns.
+Rows are generated in blocks of fixed size, each from a random stream identified by seed and block number. So
+the bytes depend on the seed alone, memory does not grow with the number of rows, a smaller set is a prefix of
+a larger one, and missing values change nothing else.
 
-The first row is the flight that the benchmark's one-row query looks up, so it is
-there at every size.
+The first row is the flight that the benchmark's one-row query looks up, at every size.
 """
 
 import argparse
@@ -31,7 +29,7 @@ DEFAULT_SEED = 2022
 
 @dataclass(frozen=True)
 class Request:
-    """Which flights: how many, from which seed, and how many features are NULL."""
+    """A set of flights: their number, the seed, and the share of features that are NULL."""
 
     rows: int
     seed: int = DEFAULT_SEED
@@ -39,14 +37,14 @@ class Request:
 
 
 def _random_bits(seed: int, block: int) -> list[NDArray[np.uint16]]:
-    """Eight arrays of sixteen random bits per row."""
+    """Returns eight arrays of sixteen random bits per row."""
     raw = world.words(BLOCK * WORDS_PER_ROW, seed, block).reshape(WORDS_PER_ROW, BLOCK)
     shifts = [np.uint64(shift) for shift in (0, 16, 32, 48)]
     return [(line >> shift).astype(np.uint16) for line in raw for shift in shifts]
 
 
 def _block(seed: int, block: int) -> NDArray[np.int32]:
-    """One block of rows, a column of the table a column of the array."""
+    """Generates one block of rows, with the table's columns."""
     net = world.network()
     origin_bits, dest_bits, day_bits, airline_bits, number_bits, tail_bits, chance, cancelled = (
         _random_bits(seed, block)
@@ -76,7 +74,7 @@ def _block(seed: int, block: int) -> NDArray[np.int32]:
 
 
 def _put_looked_up_flight(rows: NDArray[np.int32]) -> None:
-    """Makes the first row a flight of that airport and day, to the airport it had."""
+    """Makes the first row the looked-up flight, to the destination it had."""
     net = world.network()
     ids = net.airport_ids.tolist()
     origin = ids.index(LOOKED_UP["originairportid"])
@@ -95,7 +93,7 @@ def _put_looked_up_flight(rows: NDArray[np.int32]) -> None:
 
 
 def _make_missing(rows: NDArray[np.int32], request: Request, block: int) -> None:
-    """Sets features to NULL at the given rate, the looked-up flight's excepted."""
+    """Sets features to NULL at the given rate, except for the looked-up flight."""
     features = rows[:, 1:]
     draws = world.fractions(BLOCK * features.shape[1], request.seed, block, 1)
     chosen = draws.reshape(BLOCK, -1)[: len(features)] < request.missing
@@ -105,7 +103,7 @@ def _make_missing(rows: NDArray[np.int32], request: Request, block: int) -> None
 
 
 def blocks(request: Request) -> Iterator[NDArray[np.int32]]:
-    """The flights in order, as arrays of at most `BLOCK` rows; `NULL` is -1."""
+    """Yields the flights in order, as arrays of at most `BLOCK` rows; `NULL` is -1."""
     for block, start in enumerate(range(0, request.rows, BLOCK)):
         rows = _block(request.seed, block)[: request.rows - start]
         if block == 0:
@@ -116,7 +114,7 @@ def blocks(request: Request) -> Iterator[NDArray[np.int32]]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that say which flights."""
+    """Adds the options that select flights."""
     parser.add_argument("--rows", type=int, default=1_000_000, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=DEFAULT_SEED, help="default: %(default)s")
     parser.add_argument(
@@ -125,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def request_of(arguments: argparse.Namespace) -> Request:
-    """What the options ask for, or an error that says what is wrong with it."""
+    """Validates the options that select flights."""
     if arguments.rows < 0:
         raise SystemExit("--rows must not be negative")
     if arguments.seed < 0:

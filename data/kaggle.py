@@ -1,14 +1,12 @@
 """Reads the real flights: Kaggle's robikscube/flight-delay-dataset-20182022.
 
-The set's files Combined_Flights_2018.csv to Combined_Flights_2022.csv hold 61
-columns, of which the benchmark uses eleven. Download and unpack the set yourself
-(Kaggle asks for an account), then give the files to `python -m data.load --kaggle`.
+The files Combined_Flights_2018.csv to Combined_Flights_2022.csv have 61 columns, of which the benchmark uses
+eleven. Download and unpack them (Kaggle requires an account), then pass them to `data.load --kaggle`.
 
-A tail number such as N101NN is text and the benchmark's column a real. How the
-original authors made one from the other was not published; here it is the low 24
-bits of the CRC-32 of the text in upper case, without blanks around it: the same for
-every file, year and machine, and exact in a real. A flight without a tail number gets 0.
-A cancelled flight has no delay, and its DepDelayMinutes stays NULL.
+A tail number such as N101NN is text, but the benchmark's column is a real. The original authors did not
+publish their conversion; here it is the low 24 bits of the CRC-32 of the stripped text in upper case: the
+same for every file, year and machine, and exact in a real. A flight without a tail number has 0. A cancelled
+flight has no delay, and its DepDelayMinutes stays NULL.
 """
 
 import zlib
@@ -21,7 +19,7 @@ from data.columns import COLUMNS
 
 CHUNK = 200_000
 
-# The file's name of each of the table's columns.
+# The table's columns and their names in the files.
 SOURCES = {
     "depdelayminutes": "DepDelayMinutes",
     "year": "Year",
@@ -38,7 +36,7 @@ SOURCES = {
 
 
 def tail_code(tail: str) -> int:
-    """The number that stands for an aircraft's tail number."""
+    """Converts a tail number to the number in the table."""
     text = tail.strip().upper()
     return zlib.crc32(text.encode()) & 0xFFFFFF if text else 0
 
@@ -51,7 +49,7 @@ def _require_columns(path: Path) -> None:
 
 
 def _table_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """The eleven columns under the table's names, the tail numbers encoded."""
+    """Returns the table's columns, with encoded tail numbers."""
     table = pd.DataFrame({name: frame[SOURCES[name]] for name in COLUMNS})
     tails = table["tail_number"].fillna("")
     codes = {tail: tail_code(tail) for tail in tails.unique()}
@@ -60,7 +58,7 @@ def _table_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def csv_blocks(paths: list[Path]) -> Iterator[tuple[bytes, int]]:
-    """CSV lines and how many, file after file."""
+    """Yields CSV lines with their number, file after file."""
     for path in paths:
         _require_columns(path)
         wanted = list(SOURCES.values())

@@ -1,8 +1,7 @@
 """Loads flights into PostgreSQL by COPY: `python -m data.load --rows 1000000 -d dbname=demo`.
 
-Generated flights and the Kaggle files go the same way: lines of CSV, streamed
-into one COPY, so the table is filled wholly or not at all. Table and index are
-those of sql/. With --missing or --kaggle no feature column is NOT NULL.
+Generated flights and the Kaggle files are streamed as CSV into one COPY, so the table is filled completely or
+not at all. Table and index are those of sql/. With --missing or --kaggle no feature column is NOT NULL.
 """
 
 import argparse
@@ -22,13 +21,13 @@ SQL = Path(__file__).resolve().parent.parent / "sql"
 
 
 def generated(request: Request) -> Iterator[tuple[bytes, int]]:
-    """Generated flights as CSV lines and how many."""
+    """Yields generated flights as CSV lines with their number."""
     for rows in blocks(request):
         yield render(rows), len(rows)
 
 
 def create_table(connection: psycopg.Connection, nullable: bool = False) -> None:
-    """Makes the empty table flights; `nullable` lets features be NULL."""
+    """Creates the empty table flights; `nullable` lets features be NULL."""
     connection.execute((SQL / "flights.sql").read_bytes())
     if nullable:
         for name in FEATURES:
@@ -42,7 +41,7 @@ def create_table(connection: psycopg.Connection, nullable: bool = False) -> None
 def copy_rows(
     connection: psycopg.Connection, lines: Iterator[tuple[bytes, int]], total: int | None
 ) -> int:
-    """Copies CSV lines into flights under a progress bar; returns how many rows."""
+    """Copies CSV lines into flights, with a progress bar; returns the number of rows."""
     columns = sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
     statement = sql.SQL("COPY flights ({}) FROM STDIN (FORMAT csv)").format(columns)
     copied = 0
@@ -59,7 +58,7 @@ def copy_rows(
 
 
 def finish_table(connection: psycopg.Connection) -> None:
-    """Builds the index, and has the planner know the table; needs autocommit for VACUUM."""
+    """Builds the index and runs VACUUM ANALYZE, which needs autocommit."""
     connection.execute((SQL / "index.sql").read_bytes())
     connection.execute("VACUUM (ANALYZE) flights")
 

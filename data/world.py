@@ -1,13 +1,12 @@
-"""The world the flights are flown in: airports, airlines, aircraft and days.
+"""The world of the flights: airports, airlines, aircraft and days.
 
-It is the same for every seed, so that a model trained on one set of flights
-means something on another. Everything random here comes from the raw words of
-PCG64, a stream that NumPy promises to keep, and every number is made with the
-four operations and the square root, which IEEE 754 rounds in one way only. That is why
-the same seed gives the same bytes on every machine.
+It is the same for every seed, so that a model trained on one set of flights is meaningful for another. All
+randomness comes from the raw words of PCG64, a stream that NumPy promises to keep, and all numbers are
+computed with the four operations and the square root, whose rounding IEEE 754 defines. So the same seed gives
+the same bytes on every machine.
 
-A choice with weights (a busy airport, a summer day) is a table of 65,536
-entries: sixteen random bits are the index, and what is likely fills more of it.
+A weighted choice (a busy airport, a summer day) is a table of 65,536 entries, indexed by sixteen random bits,
+in which likely values fill more entries.
 """
 
 import datetime
@@ -21,7 +20,7 @@ CHOICES = 1 << 16
 
 AIRPORTS = 380
 AIRPORT_IDS = (10135, 16869)
-# The busiest of the United States, the busiest first; 14869 is Salt Lake City.
+# The busiest of the United States, in descending order; 14869 is Salt Lake City.
 LARGEST_AIRPORTS = (
     10397, 11298, 11292, 13930, 11057, 12892, 13487, 14869, 14747, 12889, 14107, 11433,
     14771, 12266, 11618, 13204, 10721, 12953, 11278, 12478, 13303, 10821, 14679, 13232,
@@ -38,7 +37,7 @@ LAST_DAY = datetime.date(2022, 12, 31)
 
 @dataclass(frozen=True)
 class Network:
-    """Look-up tables, each indexed by the place in the world that it describes."""
+    """Lookup tables, each indexed by an airport, an airline or a day."""
 
     airport_ids: NDArray[np.int32]
     distances: NDArray[np.int32]
@@ -49,18 +48,18 @@ class Network:
 
 
 def words(count: int, *key: int) -> NDArray[np.uint64]:
-    """`count` raw 64-bit words of the stream that `key` names."""
+    """Returns `count` raw 64-bit words of the stream that `key` identifies."""
     return np.random.PCG64(np.random.SeedSequence(key)).random_raw(count)
 
 
 def fractions(count: int, *key: int) -> NDArray[np.float64]:
-    """`count` numbers in [0, 1), exactly representable."""
+    """Returns `count` exactly representable numbers in [0, 1)."""
     return (words(count, *key) >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
 
 def weighted_choice(weights: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """A table of `CHOICES` indices in which each appears in proportion to its weight."""
-    # One after the other: np.sum adds in an order that depends on the machine's vector width.
+    """Returns a table of `CHOICES` indices, each in proportion to its weight."""
+    # cumsum adds in order; the order of np.sum depends on the machine's vector width.
     bounds = np.cumsum(weights)
     ends = np.floor(bounds / bounds[-1] * CHOICES + 0.5).astype(np.int64)
     return np.repeat(np.arange(len(weights), dtype=np.uint16), np.diff(ends, prepend=0))
@@ -75,7 +74,7 @@ def _airport_ids() -> NDArray[np.int32]:
 
 
 def _distances() -> NDArray[np.int32]:
-    """Miles between the airports, on a plane of about the size of the country."""
+    """Returns the miles between airports, on a plane of about the size of the country."""
     east, north = fractions(AIRPORTS, 2) * 2500.0, fractions(AIRPORTS, 3) * 1100.0
     across = east[:, None] - east[None, :]
     along = north[:, None] - north[None, :]
@@ -84,7 +83,7 @@ def _distances() -> NDArray[np.int32]:
 
 
 def _airline_choice() -> NDArray[np.uint8]:
-    """Of each airport 256 airlines: four share half of its flights, as at a hub."""
+    """Returns 256 airlines per airport: four share half of its flights, as at a hub."""
     hubs = (words(AIRPORTS * 4, 4) % np.uint64(AIRLINES)).reshape(AIRPORTS, 4)
     any_airline = np.broadcast_to(np.arange(128) % AIRLINES, (AIRPORTS, 128))
     return np.hstack([np.repeat(hubs, 32, axis=1), any_airline]).astype(np.uint8)
@@ -96,13 +95,13 @@ def _days() -> list[datetime.date]:
 
 
 def _calendar() -> NDArray[np.int32]:
-    """Year, quarter, month, day of the week (1 is Monday) and day of the month."""
+    """Returns year, quarter, month, day of the week (1 is Monday) and day of the month."""
     rows = [(d.year, (d.month + 2) // 3, d.month, d.isoweekday(), d.day) for d in _days()]
     return np.array(rows, dtype=np.int32)
 
 
 def _day_weights() -> NDArray[np.float64]:
-    """More flights in summer, fewer on Saturdays, few in the spring of 2020."""
+    """Returns the days' weights: more in summer, less on Saturdays, little in the spring of 2020."""
     season = (0.9, 0.85, 1.0, 0.98, 1.02, 1.08, 1.12, 1.1, 0.96, 1.0, 0.96, 1.0)
     weights = []
     for day in _days():
@@ -115,7 +114,7 @@ def _day_weights() -> NDArray[np.float64]:
 
 @cache
 def network() -> Network:
-    """The one network; built at the first call, in a few milliseconds."""
+    """Returns the network, built at the first call in a few milliseconds."""
     return Network(
         airport_ids=_airport_ids(),
         distances=_distances(),

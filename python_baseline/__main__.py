@@ -1,6 +1,6 @@
 """`python -m python_baseline MODE --model FILE`: runs the service until it is interrupted.
 
-Further settings come from the environment, by the names of python_baseline.settings.
+Further settings come from the environment (python_baseline.settings).
 """
 
 import argparse
@@ -12,7 +12,7 @@ from python_baseline.settings import PREFIX, Settings
 
 
 def main() -> None:
-    """Becomes the Gunicorn of the mode."""
+    """Replaces this process by the Gunicorn of the mode."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("--model", required=True, help="the model's file")

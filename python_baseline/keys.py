@@ -1,9 +1,8 @@
-"""What a flight is looked up by: origin, year, month and day of the month.
+"""The lookup key of a flight: origin, year, month and day of the month.
 
-A key in Redis is the JSON text of the four whole numbers, blanks included, as
-`json.dumps` writes it. They must be integers on both sides: a loader that goes
-through a data frame with one float column in it writes "14869.0", and no request
-ever finds its flight.
+A key in Redis is the JSON text of the four integers as `json.dumps` writes it, blanks included. Both sides
+need integers: a loader that uses a data frame with a float column writes "14869.0", and no request finds the
+flight.
 """
 
 import json
@@ -20,11 +19,11 @@ Key = tuple[int, int, int, int]
 
 
 class BadRequest(ValueError):
-    """A request that asks for no flight; the message says why."""
+    """An invalid request; the message says why."""
 
 
 def text(key: Sequence[int]) -> str:
-    """The key as Redis has it."""
+    """Returns the key's text in Redis."""
     return json.dumps([*key])
 
 
@@ -34,7 +33,7 @@ def _is_part(value: object) -> bool:
 
 
 def checked(value: object) -> Key:
-    """The key that a request holds."""
+    """Validates the key of a request."""
     if type(value) is list and len(value) == len(NAMES) and all(map(_is_part, value)):
         return tuple(value)
     raise BadRequest(
@@ -43,7 +42,7 @@ def checked(value: object) -> Key:
 
 
 def checked_row(value: object) -> list[float | None]:
-    """The features that a request holds; None is a missing one."""
+    """Validates the features of a request; None is a missing one."""
     if (
         type(value) is list
         and len(value) == len(FEATURES)
@@ -56,7 +55,7 @@ def checked_row(value: object) -> list[float | None]:
 
 
 def checked_list(value: object) -> list[Key]:
-    """The keys that a request for several predictions holds."""
+    """Validates the keys of a request for several predictions."""
     if type(value) is not list or not 0 < len(value) <= MOST_KEYS:
         raise BadRequest(f"a batch is a list of 1 to {MOST_KEYS} keys")
     return [checked(key) for key in value]

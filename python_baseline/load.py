@@ -1,10 +1,9 @@
-"""Loads generated flights into a database of Redis, which it empties first.
+"""Loads generated flights into a Redis database, which it empties first.
 
-By Redis's own tool for many rows, `redis-cli --pipe`, which is sent commands as Redis itself reads them. As
-published there is a list under each key, of the features of its flights. Two things differ, for the
-comparison's sake. A row is pushed to the list's end, not its beginning, so that its head is the
-flight that PostgreSQL's LIMIT 1 finds. And the key's parts are integers by construction; a data frame
-made them floats.
+It sends commands in Redis's protocol to `redis-cli --pipe`. As published, each key holds a list of its
+flights' features. Two things differ from the published service, for the sake of the comparison. Rows are
+appended to the list, so that its head is the flight that PostgreSQL's LIMIT 1 finds. And the key's parts are
+integers; a data frame made them floats.
 """
 
 import os
@@ -19,16 +18,16 @@ from data.flights import Request, blocks
 from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 
-# RPUSH or SETNX, which are as long.
+# For RPUSH or SETNX, which have five letters.
 STORE = b"*3\r\n$5\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n"
 
 
 class NotLoaded(Exception):
-    """Redis refused a command, or went away; the message is redis-cli's."""
+    """A command that Redis refused, or a lost connection; the message is redis-cli's."""
 
 
 def _commands(request: Request, serializer: str) -> Iterator[tuple[bytes, int]]:
-    """The protocol's bytes of many rows, and how many."""
+    """Yields commands of many rows in Redis's protocol, with the number of rows."""
     dumps, command = SERIALIZERS[serializer].dumps, SERIALIZERS[serializer].command
     for block in blocks(request):
         pairs = zip(block[:, keys.INDICES].tolist(), block[:, 1:].tolist(), strict=True)
@@ -37,7 +36,7 @@ def _commands(request: Request, serializer: str) -> Iterator[tuple[bytes, int]]:
 
 
 def load(url: str, request: Request, serializer: str = "json") -> int:
-    """Empties the database, fills it under a progress bar; returns how many rows."""
+    """Empties the database and fills it, with a progress bar; returns the number of rows."""
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     place = parse_url(url)

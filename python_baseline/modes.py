@@ -1,10 +1,9 @@
 """The ways to run the service, each a command and an environment.
 
-`published` is the 2022 comparison's: `OMP_NUM_THREADS=2 gunicorn predict:app -w 5 -t 2`,
-in which -t is the timeout, so five workers of one thread each, without keep-alive.
-`published_one_thread` differs in OMP_NUM_THREADS alone: on few cores five teams of
-two threads spend the time in waiting for each other. `tuned` is what served best of what was tried
-with the same parts; a proxy matrix kept by way of ctypes was not.
+`published` is the 2022 comparison's: `OMP_NUM_THREADS=2 gunicorn predict:app -w 5 -t 2`, in which -t is the
+timeout, so five workers of one thread each, without keep-alive. `published_one_thread` differs in
+OMP_NUM_THREADS only: on few cores five teams of two threads spend the time waiting for each other. `tuned` is
+the fastest of the configurations that were tried with the same parts, without a proxy matrix by ctypes.
 """
 
 import sys
@@ -18,14 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Mode:
-    """How one service is started."""
+    """A way to start the service."""
 
     arguments: tuple[str, ...]
     settings: dict[str, str]
     openmp_threads: int
 
     def apply(self, settings: Settings) -> Settings:
-        """The settings with what this mode decides."""
+        """Returns the settings with this mode's changes."""
         return replace(settings, **self.settings)
 
 
@@ -44,12 +43,12 @@ MODES = {
 
 
 def command(name: str, address: str, settings: Settings) -> tuple[list[str], dict[str, str]]:
-    """What to run in the repository, and the variables to add to the environment."""
+    """Returns the command, run in the repository, and the variables it adds to the environment."""
     mode = MODES[name]
     variables = mode.apply(settings).environment()
     variables["OMP_NUM_THREADS"] = str(mode.openmp_threads)
     # The service is started in the repository, not installed.
     variables["PYTHONPATH"] = str(ROOT)
-    # Gunicorn would put a socket for its control into the home directory.
+    # Gunicorn's control socket would be in the home directory.
     gunicorn = [sys.executable, "-m", "gunicorn", "--no-control-socket", f"--bind={address}"]
     return [*gunicorn, *mode.arguments], variables

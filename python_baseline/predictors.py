@@ -1,8 +1,8 @@
 """The two interfaces of XGBoost that a service may predict with.
 
-Both give the same numbers. `sklearn` is what the published service called: it makes
-an array of the list and sets up its thread team again at each call. `inplace` hands one array of
-32-bit floats to the booster, on one thread: a single row has no work for a second.
+Both return the same numbers. `sklearn`, the published service's, converts the list to an array and sets up
+its thread team at each call. `inplace` passes one array of 32-bit floats to the booster, on one thread: a
+single row has no work for a second.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def _inplace(xgboost: ModuleType, path: str) -> Predictor:
 
     def predict(rows: Rows) -> list[float]:
         features = np.array(rows, dtype=np.float32)
-        # The width is the table's own: there is nothing to validate at each call.
+        # The width is the table's, so there is nothing to validate.
         return booster.inplace_predict(features, validate_features=False).tolist()
 
     return predict
@@ -38,6 +38,6 @@ PREDICTORS = {"sklearn": _sklearn, "inplace": _inplace}
 
 
 def load(settings: Settings) -> list[Predictor]:
-    """The settings' models, behind the interface and in the XGBoost that they name."""
+    """Loads the settings' models with the interface and the XGBoost that the settings name."""
     open_model, xgboost = PREDICTORS[settings.predictor], releases.load(settings.xgboost)
     return [open_model(xgboost, model) for model in settings.models]

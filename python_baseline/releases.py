@@ -1,10 +1,9 @@
-"""Which XGBoost the service predicts with: the installed one, or the one that is pinned for training in SQL.
+"""The service's XGBoost: the installed release, or the one pinned for training in SQL.
 
-Releases 3.1 to 3.3 walk all trees at each call to find the deepest; 3.4 does not. pip gives Python 3.11
-a release of the former kind, since 3.4 asks for 3.12 in its metadata. Its code runs on 3.11 all the
-same: the wheel holds pure Python, and a library that knows no Python and is reached by ctypes. So
-`pinned` takes the package that tools/toolchain/libxgboost.sh has unpacked. A process has one XGBoost, the
-first that is imported.
+Releases 3.1 to 3.3 walk all trees at each call to find the deepest; 3.4 does not. On Python 3.11 pip installs
+one of the former, since 3.4 requires 3.12 in its metadata. Its code runs on 3.11 nevertheless: the wheel
+holds pure Python and a library called by ctypes. So `pinned` imports the package unpacked by
+tools/toolchain/libxgboost.sh. A process has one XGBoost, the first imported.
 """
 
 import importlib
@@ -17,13 +16,13 @@ NAMES = ("installed", "pinned")
 
 
 def load(name: str) -> ModuleType:
-    """The package xgboost of that choice."""
+    """Imports the package xgboost of that choice."""
     if name not in NAMES:
         raise SystemExit(f"no xgboost {name!r}: there are {', '.join(NAMES)}")
     if name == "pinned":
         if not (UNPACKED / "xgboost").is_dir():
             raise SystemExit("the pinned xgboost is not in .build/xgboost: run make install")
-        # Before the installed one, and only once.
+        # Before the installed one, once.
         if str(UNPACKED) not in sys.path:
             sys.path.insert(0, str(UNPACKED))
     package = importlib.import_module("xgboost")

@@ -1,7 +1,7 @@
-"""How a row of features is written into Redis.
+"""The formats of a row of features in Redis.
 
-JSON is pushed to a list, as published. `float32` is what a library of trees reads, one string per key, so
-that nothing has to be parsed and one MGET reads many: bench/systems/asgi and bench/systems/axum read it.
+`json` is pushed to a list, as published. `float32` is a library's input format, one string per key, which
+needs no parsing and is read by MGET: bench/systems/asgi and bench/systems/axum use it.
 """
 
 import json
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Serializer:
-    """A function that writes a row, and one that undoes it; None: the bytes are what predicts from."""
+    """Functions that serialize a row and parse it; `loads` is None if predictors read the bytes."""
 
     dumps: Callable[[Sequence[float]], bytes]
     loads: Callable[[bytes], list[float]] | None
-    # The command of Redis that stores a row, of which the first of a key stays.
+    # The Redis command that stores a row and keeps a key's first one.
     command: bytes = b"RPUSH"
 
 

@@ -1,11 +1,9 @@
-"""The web application: POST of what verbs.py knows, and GET /ping, which asks nothing.
+"""The web application: POST for the verbs of verbs.py, and GET /ping, which predicts nothing.
 
-A request's body is a key (or a list of keys) in JSON, the answer a number (or a list of them). Whatever goes
-wrong is answered with a status of 4xx or 5xx and {"error": "..."}; what was not foreseen goes to the server's
-log, never to the client.
+A request's body is a key (or a list of keys) in JSON, the answer a number (or a list of them). Errors have a
+status of 4xx or 5xx and the body {"error": "..."}; details of unexpected ones go to the server's log only.
 
-The model is loaded by `open`, in the worker and not before: OpenMP's threads do not
-survive the fork that makes one.
+`open` loads the model in the worker, because OpenMP's threads do not survive the fork.
 """
 
 from collections.abc import Callable
@@ -33,16 +31,16 @@ def _answer_with_orjson(value: object) -> flask.Response:
     return flask.Response(orjson.dumps(value), mimetype="application/json")
 
 
-# What reads a request and what writes an answer.
+# The reader of requests and the writer of answers.
 HTTP_JSON: dict[str, tuple[Callable[[], object], Callable[[object], flask.Response]]] = {
-    # The request is there only while it is answered.
+    # flask.request exists only during a request.
     "json": (lambda: flask.request.get_json(), flask.jsonify),  # noqa: PLW0108
     "orjson": (_read_with_orjson, _answer_with_orjson),
 }
 
 
 class Service:
-    """Models and the features to predict from."""
+    """The models and the store of a worker."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -53,7 +51,7 @@ class Service:
         self._store = store.open_store(self._settings)
 
     def answer(self, verb: Verb, body: object) -> object:
-        """The answer to a request."""
+        """Answers a request."""
         wanted = verb.wanted(body)
         return verb.answer(self._models, self._store.fetch(wanted) if verb.looks_up else wanted)
 
@@ -79,7 +77,7 @@ def _add_errors(app: flask.Flask) -> None:
 
 
 def prepared_app() -> flask.Flask:
-    """The application, whose service is yet to be opened."""
+    """Returns the application, whose service is not yet opened."""
     settings = Settings.read()
     read, write = HTTP_JSON[settings.http_json]
     app = flask.Flask(__name__)
@@ -97,7 +95,7 @@ def prepared_app() -> flask.Flask:
 
 
 def opened_app() -> flask.Flask:
-    """The application with its model loaded, for a server that calls this in the worker."""
+    """Returns the application with its model loaded, for servers that call this in the worker."""
     app = prepared_app()
     app.extensions["service"].open()
     return app

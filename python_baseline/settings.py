@@ -1,8 +1,6 @@
-"""What a worker of the service is told, by environment variables.
+"""The settings of a worker, passed by environment variables because Gunicorn starts the workers.
 
-Gunicorn's workers are started by Gunicorn, so the environment is the one way to
-them. Every name begins with BASELINE_; `environment` and `Settings.read` are each
-other's inverse.
+Every name begins with BASELINE_; `environment` and `Settings.read` are inverse.
 """
 
 import os
@@ -16,43 +14,43 @@ PREFIX = "BASELINE_"
 class Settings:
     """One service's configuration."""
 
-    # The model's file, in XGBoost's own format; of several, each after the other's path separator.
+    # The model's file, in XGBoost's format; several are separated as in PATH.
     model: str
-    # Where features come from: redis; memory for bench/systems/asgi alone.
+    # The source of features: redis, or memory for bench/systems/asgi only.
     store: str = "redis"
-    # How they are written in Redis: json; float32 for bench/systems/asgi alone.
+    # Their format in Redis: json, or float32 for bench/systems/asgi only.
     serializer: str = "json"
-    # XGBoost's interface: sklearn (as published) or inplace; of bench/systems/asgi, the library.
+    # XGBoost's interface: sklearn (as published) or inplace; for bench/systems/asgi, the library.
     predictor: str = "sklearn"
-    # XGBoost itself: installed (in this Python's environment) or pinned (see releases.py).
+    # XGBoost: installed (in this Python's environment) or pinned (see releases.py).
     xgboost: str = "installed"
-    # What reads requests and writes answers: json (Flask's own) or orjson.
+    # The library for requests and answers: json (Flask's) or orjson.
     http_json: str = "json"
-    # How a worker's threads reach Redis: shared (one pool, as published) or own (a connection each).
+    # A worker's connections to Redis: shared (one pool, as published) or own (one per thread).
     redis_connections: str = "shared"
     redis_url: str = "redis://127.0.0.1:6379/0"
-    # The generated flights that the store memory holds.
+    # The generated flights of the store memory.
     rows: int = 1_000_000
     seed: int = 2022
-    # Of the tuned service: two workers for each core.
+    # For the tuned service: two workers per core.
     workers: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     threads: int = 2
 
     @property
     def models(self) -> list[str]:
-        """Each model's file."""
+        """The models' files."""
         return self.model.split(os.pathsep)
 
     def environment(self) -> dict[str, str]:
-        """The variables that say this."""
+        """Returns the settings as variables."""
         return {PREFIX + name.upper(): str(value) for name, value in asdict(self).items()}
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        """The settings that the variables say; what none says has its default."""
+        """Reads the settings from variables, with defaults for missing ones."""
         known = {}
         for one in fields(cls):
-            # An empty one is as good as none: docker compose cannot leave one out.
+            # docker compose passes an unset variable as an empty one.
             if value := environment.get(PREFIX + one.name.upper()):
                 known[one.name] = int(value) if one.type is int else value
         if "model" not in known:

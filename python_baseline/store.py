@@ -1,8 +1,8 @@
 """Features in Redis: a list of serialized rows under the text of each key, as published.
 
-The published service shares one client, whose pool lends a connection for each command and first
-looks whether it is still alive, which takes a few system calls. Tuned, each thread keeps a
-connection to itself. Either way a batch is one pipeline, so one round trip.
+The published service shares one client, whose pool lends a connection for each command and first checks that
+it is alive, which takes a few system calls. In the tuned one each thread keeps a connection. Either way a
+batch is one pipeline, and so one round trip.
 """
 
 import threading
@@ -16,8 +16,8 @@ from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
 
-# A request that waits twice for Redis is still answered within the two seconds that the
-# published Gunicorn gives a worker. One retry, as Redis may have closed an idle connection.
+# A request that waits twice for Redis is still answered within the worker timeout of two seconds of the
+# published Gunicorn. One retry, because Redis may have closed an idle connection.
 SECONDS = 0.4
 RETRIES = 1
 
@@ -30,11 +30,11 @@ class UnknownKey(LookupError):
 
 
 class StoreGone(ConnectionError):
-    """The features cannot be reached just now."""
+    """The features cannot be reached."""
 
 
 class SharedStore:
-    """The flights of one Redis database: of several with one key the first, as in PostgreSQL."""
+    """The flights of one Redis database; of several with one key the first is used, as in PostgreSQL."""
 
     def __init__(self, settings: Settings) -> None:
         self._client = redis.Redis.from_url(
@@ -44,7 +44,7 @@ class SharedStore:
         self._loads = SERIALIZERS[settings.serializer].loads
 
     def fetch(self, wanted: Sequence[keys.Key]) -> list[list[float]]:
-        """A row of features for each key."""
+        """Returns a row of features for each key."""
         try:
             found = [self._first(wanted[0])] if len(wanted) == 1 else self._firsts(wanted)
         except (redis.ConnectionError, redis.TimeoutError) as error:
@@ -66,7 +66,7 @@ class SharedStore:
 
 
 class ThreadwiseStore(SharedStore):
-    """The same, with a connection for each thread, and no more asked for than is used."""
+    """A store with a connection for each thread, which fetches one row per key only."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -76,11 +76,11 @@ class ThreadwiseStore(SharedStore):
         try:
             client = self._own.client
         except AttributeError:
-            # Connects at once, so this may fail; the next request then tries again.
+            # This connects and may fail; the next request then tries again.
             client = self._own.client = redis.Redis(
                 connection_pool=self._client.connection_pool, single_connection_client=True
             )
-        # Not client.lindex(), which checks its arguments again at each call.
+        # client.lindex() would check its arguments at each call.
         return client.execute_command("LINDEX", keys.text(key), 0)
 
 
@@ -88,5 +88,5 @@ STORES = {"shared": SharedStore, "own": ThreadwiseStore}
 
 
 def open_store(settings: Settings) -> SharedStore:
-    """Connects at the first request only."""
+    """Returns the store, which connects at the first request."""
     return STORES[settings.redis_connections](settings)

@@ -1,8 +1,8 @@
-"""What the service can be asked by POST: which keys a body holds, and what the answer is made of.
+"""The verbs of the service: the keys of a POST's body, and the answer to it.
 
-`/` is one prediction and `/batch` several; of several models `/0`, `/1` and so on ask one, and `/all` asks
-all of them for one key. `/given` has the features in the request. `/features` reads a flight as `/` does and
-answers with one of its features, so that what a prediction itself takes can be told apart.
+`/` is one prediction and `/batch` several. With several models `/0`, `/1` and so on use one of them, and
+`/all` all for one key. `/given` takes the features from the request. `/features` looks up a flight as `/`
+does and answers with one of its features, so that the cost of the prediction can be told apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ from python_baseline.predictors import Predictor, Rows
 
 @dataclass(frozen=True)
 class Verb:
-    """One of them."""
+    """A verb."""
 
-    # What is looked up for a body, or the rows of features themselves.
+    # Returns the keys of a body, or its rows of features.
     wanted: Callable[[object], list[Any]]
     answer: Callable[[Sequence[Predictor], Rows], Any]
     looks_up: bool = True
 
 
 def one(body: object) -> list[keys.Key]:
-    """The key that a body holds, as a list."""
+    """Returns the key of a body, as a list."""
     return [keys.checked(body)]
 
 
@@ -33,7 +33,7 @@ def _first_of(model: int) -> Callable[[Sequence[Predictor], Rows], float]:
 
 
 def verbs(models: int) -> dict[str, Verb]:
-    """By their paths, for so many models."""
+    """Returns the verbs by path, for that number of models."""
     return {
         "/": Verb(one, _first_of(0)),
         "/batch": Verb(keys.checked_list, lambda models, rows: models[0](rows)),

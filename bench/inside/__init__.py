@@ -1,1 +1,1 @@
-"""What predictions cost inside the database: measured in one run on one machine, and recorded."""
+"""Measures the cost of predictions inside the database, in one run on one machine."""

@@ -1,7 +1,7 @@
-"""`python -m bench.inside`, or `make speed`: what `predict` adds inside the database.
+"""`python -m bench.inside`, or `make speed`: measures the cost of `predict` inside the database.
 
-All is measured in turn, in a separate cluster, and nothing here fails for being slow. A run leaves
-inside.json in a new directory of bench/results, from which `make report` makes a page.
+All measurements are interleaved, in a separate cluster, and none fails for being slow. A run writes
+inside.json to a new directory of bench/results, from which `make report` generates a page.
 """
 
 import argparse

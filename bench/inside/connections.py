@@ -1,10 +1,9 @@
-"""What connections pay for models: the time of a first prediction, and the memory that many hold together.
+"""The cost of models for connections: the time of a first prediction, and the memory of many connections.
 
-A fresh connection predicts when another has predicted before, so the image is there; connecting is not
-counted, and the connection of the control never loads the library. Of parallel workers it is the time of a
-query over a few rows: every such query starts a new worker, which does all of it. The sum of
-many connections' proportional set sizes counts a shared page once, so that what the predicting ones have
-more is the image, once for all or once for each, and what each connection keeps to itself.
+A fresh connection predicts after another one has, so the image exists; connecting is not counted, and the
+control's connection never loads the library. For parallel workers the figure is the time of a query over a
+few rows, each of which starts a new worker that does all of it. The sum of many connections' proportional set
+sizes counts a shared page once, so the excess of predicting ones is the image and their private memory.
 """
 
 from contextlib import ExitStack
@@ -26,12 +25,12 @@ FIRST = {
 }
 FEW = "few_flights"
 FEW_ROWS = 8
-# Images that changed in the last two seconds are checked by all who open them.
+# An image that changed in the last two seconds is verified by every backend that opens it.
 SETTLED = "SELECT pg_sleep(2.5)"
 
 
 def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
-    """Seconds of the first statement, and private bytes after it, by the names in FIRST."""
+    """Measures the seconds of the first statement, and private bytes after it, by the names in FIRST."""
     own: dict[str, list[float]] = {name: [] for name in FIRST}
 
     def first(name: str, statement: str) -> Measure:
@@ -44,7 +43,7 @@ def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
         return measure
 
     measures = {name: first(name, statement) for name, statement in FIRST.items()}
-    # Meanwhile another connection has both models.
+    # Another connection keeps both models open.
     with site.connect() as other:
         other.execute(SETTLED)
         for statement in FIRST.values():
@@ -59,7 +58,7 @@ def _parallel(connection: psycopg.Connection, query: str) -> Measure:
 
 
 def first_in_workers(site: Site, runs: int) -> Subject:
-    """Seconds of a parallel query over a few rows: `control`, and each model."""
+    """Measures the seconds of a parallel query over a few rows: `control`, and each model."""
     with ExitStack() as stack:
         maker = stack.enter_context(site.connect())
         maker.execute(f"DROP TABLE IF EXISTS {FEW}")
@@ -77,7 +76,7 @@ def first_in_workers(site: Site, runs: int) -> Subject:
 
 
 def copies(site: Site, connections: int, repetitions: int) -> Subject:
-    """Bytes: `sum/control`, `sum/MODEL`, and the mean private memory, `private/...`."""
+    """Measures bytes: `sum/control`, `sum/MODEL`, and the mean private memory, `private/...`."""
     private: dict[str, list[float]] = {f"private/{name}": [] for name in EXPRESSIONS}
 
     def held(name: str, expression: str) -> Measure:

@@ -1,10 +1,9 @@
-"""Deploying under load: the longest statement in any connection, and answers that came too late.
+"""Deploying under load: the longest statement of any connection, and stale answers.
 
-Connections predict in a loop, each in a separate process, while another deploys one of two versions in
-turn, or loads a new version of the large model, each in a separate span; between them is a span of rest.
-A statement belongs to the span in which it began. An answer is stale if its statement began after a commit
-had returned and it is not that version's; also those of the time up to the next change are looked at. The
-clock is the machine's monotonic one, which all processes share.
+Connections predict in a loop, each in a separate process, while another one alternately deploys two versions,
+or loads new versions of the large model, in separate spans with a span of rest between them. A statement
+belongs to the span in which it began. An answer is stale if its statement began after a commit had returned,
+ended before the next change, and is not that version's. All processes share the monotonic clock.
 """
 
 import itertools
@@ -27,15 +26,15 @@ from tools.workbench.preparation import DATABASE
 
 MODEL = "switched"
 PAUSE = 0.1
-# Its first digit after the point, in UBJSON.
+# The first decimal digit of the base score in UBJSON.
 BASE_SCORE = re.compile(rb"base_scoreS.{1,9}?\[?[-+]?\d\.(\d)", re.DOTALL)
 LOAD = "SELECT load_model(%s, %s)"
 DROP = "SELECT drop_model(name) FROM (SELECT DISTINCT name FROM pgboost_models WHERE name = %s) m"
 DEPLOY = "SELECT deploy_model(%s, %s)"
 
-# A line for each statement: when it began, what it took, what it gave.
-Asked = NDArray[np.float64]
-# When a change began, when its commit had returned, and the answer from then on.
+# One row per statement: start, duration and answer.
+Statements = NDArray[np.float64]
+# The start of a change, the return of its commit, and the answer from then on.
 Change = tuple[float, float, float]
 
 
@@ -43,8 +42,8 @@ def _begin(connected: Semaphore, over: Event) -> None:
     globals().update(_connected=connected, _over=over)
 
 
-def _ask(conninfo: str, statement: str) -> Asked:
-    """Every statement of a connection until it is over."""
+def _ask(conninfo: str, statement: str) -> Statements:
+    """Repeats the statement in a connection until the end."""
     found = []
     with psycopg.connect(conninfo, autocommit=True) as connection:
         globals()["_connected"].release()
@@ -56,7 +55,7 @@ def _ask(conninfo: str, statement: str) -> Asked:
 
 
 def variants(content: bytes) -> Iterator[bytes]:
-    """The model with other base scores: as large, as deep, and none like another."""
+    """Yields the model with other base scores: of the same size and depth, but distinct."""
     found = BASE_SCORE.search(content)
     if not found or len(BASE_SCORE.findall(content)) != 1:
         raise ClusterError("the model's file does not name its base score once")
@@ -65,24 +64,24 @@ def variants(content: bytes) -> Iterator[bytes]:
             yield content[: found.start(1)] + bytes([digit]) + content[found.end(1) :]
 
 
-def _within(asked: Asked, begin: float, end: float) -> Asked:
-    return asked[(asked[:, 0] >= begin) & (asked[:, 0] < end)]
+def _within(statements: Statements, begin: float, end: float) -> Statements:
+    return statements[(statements[:, 0] >= begin) & (statements[:, 0] < end)]
 
 
-def stale(asked: Asked, changes: list[Change], begin: float, end: float) -> int:
-    """Answers to statements of that time that are of a version before the last one committed."""
+def stale(statements: Statements, changes: list[Change], begin: float, end: float) -> int:
+    """Counts the answers of that time by a version older than the last one committed."""
     count = 0
     for i, (_, committed, answer) in enumerate(changes):
         until = changes[i + 1][0] if i + 1 < len(changes) else end
-        inside = _within(asked, max(committed, begin), min(until, end))
-        # A statement that was under way when the next change began may have seen it.
+        inside = _within(statements, max(committed, begin), min(until, end))
+        # A statement still running when the next change began may have seen it.
         over = inside[:, 0] + inside[:, 1] < until
         count += int((over & (inside[:, 2] != answer)).sum())
     return count
 
 
 class _Deployer:
-    """A connection that changes the model, what it changed, and the spans with their names and times."""
+    """A connection that changes the model, with its changes and the spans' names and times."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
@@ -91,7 +90,7 @@ class _Deployer:
         self.spans: list[tuple[str, float, float]] = []
 
     def change(self, statement: str, value: bytes | int) -> int:
-        """Loads a model's content, or deploys a version; its number."""
+        """Loads a model's content, or deploys a version; returns the version."""
         began = time.monotonic()
         (version,) = self._connection.execute(statement, (MODEL, value)).fetchone()
         committed = time.monotonic()
@@ -103,7 +102,7 @@ class _Deployer:
         return version
 
     def span(self, name: str, duration: float, act: Callable[[], object]) -> None:
-        """Acts again and again for as long, with pauses; at least once."""
+        """Repeats `act` with pauses for that duration, at least once."""
         began = time.monotonic()
         while True:
             act()
@@ -126,7 +125,7 @@ def _spans(deployer: _Deployer, site: Site, duration: float, repetitions: int) -
 def deploys(
     site: Site, connections: int, duration: float, repetitions: int
 ) -> tuple[Subject, Subject]:
-    """Seconds of the longest statement that began in a span, by the span; and stale answers."""
+    """Measures the seconds of the longest statement by span, and stale answers."""
     asking = (site.cluster.conninfo(DATABASE), f"SELECT predict('{MODEL}', {CONSTANTS})")
     # Spawned, so that no child has the parent's connections.
     context = multiprocessing.get_context("spawn")
@@ -140,7 +139,7 @@ def deploys(
         deployer.change(LOAD, site.files[SMALL].read_bytes())
         asked = [pool.submit(_ask, *asking) for _ in range(connections)]
         try:
-            # The processes need a while to start, and what they do first is no pause.
+            # Statements before the first span warm the processes up.
             for _ in asked:
                 signals[0].acquire(timeout=60)
             time.sleep(duration)

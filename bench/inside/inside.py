@@ -1,4 +1,4 @@
-"""What predictions cost inside the database: scans, the one-row query, deploys, memory, first predictions."""
+"""The steps of the measurement: scans, the one-row query, deploys, memory, first predictions."""
 
 import argparse
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _preloaded(site: Site, load: argparse.Namespace) -> Subjects:
         return _first(again, "preloaded", load.fresh) | {"preloaded copies": held}
 
 
-# Each step's title, and what it measures. The last starts the server again.
+# Each step's title and function. The last one restarts the server.
 STEPS: dict[str, tuple[str, Callable[[Site, argparse.Namespace], Subjects]]] = {
     "scan": (
         f"full scans of {ROWS:,} rows, in one process",
@@ -73,7 +73,7 @@ STEPS: dict[str, tuple[str, Callable[[Site, argparse.Namespace], Subjects]]] = {
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """All steps, or those that are asked for alone."""
+    """Runs all steps, or those of --only."""
     names = given.only or [*STEPS]
     teller = Teller(PREPARATION + len(names))
     with running() as cluster:

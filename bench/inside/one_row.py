@@ -1,8 +1,8 @@
-"""The one-row query with predict against the same with the cheapest function of the same arguments.
+"""The one-row query with predict relative to the same with the cheapest function of the same arguments.
 
-By pgbench, in turn. A run's first second is not counted: pgbench connects in it, and every
-connection loads the library. Runs are short and many, since what one connection happens to get,
-of memory and of the cores, stays with it for the run.
+pgbench measures both interleaved. A run's first second, in which connections are made and load the library,
+is not counted. Runs are short and many, since a connection keeps its placement in memory and on cores for the
+whole run.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in series.OTHER_FORM
 
 
 def one_row(site: Site, duration: int, repetitions: int) -> Subject:
-    """Transactions per second: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
+    """Measures transactions/s: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
     wanted = [(SCRIPTS, clients) for clients in series.CLIENTS] + [
         (OTHER_SCRIPTS, series.OTHER_CLIENTS)
     ]

@@ -1,7 +1,7 @@
-"""XGBoost's own predictions for all flights, in a separate process, which is asked again and again.
+"""XGBoost's predictions for all flights, in a separate process that is reused.
 
-A process has one XGBoost, the first that is imported. Here it is the release that is pinned for training in
-SQL, the newest, on one thread.
+A process has one XGBoost, the first imported. Here it is the release pinned for training in SQL, on one
+thread.
 """
 
 import multiprocessing
@@ -16,13 +16,13 @@ import numpy as np
 from data.flights import Request, blocks
 from python_baseline.releases import load
 
-# What the process holds.
+# The state of the process.
 _held: dict[str, Any] = {}
 
 
 def beside(rows: int, files: Mapping[str, Path]) -> ProcessPoolExecutor:
-    """The process, with the flights of the table, as rows of f32 one after the other, and models."""
-    # Spawned, so that it has nothing of this one's.
+    """Starts the process with the table's flights, as rows of f32 one after another, and the models."""
+    # Spawned, so that it inherits nothing.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(1, context, initializer=_hold, initargs=(rows, files))
 
@@ -38,7 +38,7 @@ def _hold(rows: int, files: Mapping[str, Path]) -> None:
 
 
 def predict_all(label: str) -> tuple[float, int]:
-    """The seconds that the predictions for all flights took, and the sum of their bits."""
+    """Predicts for all flights; returns the seconds and the sum of the predictions' bits."""
     began = time.perf_counter()
     predicted = _held[label].inplace_predict(_held["features"])
     took = time.perf_counter() - began

@@ -1,11 +1,10 @@
-"""Statements over all flights, with predict against the same without.
+"""Statements over all flights, with predict relative to the same without.
 
-`scans`: one process, every form of predict's arguments; the control is the cheapest function of the same
-ten columns, and for jsonb the making of the object; the plain scan counts the last column, so that all are
-taken out of the row. XGBoost's own batch takes its turn in a separate process that has the same rows in
-memory; both give the same bits first. `workers`: one parallel worker against two. `statements`: whole
-statements that predict for many rows, two of which write what they predict; what they write into is made
-ready before.
+`scans` uses one process and every form of predict's arguments. The control is the cheapest function of the
+same ten columns, and for jsonb the construction of the object; the plain scan counts the last column, so that
+all are read from the row. XGBoost's batch is interleaved, in a separate process with the same rows in memory;
+both must first give the same bits. `workers` compares one parallel worker with two. `statements` measures
+whole statements for many rows, two of which write predictions to a table that is prepared before.
 """
 
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -22,9 +21,9 @@ from data.columns import FEATURES
 from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
 
 ONE_PROCESS = {"max_parallel_workers_per_gather": 0}
-# The predictions' bits as whole numbers, so that their sum does not depend on the order.
+# The predictions' bits as integers, so that their sum does not depend on the order.
 BITS = "sum(('x' || encode(float4send({}), 'hex'))::bit(32)::int::bigint)"
-# The leader only collects, so that what is compared is one worker's work with that of two.
+# The leader only collects, so that one worker is compared with two.
 PARALLEL = {
     "parallel_leader_participation": "off",
     "parallel_setup_cost": 0,
@@ -33,7 +32,7 @@ PARALLEL = {
 }
 TABLE = "predicted"
 DROP = f"DROP TABLE IF EXISTS {TABLE}"
-# What is done before, and the statement; the days of the month are spread evenly.
+# The preparation and the statement; days of the month are distributed evenly.
 STATEMENTS = {
     "avg": ([], "SELECT avg({}) FROM flights f"),
     "where": ([], "SELECT sum({}) FROM flights f WHERE dayofmonth <= 3"),
@@ -48,7 +47,7 @@ STATEMENTS = {
 def measured(
     connection: psycopg.Connection, statement: str, batch: str = "on", before: tuple[str, ...] = ()
 ) -> Measure:
-    """A statement's seconds, with batches or without."""
+    """Returns the measure of a statement's seconds, with batches or without."""
 
     def measure() -> float:
         set_(connection, {"pgboost.enable_batch": batch})
@@ -60,7 +59,7 @@ def measured(
 
 
 def check(connection: psycopg.Connection, xgboost: Executor) -> None:
-    """Raises unless SQL gives XGBoost's bits, with batches and without; it warms the cache as well."""
+    """Raises unless SQL gives XGBoost's bits, with batches and without; also warms the cache."""
     for label, columns in COLUMNS.items():
         _, expected = xgboost.submit(predict_all, label).result()
         for batch in BATCHES:
@@ -75,7 +74,7 @@ def _in_python(xgboost: Executor, label: str) -> float:
 
 
 def scans(site: Site, repetitions: int) -> Subject:
-    """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
+    """Measures seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
     with beside(ROWS, site.files) as xgboost, site.connect() as connection:
         check(connection, xgboost)
         set_(connection, ONE_PROCESS)
@@ -97,7 +96,7 @@ def scans(site: Site, repetitions: int) -> Subject:
 
 
 def statements(site: Site, repetitions: int) -> Subject:
-    """Seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
+    """Measures seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
     with site.connect() as connection:
         set_(connection, ONE_PROCESS | {"client_min_messages": "warning"})
         measures: dict[str, Measure] = {}
@@ -117,24 +116,24 @@ def statements(site: Site, repetitions: int) -> Subject:
 
 
 def forced(connection: psycopg.Connection) -> str:
-    """The setting that makes any plan parallel; its name differs by release."""
+    """Returns the setting that forces parallel plans; its name differs by release."""
     names = ["debug_parallel_query", "force_parallel_mode"]
     query = "SELECT name FROM pg_settings WHERE name = ANY(%s)"
     return connection.execute(query, (names,)).fetchone()[0]
 
 
 def require_workers(connection: psycopg.Connection, query: str, count: int) -> None:
-    """Runs it once, and raises unless that many workers took part."""
+    """Runs the query once, and raises unless it launched that many workers."""
     plan = connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {query}").fetchall()
     if not any(f"Workers Launched: {count}" in line for (line,) in plan):
         raise SystemExit(f"{count} workers were wanted: {query}")
 
 
 def workers(site: Site, repetitions: int) -> Subject:
-    """Seconds of the whole scan: `EXPRESSION/COUNT of workers`, `.../alone`, `.../together` by two.
+    """Measures seconds of the whole scan: `EXPRESSION/COUNT` workers, `.../alone` and `.../together`.
 
-    A plan with one such worker never wins by its cost, so it is forced. The control tells how much of two
-    cores PostgreSQL makes use of, the connections how much of two cores the machine has to give.
+    A plan with one worker never wins by its cost, so it is forced. The control shows how much of two cores
+    PostgreSQL uses, one and two connections how much of them the machine provides.
     """
     with ExitStack() as stack:
         leader, *both = [stack.enter_context(site.connect()) for _ in range(3)]

@@ -1,16 +1,16 @@
-"""What is recorded of `make speed`: subjects, each a unit and series that were measured in turn.
+"""The records of `make speed`: subjects, each a unit and series that were measured interleaved.
 
-Values at the same place are of the same repetition, so that a ratio is taken within each.
+Values at the same index are of the same repetition, so that ratios are taken within repetitions.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 FILE = "inside.json"
-# What series are named by: models, protocols and clients of the one-row query, batches or not.
+# Parts of series' names: models, protocols and clients of the one-row query, batches or not.
 SMALL, LARGE = "25x6", "500x8"
 PROTOCOLS, CLIENTS = ("simple", "prepared"), (1, 5, 20)
-# Forms of the one-row query that are measured in addition to columns, with so many clients.
+# Further forms of the one-row query besides columns, and their number of clients.
 OTHER_FORMS, OTHER_CLIENTS = ("row", "jsonb"), 5
 BATCHES = ("on", "off")
 
@@ -18,7 +18,7 @@ Subject = dict[str, Any]
 
 
 def subject(unit: str, series: Mapping[str, list[float]]) -> Subject:
-    """One thing that was measured."""
+    """Returns a subject's record."""
     if len({len(values) for values in series.values()}) != 1:
         raise ValueError("series of a subject have different lengths")
     return {"unit": unit, "series": {**series}}

@@ -1,4 +1,4 @@
-"""What is measured: a separate cluster, a million flights, a small model and a large one.
+"""The measured cluster: a million flights, a small model and a large one.
 
 The cluster's files stay in .speed, so that the next run need not load them again; the server is
 stopped at the end. Its settings are PostgreSQL's defaults except for those of every throw-away cluster.
@@ -31,7 +31,7 @@ PREPARATION = 5
 STATE = Path(__file__).resolve().parents[2] / ".speed"
 PREFERRED_PORT = 54332
 ROWS = 1_000_000
-# The models' names in SQL, by their labels. sql/predict.sql names the first.
+# The models' names in SQL by label; sql/predict.sql uses the first.
 NAMES = {SMALL: "flights", LARGE: "flights_large"}
 RECIPES = {
     SMALL: Recipe(ROWS, rounds=25),
@@ -42,7 +42,7 @@ ONE = (
     "FROM flights f WHERE " + " AND ".join(f"{k} = {v}" for k, v in LOOKED_UP.items()) + " LIMIT 1"
 )
 CONSTANTS = ", ".join(f"{LOOKED_UP.get(name, 1)}::real" for name in FEATURES)
-# The prediction for a row f of flights, its columns as arguments, and what it is compared with.
+# The prediction for a row f of flights, its columns as arguments, and the control.
 COLUMNS = {label: predict("columns", name) for label, name in NAMES.items()}
 EXPRESSIONS = {"control": CONTROL, **COLUMNS}
 SHOWN = ("jit", "shared_buffers", "work_mem", "max_parallel_workers", "effective_cache_size")
@@ -52,17 +52,17 @@ Measure = Callable[[], float]
 
 @dataclass(frozen=True)
 class Site:
-    """A cluster with flights and models, ready to be asked."""
+    """A cluster with flights and models."""
 
     cluster: Cluster
     files: dict[str, Path]
 
     def connect(self) -> psycopg.Connection:
-        """A new connection, each statement a transaction."""
+        """Opens a connection in autocommit mode."""
         return self.cluster.connect(DATABASE)
 
     def settings(self) -> dict[str, str]:
-        """What differs from PostgreSQL's defaults, and what matters most."""
+        """Returns the settings that differ from PostgreSQL's defaults, and those in SHOWN."""
         query = """
             SELECT name, current_setting(name) FROM pg_settings
             WHERE name = ANY(%s) OR (source = 'command line'
@@ -73,7 +73,7 @@ class Site:
             return dict(connection.execute(query, ([*SHOWN],)).fetchall())
 
     def versions(self) -> dict[str, str]:
-        """PostgreSQL's, pgboost's, and that of the XGBoost that they are compared with."""
+        """Returns the versions of PostgreSQL, pgboost, and the reference XGBoost."""
         query = """
             SELECT current_setting('server_version'), extversion FROM pg_extension
             WHERE extname = 'pgboost'
@@ -85,7 +85,7 @@ class Site:
             return dict(zip(("postgresql", "pgboost", "xgboost"), found, strict=True))
 
     def models(self) -> dict[str, dict[str, int]]:
-        """What is known of the models, by their labels."""
+        """Returns the facts of the models, by label."""
         return {
             label: {
                 "trees": RECIPES[label].rounds, "depth": RECIPES[label].depth,
@@ -95,7 +95,7 @@ class Site:
         }  # fmt: skip
 
     def _image(self, label: str) -> int:
-        """The size of a model's image, as a backend has mapped it that predicted with no other."""
+        """Returns the size of a model's image, as mapped by a backend that used no other model."""
         with self.connect() as connection:
             connection.execute(f"SELECT {on_constants(label)}")
             maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
@@ -104,12 +104,12 @@ class Site:
 
 
 def on_constants(label: str) -> str:
-    """The prediction for one flight that stands in the statement."""
+    """Returns the prediction for a flight of constants."""
     return f"predict('{NAMES[label]}', {CONSTANTS})"
 
 
 def seconds(connection: psycopg.Connection, statement: str) -> float:
-    """How long a statement takes until its last row is there; never a prepared one."""
+    """Measures the seconds of an unprepared statement until its last row has arrived."""
     began = time.perf_counter()
     cursor = connection.execute(statement, prepare=False)
     if cursor.description:
@@ -125,8 +125,8 @@ def set_(connection: psycopg.Connection, settings: Mapping[str, object]) -> None
 
 @contextmanager
 def running(settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """The server with these settings, stopped afterwards."""
-    # What is running has other settings, or is of a run that was killed.
+    """Starts the server with these settings, and stops it afterwards."""
+    # A running one has other settings, or was left by a killed run.
     stop(STATE)
     try:
         yield start(STATE, PREFERRED_PORT, settings or {})[0]
@@ -135,7 +135,7 @@ def running(settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
 
 
 def prepared(cluster: Cluster, teller: Teller) -> Site:
-    """The site, made as the demo's is."""
+    """Prepares the site, by the demo's steps."""
     with preparation.create_extension(teller, cluster, STATE) as connection:
         preparation.load_flights(teller, connection, Request(ROWS))
         models = {

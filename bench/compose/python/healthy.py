@@ -1,4 +1,4 @@
-"""Whether the service answers: GET /ping with a status of 2xx, or this ends with an error."""
+"""Checks the service's health: fails unless GET /ping has the status 2xx."""
 
 import urllib.request
 

@@ -1,14 +1,13 @@
 """Fills the running containers: flights into PostgreSQL by COPY, a model into both sides, flights into Redis.
 
-Run once by `docker compose up`, and again without harm: a step that finds its work done does
-nothing. The settings come from the environment:
+`docker compose up` runs it. It is idempotent: a step whose work is done does nothing. The settings come from
+the environment:
 
     PGHOST and the like   the database, as its owner
-    BASELINE_REDIS_URL    the database of Redis that the service finds features in
-    FLIGHTS, TREES        how many of each
+    BASELINE_REDIS_URL    the Redis database with the service's features
+    FLIGHTS, TREES        their numbers
 
-The model is trained here, outside the database, and its one file is what PostgreSQL loads and
-the service reads.
+The model is trained here, outside the database; PostgreSQL loads and the service reads the same file.
 """
 
 import os
@@ -27,13 +26,13 @@ from tools.workbench.queries import MODEL
 from tools.workbench.training import Recipe, Trained, trained
 
 MODELS = Path("/models")
-# The key under which Redis says what it holds; no flight has such a key.
+# The key of a record of the loaded flights; no flight has such a key.
 RECORD = "loaded"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the environment asks for."""
+    """The settings from the environment."""
 
     redis_url: str
     request: Request
@@ -41,7 +40,7 @@ class Wanted:
 
     @classmethod
     def read(cls) -> "Wanted":
-        """The settings, or an error that names the one that is missing or not a number."""
+        """Reads the settings; an error names one that is missing or not a number."""
         try:
             rows, trees = int(os.environ["FLIGHTS"]), int(os.environ["TREES"])
             url = os.environ["BASELINE_REDIS_URL"]
@@ -55,7 +54,7 @@ class Wanted:
 
 
 def train(teller: Teller, wanted: Wanted) -> Trained:
-    """The model's file, by the name that the service opens it under."""
+    """Trains the model, and publishes its file under the name that the service opens."""
     with teller.step(f"train a model of {wanted.trees} trees"):
         recipe = Recipe(wanted.request.rows, wanted.trees, seed=wanted.request.seed)
         name = f"{MODEL}_{wanted.request.rows}_{wanted.trees}"
@@ -69,14 +68,14 @@ def train(teller: Teller, wanted: Wanted) -> Trained:
 
 
 def load_model(teller: Teller, connection: psycopg.Connection, model: Trained) -> None:
-    """The same file into the database."""
+    """Loads the same file into the database."""
     with teller.step(f"SELECT load_model('{MODEL}', ...)"):
         version = load_unless_loaded(connection, model, MODEL)
         say("already done" if version is None else f"version {version}")
 
 
 def fill_redis(teller: Teller, wanted: Wanted) -> None:
-    """Flights into Redis, unless it has these already."""
+    """Loads the flights into Redis, unless it has these already."""
     request = wanted.request
     record = f"{request.rows} flights of seed {request.seed}"
     title = f"load {request.rows:,} flights into Redis"
@@ -85,15 +84,15 @@ def fill_redis(teller: Teller, wanted: Wanted) -> None:
             say("already done")
             return
         load(wanted.redis_url, request)
-        # Written last: it says that all are there.
+        # Written last, so that it implies all flights.
         client.set(RECORD, record)
-        # Or Redis would write its copy a minute from now, perhaps while somebody measures.
+        # Otherwise Redis would save a minute later, perhaps during a measurement.
         client.save()
         say(f"{client.dbsize() - 1:,} keys")
 
 
 def main() -> None:
-    """All steps in turn."""
+    """Runs all steps."""
     wanted = Wanted.read()
     teller = Teller(4)
     with psycopg.connect(autocommit=True) as connection:
