@@ -1,4 +1,4 @@
-# What bench/aws/run reads.
+# Read by bench/aws/run.
 
 output "topology" {
   description = "The hosts in the form that bench/run --topology takes, except for the ssh configuration, which the operator's machine adds."

@@ -1,5 +1,5 @@
-# What runs this. The state stays on the operator's machine, in .state/, which git ignores: three hosts that
-# live for an afternoon need no shared state.
+# Versions of Terraform and its providers. The state stays on the operator's machine, in .state/, which git
+# ignores: three short-lived hosts need no shared state.
 
 terraform {
   required_version = ">= 1.5, < 2.0"

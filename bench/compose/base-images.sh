@@ -17,7 +17,7 @@ die() {
     exit 1
 }
 
-# What debootstrap leaves and the slim image has not.
+# Removes files that the slim image does not have.
 slim_down() {
     local root=$1
     find "$root/usr/share/doc" -type f ! -name copyright -delete

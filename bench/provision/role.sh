@@ -65,7 +65,7 @@ install_noted() {
     noted=()
 }
 
-# What tools/toolchain/packages.sh asks of a machine before it installs anything.
+# The requirements of tools/toolchain/packages.sh.
 install_toolchains() {
     need make make cc build-essential curl curl python3 python3
     [ -e /etc/ssl/certs/ca-certificates.crt ] || noted+=(ca-certificates)
@@ -112,8 +112,8 @@ tune_if_asked() {
     printf '%s soft nofile 16384\n' '*' root >"$limits"
 }
 
-# What root made in the repository belongs to whom sudo served, who measures. What others own stays theirs:
-# a cluster that runs there is its user's.
+# Gives root's files in the repository to the user of sudo, who measures. Other owners are kept, such as that
+# of a running cluster.
 hand_back() {
     [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ] || return 0
     find "$root" -user root -exec chown --no-dereference "$SUDO_USER:" {} +

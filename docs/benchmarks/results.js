@@ -103,7 +103,7 @@ window.RESULTS = {"systems": {
 "label": "libxgboost in PostgreSQL (simple)",
 "side": "postgres",
 "group": "other ways inside PostgreSQL",
-"what": "pgbench direct, with libxgboost in the server (`xgboost_predict` of pgboost_train) in place of `predict`",
+"what": "pgbench direct, with libxgboost next to the server (`xgboost_predict` of pgboost_train, by a process per connection) in place of `predict`",
 "engine": true,
 "memory": false,
 "program": false
@@ -112,7 +112,7 @@ window.RESULTS = {"systems": {
 "label": "libxgboost in PostgreSQL (prepared)",
 "side": "postgres",
 "group": "other ways inside PostgreSQL",
-"what": "pgbench direct, with libxgboost in the server (`xgboost_predict` of pgboost_train) in place of `predict`",
+"what": "pgbench direct, with libxgboost next to the server (`xgboost_predict` of pgboost_train, by a process per connection) in place of `predict`",
 "engine": true,
 "memory": false,
 "program": false

@@ -1,6 +1,6 @@
 """`python -m tools.cluster start|stop|delete DIRECTORY...`: throw-away clusters, for another program.
 
-`start` prints where the cluster is, as JSON: its directory, port and user.
+`start` prints the cluster's directory, port and user as JSON.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def _stop(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Starts the cluster of a state directory, or stops those of several and may delete their files."""
+    """Starts the cluster of a state directory, or stops or deletes those of several."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("verb", choices=("start", "stop", "delete"))
     parser.add_argument("directories", nargs="+", type=Path)

@@ -1,11 +1,9 @@
-"""Where a throw-away cluster lives, and who runs it.
+"""Chooses the directory, the port and the user of a throw-away cluster.
 
-PostgreSQL refuses to run as root, so root hands the cluster to an unprivileged
-user. That user may be unable to enter the repository (a clone under /root), and a
-socket's path may be at most 107 bytes long. In either case the files go to a
-separate directory under the system's temporary directory.
-What was chosen is written down as cluster.json in the state directory, which
-always lies in the repository, so that the next run finds the same cluster.
+PostgreSQL refuses to run as root, so under root an unprivileged user runs the cluster. If that user cannot
+enter the repository (a clone under /root), or the socket's path would exceed 107 bytes, the files are in a
+separate directory under the system's temporary directory. cluster.json in the state directory, which is
+always in the repository, records the choice, so that the next run finds the same cluster.
 """
 
 import contextlib
@@ -25,12 +23,12 @@ RECORD = "cluster.json"
 
 
 class ClusterError(Exception):
-    """What keeps a cluster from starting or stopping, to be shown to the user."""
+    """A failure to start or stop a cluster; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A cluster's directory, its port, and the user who runs it (None: this one)."""
+    """A cluster's directory, its port, and the user who runs it (None for this one)."""
 
     home: str
     port: int
@@ -43,7 +41,7 @@ class Place:
 
     @property
     def sockets(self) -> Path:
-        """The directory of the socket: only its owner, and root, can enter it."""
+        """The directory of the socket, accessible to its owner and root only."""
         return Path(self.home, "sockets")
 
     @property
@@ -91,7 +89,7 @@ def _usable(directory: Path, port: int, user: str | None) -> bool:
 
 
 def _bound(port: int) -> int | None:
-    """The port on the loopback interface that could be bound, 0 meaning any; None if taken."""
+    """Binds a port on the loopback interface, 0 for any, and returns it; None if it is taken."""
     with socket.socket() as probe:
         try:
             probe.bind(("127.0.0.1", port))
@@ -101,12 +99,12 @@ def _bound(port: int) -> int | None:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on the port."""
+    """Whether the port is unused."""
     return _bound(port) is not None
 
 
 def _free_port(preferred: int) -> int:
-    """The preferred port, or one that nobody listens on."""
+    """Returns the preferred port, or another unused one."""
     port = _bound(preferred) or _bound(0)
     if port is None:
         raise ClusterError("no free port on the loopback interface")
@@ -114,9 +112,9 @@ def _free_port(preferred: int) -> int:
 
 
 def recorded(state: Path) -> Place | None:
-    """The place that an earlier run chose, if its files are still there.
+    """Returns the place that an earlier run chose, if its files still exist.
 
-    The record of a copied repository speaks of the original's cluster, and does not count.
+    The record in a copy of the repository is the original's, and is ignored.
     """
     record = state / RECORD
     if not record.exists():
@@ -132,7 +130,7 @@ def _record(state: Path, place: Place) -> None:
 
 
 def choose(state: Path, preferred_port: int) -> Place:
-    """The recorded place, or a new one, written down."""
+    """Returns the recorded place, or chooses and records a new one."""
     known = recorded(state)
     if known:
         return known
@@ -153,7 +151,7 @@ def choose(state: Path, preferred_port: int) -> Place:
 
 
 def with_free_port(state: Path, place: Place) -> Place:
-    """The place of a stopped cluster, on another port if somebody took its own."""
+    """Returns the place of a stopped cluster, on another port if its own was taken."""
     moved = replace(place, port=_free_port(place.port))
     _record(state, moved)
     return moved

@@ -1,9 +1,8 @@
-"""Starts and stops a throw-away cluster; never touches any other.
+"""Starts and stops throw-away clusters; never touches any other.
 
-The superuser is postgres. Over the socket everyone who can reach it is trusted, which are
-the cluster's user and root alone; over TCP it listens on 127.0.0.1, unless told
-another address and whom to let in there, and asks for a password that nobody has been
-given, until ALTER ROLE sets one. Nothing in it is worth a crash-safe disk write, so fsync is off.
+The superuser is postgres. The socket, which only the cluster's user and root can reach, trusts everyone. TCP
+is on 127.0.0.1 unless another address and network are given, and requires a password, which no role has until
+ALTER ROLE sets one. The data are expendable, so fsync is off.
 """
 
 import os
@@ -41,13 +40,13 @@ SETTINGS = {
     "full_page_writes": "off",
     "max_connections": "100",
     "log_checkpoints": "off",
-    # Their wake-ups disturb a measurement, and no table here changes after it is loaded.
+    # Autovacuum would disturb measurements, and no table changes after it is loaded.
     "autovacuum_naptime": "10min",
 }
 
 
 def installed(option: str) -> Path:
-    """A directory of the PostgreSQL that PG_CONFIG names, by pg_config's name for it."""
+    """Returns a directory of the PostgreSQL that PG_CONFIG names, by pg_config's option."""
     pg_config = os.environ.get("PG_CONFIG", DEFAULT_PG_CONFIG)
     try:
         done = subprocess.run([pg_config, option], capture_output=True, text=True, check=True)
@@ -57,7 +56,7 @@ def installed(option: str) -> Path:
 
 
 def bin_directory() -> Path:
-    """Where PostgreSQL's programs are."""
+    """Returns the directory of PostgreSQL's programs."""
     return installed("--bindir")
 
 
@@ -69,7 +68,7 @@ class Cluster:
 
     @property
     def host(self) -> str:
-        """The socket's directory, which libpq takes as a host."""
+        """The socket's directory, which libpq accepts as a host."""
         return str(self.place.sockets)
 
     @property
@@ -78,7 +77,7 @@ class Cluster:
         return self.place.port
 
     def conninfo(self, dbname: str = "postgres", user: str = SUPERUSER) -> str:
-        """A connection string of libpq over the socket."""
+        """Returns a connection string over the socket."""
         return psycopg.conninfo.make_conninfo(
             host=self.host, port=self.port, dbname=dbname, user=user
         )
@@ -86,11 +85,11 @@ class Cluster:
     def connect(
         self, dbname: str = "postgres", user: str = SUPERUSER, autocommit: bool = True
     ) -> psycopg.Connection:
-        """A new connection."""
+        """Opens a connection."""
         return psycopg.connect(self.conninfo(dbname, user), autocommit=autocommit)
 
     def environment(self, dbname: str = "postgres", user: str = SUPERUSER) -> dict[str, str]:
-        """The environment in which psql, pgbench and pg_dump reach the database."""
+        """Returns the environment for psql, pgbench and pg_dump to connect to the database."""
         libpq = {k: v for k, v in os.environ.items() if not k.startswith("PG")}
         return libpq | {
             "PGHOST": self.host, "PGPORT": str(self.port), "PGDATABASE": dbname, "PGUSER": user,
@@ -99,7 +98,7 @@ class Cluster:
     def create_database(
         self, name: str, replace: bool = False, template: str = "template0"
     ) -> bool:
-        """Creates a database, a copy of the template; returns whether it was not there yet."""
+        """Creates a database from the template, unless it exists; returns whether it did."""
         with self.connect() as connection:
             if replace:
                 drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
@@ -122,7 +121,7 @@ def _initialise(place: Place) -> None:
 
 
 def _allow(place: Place, network: str) -> None:
-    """Lets everyone in the network (pg_hba.conf's word for it) log in with a password."""
+    """Lets every role log in with a password from the network, as in pg_hba.conf."""
     rules = place.data / "pg_hba.conf"
     line = f"host all all {network} scram-sha-256\n"
     if line not in rules.read_text():
@@ -133,7 +132,7 @@ def _allow(place: Place, network: str) -> None:
 def _options(place: Place, added: Mapping[str, str]) -> str:
     places = {"port": str(place.port), "unix_socket_directories": str(place.sockets)}
     settings = SETTINGS | places | dict(added)
-    # pg_ctl hands this to a shell, and the repository's path may hold a blank.
+    # pg_ctl passes this to a shell, and the repository's path may contain a blank.
     return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
 
@@ -158,7 +157,7 @@ def launch(place: Place, added: Mapping[str, str]) -> None:
 def _launch_on_free_port(
     state: Path, place: Place, added: Mapping[str, str], attempts: int = PORT_ATTEMPTS
 ) -> Place:
-    """Starts the server; again elsewhere if another program took the port that was found free."""
+    """Starts the server; retries on another port if a program took the free one meanwhile."""
     moved = with_free_port(state, place)
     try:
         launch(moved, added)
@@ -187,10 +186,10 @@ def start(
     added: Mapping[str, str] | None = None,
     network: str | None = None,
 ) -> tuple[Cluster, bool]:
-    """The cluster that belongs to the directory `state`, and whether it had to be started.
+    """Starts the cluster of the directory `state`; returns it, and whether it had to be started.
 
-    Settings may be added to, or differ from, those of every throw-away cluster, and another
-    network may be let in; one that is running already keeps what it was started with.
+    `added` settings override those of every throw-away cluster, and `network` may log in; a running cluster
+    keeps those that it was started with.
     """
     place = choose(state.resolve(), preferred_port)
     cluster = Cluster(place)
@@ -207,7 +206,7 @@ def start(
 
 
 def stop(state: Path, delete: bool = False) -> bool:
-    """Stops the cluster by its pid file, one that is deleted at once; returns whether it was running."""
+    """Stops the cluster, immediately if it is deleted; returns whether it was running."""
     state = state.resolve()
     place = recorded(state)
     if place is None:

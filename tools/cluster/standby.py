@@ -1,6 +1,6 @@
-"""A hot standby of a throw-away cluster: a copy that follows it, and may take its place.
+"""Hot standbys of a throw-away cluster, which can be promoted.
 
-It runs on the same port at another address, or at none, with its files in a separate directory.
+A standby uses the primary's port at another address, or at none, with its files in a separate directory.
 """
 
 import shutil
@@ -12,7 +12,7 @@ from tools.cluster.server import Cluster, bin_directory, launch
 
 
 def follow(primary: Cluster, home: Path, added: Mapping[str, str]) -> Cluster:
-    """Copies the primary and starts the copy; whoever calls this has to stop it."""
+    """Copies the primary and starts the copy, which the caller has to stop."""
     place = primary.place
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
@@ -29,12 +29,12 @@ def follow(primary: Cluster, home: Path, added: Mapping[str, str]) -> Cluster:
 
 
 def promote(standby: Cluster) -> None:
-    """Makes it a primary, and waits until it is."""
+    """Promotes a standby, and waits until it is a primary."""
     standby.place.run(bin_directory() / "pg_ctl", "promote", "-D", standby.place.data, "-w")
 
 
 def stop(server: Cluster, mode: str = "fast") -> None:
-    """Stops it, if it runs; its files stay."""
+    """Stops a server, if it runs; its files stay."""
     server.place.run(
         bin_directory() / "pg_ctl", "stop", "-D", server.place.data, "-m", mode, "-w", check=False
     )

@@ -1,8 +1,7 @@
 """`make demo`: a million flights, a model, and the same predictions in SQL and in Python.
 
-Prints one line per result, or with `--verbose` each step and what it found. Ends with
-an error if a single prediction differs. May be run again: what is done already is
-skipped. `make demo-stop` stops the cluster.
+Prints one line per result, or with `--verbose` each step with its findings. Fails if a single prediction
+differs. It may be run again and skips finished steps. `make demo-stop` stops the cluster.
 """
 
 import argparse
@@ -34,11 +33,11 @@ TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds =>
 
 
 def train_in_sql(teller: Teller, cluster: Cluster) -> tuple[int, int]:
-    """Trains in SQL, and compares pgboost's margins with libxgboost's: how many, and how many differ."""
+    """Trains in SQL, and returns the numbers of margins of pgboost and libxgboost compared and differing."""
     rounds = ROUNDS_OF_TRAINING
     title = f"SELECT * FROM train_model('{SQL_MODEL}', 'flights', '{TARGET}', rounds => {rounds})"
     with teller.step(title), cluster.connect(DATABASE) as connection:
-        # Another build may have been installed under the same version.
+        # Another build of the same version may have been installed.
         connection.execute("DROP EXTENSION IF EXISTS pgboost_train; CREATE EXTENSION pgboost_train")
         given = (SQL_MODEL, TARGET, rounds)
         ((_, metric, value),) = connection.execute(TRAIN, given).fetchall()
@@ -52,10 +51,10 @@ def train_in_sql(teller: Teller, cluster: Cluster) -> tuple[int, int]:
 
 
 def show(teller: Teller, connection: psycopg.Connection) -> None:
-    """The model's line of the view, and ten flights."""
+    """Shows the model's row of pgboost_models, and ten flights."""
     with teller.step("look: SELECT * FROM pgboost_models, and ten flights"):
         models = connection.execute("SELECT * FROM pgboost_models WHERE name = %s", (MODEL,))
-        # One line a column: the view is wider than a terminal.
+        # One line per column: the view is wider than a terminal.
         names = [column.name for column in models.description]
         for row in models:
             table(("pgboost_models", "value"), [*zip(names, map(str, row), strict=True)])
@@ -69,7 +68,7 @@ def show(teller: Teller, connection: psycopg.Connection) -> None:
 
 
 def _scan(connection: psycopg.Connection, expression: str) -> float:
-    """Seconds that the sum over all flights takes."""
+    """Measures the seconds of the sum over all flights."""
     began = time.perf_counter()
     connection.execute(f"SELECT sum({expression}) FROM flights f").fetchone()
     return time.perf_counter() - began
@@ -78,7 +77,7 @@ def _scan(connection: psycopg.Connection, expression: str) -> float:
 def time_scans(
     teller: Teller, connection: psycopg.Connection, rows: int, expressions: dict[str, str]
 ) -> list[str]:
-    """Rows per second of full scans, the first with the cheapest function."""
+    """Measures the rows per second of full scans, the first with the cheapest function."""
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
         connection.execute("SET max_parallel_workers_per_gather = 0")
         scans = {name: partial(_scan, connection, one) for name, one in expressions.items()}
@@ -91,7 +90,7 @@ def time_scans(
 
 
 def results() -> Callable[[str], None]:
-    """Prints a result, and the seconds since the one before, whatever becomes of the other lines."""
+    """Returns a function that prints a result, with the seconds since the last one, to the real stdout."""
     terminal, began = sys.stdout, time.monotonic()
 
     def result(text: str) -> None:
@@ -103,7 +102,7 @@ def results() -> Callable[[str], None]:
 
 
 def run(rows: int, result: Callable[[str], None], verbose: bool) -> tuple[Cluster, int]:
-    """The demo: its cluster, and how many predictions differ."""
+    """Runs the demo; returns its cluster and the number of predictions that differ."""
     teller = Teller(STEPS)
     cluster = preparation.start_cluster(teller)
     with preparation.create_extension(teller, cluster) as connection:
@@ -139,7 +138,7 @@ def run(rows: int, result: Callable[[str], None], verbose: bool) -> tuple[Cluste
 
 
 def main() -> None:
-    """Runs the demo and fails where SQL and XGBoost disagree."""
+    """Runs the demo, and fails if SQL and XGBoost disagree."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000, help="default: %(default)s")
     parser.add_argument("--verbose", action="store_true", help="say each step and what it found")

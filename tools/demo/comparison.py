@@ -1,7 +1,7 @@
-"""Compares every row's prediction in SQL with XGBoost's own, bit by bit.
+"""Compares every row's prediction in SQL with XGBoost's, bit by bit.
 
-Features and prediction of a row come in one binary COPY, so that nothing
-depends on the order of rows, and no number passes through text.
+A binary COPY fetches each row's features with its prediction, so that neither the order of rows nor a
+conversion to text matters.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from tools.workbench.queries import COLUMNS, FORMS, predict
 
 
 def differing_rows(fetched: NDArray[np.float32], model: xgboost.Booster) -> NDArray[np.int64]:
-    """Where the prediction's 32 bits are not those that XGBoost gives for the features."""
+    """Returns the rows whose predictions are not bit for bit XGBoost's for the features."""
     features, predicted = np.ascontiguousarray(fetched[:, :-1]), fetched[:, -1].copy()
     expected = model.predict(xgboost.DMatrix(features, feature_names=FEATURES))
     return np.flatnonzero(predicted.view(np.uint32) != expected.view(np.uint32))

@@ -1,7 +1,7 @@
 """`python -m tools.demo.explanation`: draws docs/explaining.svg, why a flight of the demo is predicted late.
 
-It explains the prediction in the demo's cluster, which `make demo` has started, and draws the lines
-one under the other: each begins where the one before ends, from the bias to the prediction.
+It explains the prediction in the demo's cluster, which `make demo` has started, and draws a waterfall from
+the bias to the prediction.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,15 @@ QUERY = f"""
       FROM (SELECT f FROM flights AS f ORDER BY predict('{MODEL}', f) DESC LIMIT 1) AS latest,
            explain_prediction('{MODEL}', latest.f, top => 6) AS e
      WHERE e.feature <> '(prediction)'"""
-# Blue and orange are told apart by those who see few colours, and in grey.
+# Blue and orange are distinguishable for colour-blind readers, and in grey.
 MORE, LESS, SUM = "#D55E00", "#0072B2", "#8A8F98"
 
-# A label, where its bar begins and ends, its colour, and what stands behind it.
+# A label, the start and the end of its bar, the bar's colour, and the text after it.
 Line = tuple[str, float, float, str, str]
 
 
 def lines(rows: list[tuple[str, str | None, float]]) -> Iterator[Line]:
-    """The bias, the contributions on top of it, the largest first, and what they come to."""
+    """Yields the bias, the contributions in descending order, and their sum."""
     (sum_,) = [contribution for feature, _, contribution in rows if feature == BIAS]
     yield "mean of all flights", 0, sum_, SUM, f"{sum_:.1f}"
     for feature, value, more in rows:
@@ -41,7 +41,7 @@ def lines(rows: list[tuple[str, str | None, float]]) -> Iterator[Line]:
 
 
 def drawn(found: list[Line]) -> Figure:
-    """The picture of the lines: the first on top, later in orange and earlier in blue."""
+    """Draws the lines, the first on top: positive contributions in orange, negative ones in blue."""
     figure = Figure((9, 0.8 + 0.3 * len(found)), layout="constrained")
     axes = figure.subplots()
     for place, (_, begin, end, colour, text) in enumerate(found):
@@ -58,7 +58,7 @@ def drawn(found: list[Line]) -> Figure:
 
 
 def main() -> None:
-    """Asks and draws."""
+    """Explains the prediction and writes the picture."""
     cluster, _ = start(STATE, PREFERRED_PORT)
     with cluster.connect(DATABASE) as connection:
         rows = connection.execute(QUERY).fetchall()

@@ -1,6 +1,6 @@
-"""The page of the Python package's functions and classes, made of their docstrings.
+"""Generates the page of the Python package's functions and classes from their docstrings.
 
-It reads the sources, so it needs neither the package nor what that needs.
+It reads the sources, so it needs neither the package nor its dependencies.
 """
 
 import ast
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "python" / "src" / "pgboost"
-# Modules that are imported by their names, in the order of the page.
+# Modules that users import by name, in the order of the page.
 MODULES = ("plots", "estimators")
 TITLE = "# Python API\n\nMade of the docstrings of the [Python package](../python/README.md).\n"
 Public = ast.FunctionDef | ast.ClassDef
 
 
 def page() -> str:
-    """The page: what the package exports, errors last, and then the modules."""
+    """Returns the page: the package's exports, errors last, and then the modules."""
     parts = [TITLE, "## pgboost\n"]
     parts += [text for name, one in exported() for text in described(name, one)]
     for module in MODULES:
@@ -26,7 +26,7 @@ def page() -> str:
 
 
 def exported() -> Iterator[tuple[str, Public]]:
-    """The definitions behind `__all__`: functions, other classes, then errors."""
+    """Yields the exported definitions: functions, other classes, then errors."""
     found = {}
     for node in parsed("__init__").body:
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -41,18 +41,18 @@ def exported() -> Iterator[tuple[str, Public]]:
 
 
 def parsed(module: str) -> ast.Module:
-    """A module's source."""
+    """Parses a module's source."""
     return ast.parse((SOURCE / f"{module}.py").read_text())
 
 
 def public(tree: ast.Module | ast.ClassDef) -> list[Public]:
-    """The functions and classes whose names do not begin with an underscore."""
+    """Returns the functions and classes whose names do not begin with an underscore."""
     nodes = [node for node in tree.body if isinstance(node, Public)]
     return [node for node in nodes if not node.name.startswith("_")]
 
 
 def described(name: str, one: Public, level: int = 3) -> Iterator[str]:
-    """The heading, the signature and the docstring, and the same of a class's methods."""
+    """Yields heading, signature and docstring, and those of a class's methods."""
     yield f"{'#' * level} {name}\n"
     yield f"```py\n{signature(one)}\n```\n"
     yield docstring(one)
@@ -62,7 +62,7 @@ def described(name: str, one: Public, level: int = 3) -> Iterator[str]:
 
 
 def signature(one: Public) -> str:
-    """A function's arguments, one in a line where there are many; a class's fields."""
+    """Returns a function's arguments, one per line if they are many, or a class's fields."""
     if isinstance(one, ast.ClassDef):
         fields = [ast.unparse(node) for node in one.body if isinstance(node, ast.AnnAssign)]
         bases = ", ".join(ast.unparse(base) for base in one.bases)
@@ -79,7 +79,7 @@ def signature(one: Public) -> str:
 
 
 def arguments_of(arguments: ast.arguments) -> list[str]:
-    """Each argument with its type and default."""
+    """Returns each argument with its type and default."""
     given = arguments.args
     defaults = [None] * (len(given) - len(arguments.defaults)) + list(arguments.defaults)
     keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
@@ -88,12 +88,12 @@ def arguments_of(arguments: ast.arguments) -> list[str]:
 
 
 def argument(one: ast.arg, default: ast.expr | None) -> str:
-    """One argument, as it is written in a signature."""
+    """Returns an argument as written in a signature."""
     return ast.unparse(one) + ("" if default is None else f" = {ast.unparse(default)}")
 
 
 def docstring(node: ast.Module | Public) -> str:
-    """The text, with the lines of examples as a block."""
+    """Returns the docstring; raises if there is none."""
     text = ast.get_docstring(node)
     if text is None:
         raise ValueError(f"{getattr(node, 'name', 'a module')} has no docstring")

@@ -9,7 +9,7 @@ set -euo pipefail
 . "$(dirname "$0")/env.sh"
 . "$root/tools/toolchain/systems.sh"
 
-# What is wrong is said before the build, which takes minutes.
+# Checked before the build, which takes minutes.
 need_compilers
 need_server_headers
 libraries=${DESTDIR:-}$("$pg_config" --pkglibdir)

@@ -38,7 +38,7 @@ mutate() {
         "${@/#/--file=}" "${options[@]}"
 }
 
-# What cargo would run is the unit tests of a library that no server has loaded: the server's tests follow.
+# The extension's unit tests run without a server, so the server's tests follow.
 write_runner() {
     cat >"$place/run" <<RUN
 #!/usr/bin/env bash

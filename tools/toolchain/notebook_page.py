@@ -1,4 +1,4 @@
-"""The page of the notebook: its cells, with what they print and draw."""
+"""Converts the notebook to a page: its cells with their output."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def page(notebook: Path) -> str:
-    """The page, in Markdown."""
+    """Returns the page in Markdown."""
     return "\n\n".join(map(markdown, json.loads(notebook.read_text())["cells"]))
 
 
 def shown(output: dict[str, Any]) -> str:
-    """An output of a cell: a picture, or text."""
+    """Converts an output of a cell: a picture, or text."""
     data = output.get("data", {"text/plain": output.get("text", [])})
     if "image/png" in data:
         return f"![](data:image/png;base64,{data['image/png'].strip()})"
@@ -19,7 +19,7 @@ def shown(output: dict[str, Any]) -> str:
 
 
 def markdown(cell: dict[str, Any]) -> str:
-    """A cell and its outputs."""
+    """Converts a cell and its outputs."""
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         return source

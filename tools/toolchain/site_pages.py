@@ -1,7 +1,6 @@
-"""A hook of mkdocs: what it does not find becomes pages of the site, and links lead to pages of the site.
+"""A hook of mkdocs that adds pages from outside docs/, and rewrites links to pages of the site.
 
-A link to a file that is not a page of it, such as a test, becomes its text: no page says where the
-repository is.
+A link to a file that is not a page of the site, such as a test, is replaced by its text.
 """
 
 import posixpath
@@ -15,7 +14,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# What mkdocs does not find, and where it is in the site.
+# Files outside docs/, and their uris in the site.
 OUTSIDE = {
     "README.md": "index.md",
     "python/README.md": "python.md",
@@ -23,7 +22,7 @@ OUTSIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "dev/contributing.md",
     "docs/notebook.ipynb": "notebook.md",
-    # Under its own name it would be written where the folder's README.md is.
+    # index.html would collide with the page of the folder's README.md.
     "docs/benchmarks/index.html": "benchmarks/cells.html",
 }
 STYLE = """
@@ -35,7 +34,7 @@ SOURCE = re.compile(r'(?<= src=")[^":]+(?=")')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds these pages, that of the Python API, and the style."""
+    """Adds the pages of `OUTSIDE`, that of the Python API, and the style."""
     for path, uri in OUTSIDE.items():
         files.append(File.generated(config, uri, content=content(ROOT / path)))
     files.append(File.generated(config, "python-api.md", content=api_page.page()))
@@ -44,22 +43,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def content(path: Path) -> str:
-    """The page that a file becomes."""
+    """Returns a file's page."""
     return notebook_page.page(path) if path.suffix == ".ipynb" else path.read_text()
 
 
 def in_repository(uri: str) -> str:
-    """Where the page of a uri of the site is in the repository."""
+    """Returns the path in the repository of a uri of the site."""
     return next((path for path, other in OUTSIDE.items() if other == uri), f"docs/{uri}")
 
 
 def in_site(path: str) -> str:
-    """The uri of a file of the repository in the site; it may have none."""
+    """Returns the uri in the site of a file of the repository, or an empty string."""
     return OUTSIDE.get(path, path.removeprefix("docs/") if path.startswith("docs/") else "")
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with the links of the site."""
+    """Rewrites the links of a page to those of the site."""
     here = page.file.src_uri
     folder = posixpath.dirname(in_repository(here))
 

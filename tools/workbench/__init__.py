@@ -1,1 +1,1 @@
-"""What the demo, the comparison and the tests share: models, loading, timing and talk."""
+"""Shared by the demo, the comparison and the tests: models, loading and console output."""

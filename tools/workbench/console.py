@@ -1,7 +1,7 @@
-"""How the programs speak: numbered steps, what each found, and tables.
+"""Console output: numbered steps, lines within them, and tables.
 
-Written to be read both on a terminal and in a log: a line is printed once and
-never again, and progress bars appear on terminals only.
+It is readable both on a terminal and in a log: no line is rewritten, and progress bars appear on terminals
+only.
 """
 
 import time
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 class Teller:
-    """Prints steps one after the other, and how long each took."""
+    """Prints numbered steps and their durations."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -18,7 +18,7 @@ class Teller:
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """A numbered step; what is said within it is indented below its title."""
+        """Prints a step's title, and its duration at the end."""
         self._step += 1
         print(f"\n[{self._step}/{self._steps}] {title}", flush=True)
         began = time.monotonic()
@@ -29,12 +29,12 @@ class Teller:
 
 
 def say(text: str) -> None:
-    """One line within a step."""
+    """Prints a line within a step, indented."""
     print(f"      {text}".rstrip(), flush=True)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows under a header; columns of numbers to the right, of text to the left."""
+    """Prints rows below a header; columns of numbers are aligned right, of text left."""
 
     def text(value: object) -> str:
         return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""What a process and its children take: the most anonymous memory while they work, less what it had."""
+"""Measures the peak anonymous memory of a process and its children, less that at the start."""
 
 import os
 import threading
@@ -14,11 +14,10 @@ def _anonymous(pid: int | str) -> int:
 
 
 class Peak:
-    """The most anonymous memory of a process while this is open, less what it has at first.
+    """A context manager that measures the peak of a process, less its memory on entry.
 
-    The processes that it has started count too: a backend's training has a separate one.
-    Anonymous is what the process has allocated; PostgreSQL's shared buffers and the pages of
-    libraries are not. It is read a hundred times per second.
+    Children are included, since a backend trains in a separate process. Anonymous memory is that allocated
+    by the process, without PostgreSQL's shared buffers and libraries. It is sampled 100 times per second.
     """
 
     def __init__(self, pid: int | None = None) -> None:

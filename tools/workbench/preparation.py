@@ -1,4 +1,4 @@
-"""Everything up to the first prediction, each step done only where it is not done yet."""
+"""The steps up to the first prediction; each is skipped if it is already done."""
 
 import hashlib
 from pathlib import Path
@@ -22,7 +22,7 @@ DONE = "already done"
 def start_cluster(
     teller: Teller, state: Path = STATE, preferred_port: int = PREFERRED_PORT
 ) -> Cluster:
-    """Starts the PostgreSQL of a state directory: the demo's own, or another's."""
+    """Starts the PostgreSQL of a state directory, by default the demo's."""
     with teller.step("start a separate PostgreSQL cluster"):
         cluster, started = start(state, preferred_port)
         place = cluster.place
@@ -34,7 +34,7 @@ def start_cluster(
 
 
 def _installed_scripts() -> str:
-    """A digest of the extension's installed SQL, to see when it is another than was created."""
+    """Returns a digest of the extension's installed SQL, which detects another build."""
     digest = hashlib.sha256()
     for script in sorted((installed("--sharedir") / "extension").glob("pgboost--*.sql")):
         digest.update(script.read_bytes())
@@ -42,7 +42,7 @@ def _installed_scripts() -> str:
 
 
 def create_extension(teller: Teller, cluster: Cluster, state: Path = STATE) -> psycopg.Connection:
-    """Makes the database and the extension in it; again if another build is installed."""
+    """Creates the database and the extension, and recreates the latter if another build is installed."""
     record = state / "extension.sha256"
     with teller.step("CREATE DATABASE demo; CREATE EXTENSION pgboost"):
         cluster.create_database(DATABASE)
@@ -77,7 +77,7 @@ def load_flights(teller: Teller, connection: psycopg.Connection, request: Reques
             copy_rows(connection, generated(request), request.rows)
         say("building the index, VACUUM ANALYZE")
         finish_table(connection)
-        # Written last: it says that the table is whole.
+        # Written last, so that it implies a complete table.
         connection.execute(f"COMMENT ON TABLE flights IS '{wanted}'")
         size = connection.execute("SELECT pg_size_pretty(pg_table_size('flights'))").fetchone()
         say(f"{request.rows:,} rows, {size[0]}")
@@ -108,7 +108,7 @@ def _is_loaded(connection: psycopg.Connection, name: str, content: bytes) -> boo
 
 
 def load_unless_loaded(connection: psycopg.Connection, model: Trained, name: str) -> int | None:
-    """Loads the model's file under a name; None where the database has these bytes already."""
+    """Loads the model's file and returns its version; None if the database has these bytes already."""
     content = model.path.read_bytes()
     if _is_loaded(connection, name, content):
         return None
@@ -116,7 +116,7 @@ def load_unless_loaded(connection: psycopg.Connection, model: Trained, name: str
 
 
 def load_model(teller: Teller, connection: psycopg.Connection, model: Trained) -> None:
-    """Loads the file into the database, with one SQL call."""
+    """Loads the file into the database."""
     with teller.step(f"SELECT load_model('{MODEL}', <the bytes of {model.path.name}>)"):
         version = load_unless_loaded(connection, model, MODEL)
         say(DONE if version is None else f"version {version}")

@@ -1,8 +1,7 @@
-"""Trains the models outside the database, with XGBoost in Python, as their users do.
+"""Trains models outside the database, with XGBoost in Python, as users do.
 
-A model lies as a .ubj file in the demo's directory, with a .json next to it that
-says what it was trained on and how well it does. The file is made again only when
-data, parameters or XGBoost's version change.
+A model is a .ubj file in the state directory, next to a .json file with its recipe and its error. It is
+trained again only when data, parameters or XGBoost's version change.
 """
 
 import json
@@ -18,13 +17,13 @@ from data.columns import FEATURES
 from data.csv_text import NULL
 from data.flights import DEFAULT_SEED, Request, blocks
 
-# Every fourth flight is kept from the training, and tells what the model has learned.
+# Every fourth flight is held out for the test.
 TEST_EVERY = 4
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that a model depends on."""
+    """The inputs that determine a model."""
 
     rows: int
     rounds: int
@@ -35,7 +34,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model's file, its error on flights it has not seen, and that of a constant."""
+    """A model's file, its error on held-out flights, and that of a constant."""
 
     path: Path
     rmse: float
@@ -43,7 +42,7 @@ class Trained:
 
 
 def departed(recipe: Recipe) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Features and delays of the flights that were not cancelled."""
+    """Returns features and delays of the flights that were not cancelled."""
     rows = np.concatenate([*blocks(Request(recipe.rows, recipe.seed))])
     rows = rows[rows[:, 0] != NULL].astype(np.float32)
     return rows[:, 1:], rows[:, 0]
@@ -66,7 +65,7 @@ def _train(recipe: Recipe, path: Path) -> Trained:
 
 
 def trained(recipe: Recipe, directory: Path, name: str) -> tuple[Trained, bool]:
-    """The model of the recipe, and whether it had to be trained."""
+    """Returns the model of the recipe, and whether it had to be trained."""
     path, record = directory / f"{name}.ubj", directory / f"{name}.json"
     if record.exists() and path.exists():
         known = json.loads(record.read_text())

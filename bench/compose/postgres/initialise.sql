@@ -1,4 +1,4 @@
--- What a new cluster holds: the database, its owner, the role that standbys log in as, both extensions, and the owner's right to load and train models.
+-- Initializes a new cluster: the database and its owner, the role of standbys, both extensions, and the owner's right to load and train models.
 \getenv password PGBOOST_PASSWORD
 -- A statement with the password in it is not for the log, even where it fails.
 SET log_statement = 'none';
