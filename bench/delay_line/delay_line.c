@@ -54,7 +54,7 @@ enum
 	/* The bytes that may wait; a full queue leaves packets to wait in the devices' own. */
 	QUEUE_BYTES = 8 << 20,
 	ALIGNMENT = 8,
-	/* So many are read from one device before the others have their turn. */
+	/* The most packets read from one device before the next is served. */
 	AT_A_TIME = 64,
 	/* Lateness is counted by powers of two of microseconds. */
 	LATENESS_BUCKETS = 16,

@@ -15,7 +15,7 @@ from bench.hosts import ROOT, Login, local
 from tools.cluster import stop
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
-# What is run there, of this repository.
+# The parts of this repository that are used there.
 ROOMS = ("bench", "data", "tools", "python_baseline", "sql", ".build", ".venv")
 
 

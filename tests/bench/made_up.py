@@ -1,4 +1,4 @@
-"""A system that is none, for tests of what asks systems."""
+"""A fake system, for tests of the harness."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from bench.systems.running import System
 
 
 def description(name: str) -> Description:
-    """Of a system with one variant that takes the set `all`."""
+    """Describes a system with one variant that takes the set `all`."""
     variants = {"http": Variant(name)}
     return Description(name, "", "service", 0, "", "", variants, ("all",))
 
@@ -18,7 +18,7 @@ def description(name: str) -> Description:
 def put_in_place(
     monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[], System]
 ) -> dict[str, Description]:
-    """Has the harness know this system alone."""
+    """Makes this system the only one that the harness knows."""
     known = {name: description(name)}
     monkeypatch.setattr(harness, "described", lambda: known)
     monkeypatch.setattr(harness, "made", lambda *_: make())

@@ -70,7 +70,7 @@ def test_a_number_of_more_than_32_bits_is_no_answer() -> None:
 
 
 class Recorded:
-    """A system that gives certain answers, and notes what it was asked for."""
+    """A system that gives certain answers, and records its requests."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers

@@ -1,4 +1,4 @@
-"""What a host does, on this machine and behind ssh: commands, servers and their end, files, measuring."""
+"""Hosts, on this machine and behind ssh: commands, servers and their end, files, measuring."""
 
 import json
 import os
@@ -242,7 +242,7 @@ def test_cells_are_measured_through_ssh(
         cells={
             "hot": Set(("hot",), (2,), (5,), systems=names),
             "rates": Set(("hot",), (2,), (5,), rates=(100,), systems=names),
-            # What wrk reads there is the service's alone.
+            # Only wrk, and so only a service, reads a file of bodies.
             "random": Set(("random",), (2,), (5,), systems=("python_tuned",)),
         },
     )  # fmt: skip

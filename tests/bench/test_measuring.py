@@ -1,4 +1,4 @@
-"""Rates that a system cannot sustain are measured once and reported; what is left of the time is planned."""
+"""Rates that a system cannot sustain are measured once and reported; the remaining time is planned."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ WORKLOAD = replace(
 
 
 class Limited:
-    """A system that answers no more than so many requests per second."""
+    """A system with a limited number of requests per second."""
 
     def __init__(self, most: float, from_then: int = 0) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""What a tree of processes uses is counted: children's time after their end, shared memory once."""
+"""Usage of process trees includes ended children's time, and shared memory once."""
 
 import itertools
 import os

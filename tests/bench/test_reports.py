@@ -19,7 +19,7 @@ def report(name: str) -> str:
     return (REPORTS / f"{name}.txt").read_text()
 
 
-# What a log of pgbench or oha said.
+# The figures of a log of pgbench or oha.
 SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100, None)
 AT_A_RATE = replace(SAMPLE, open_loop=OpenLoop(2000, 1, 0, True))
 

@@ -19,7 +19,7 @@ from bench.generators.request_log import (
 
 
 def window(warm_up: float, seconds: float, rate: float | None = None) -> Load:
-    """That counts so many seconds after the first ones."""
+    """Returns a load whose warm-up is followed by the counted seconds."""
     return Load(1, seconds, 0, rate, warm_up)
 
 

@@ -141,7 +141,7 @@ def test_a_spread_is_median_and_range() -> None:
 
 
 def cell(cores: list[float], **different: object) -> CellResult:
-    """A cell whose runs kept so many cores busy."""
+    """Returns a cell whose runs kept that number of cores busy."""
     runs = [replace(CLOSED, server=Used(2.0 * busy, 1)) for busy in cores]
     return replace(MEASURED, runs=runs, **different)
 

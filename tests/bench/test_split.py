@@ -64,7 +64,7 @@ def _listening(host: Host, program: str) -> tuple[Service, int]:
 
 
 def _ask(host: Host, other: Host, port: int, program: str) -> str:
-    """What a program says that has connected as `c`, in so many seconds as `took`."""
+    """Runs a program with a connection `c`, made in `took` seconds, and returns its output."""
     connect = (
         "import hashlib, socket, time; began = time.perf_counter();"
         f" c = socket.create_connection(({other.address!r}, {port}), 20);"

@@ -24,7 +24,7 @@ pytestmark = needs_namespaces
 
 
 def said(*words: str) -> str:
-    """What a program prints."""
+    """Runs a program and returns its output."""
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
@@ -56,7 +56,7 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
     ) as run:
         server, *carriers = map(int, run.stdout.readline().split())
         run.kill()
-    # What carried the packets and the servers end with the run, the namespaces do not.
+    # The delay line and the servers end with the run, the namespaces do not.
     _until(lambda: not processes.tree([server, *carriers]))
     assert existing()
     with split(tmp_path) as topology:
@@ -138,7 +138,7 @@ def test_without_root_it_says_so(tmp_path: Path) -> None:
         "try:\n    opened('split', Path(sys.argv[1])).__enter__()\n"
         "except BadTopology as error:\n    print(error)"
     )
-    # What must be imported is imported as root, who can enter the repository.
+    # Modules are imported as root, who can enter the repository.
     first = "import bench.split\n"
     done = subprocess.run(
         [sys.executable, "-c", first + program, str(tmp_path)], cwd=ROOT, capture_output=True,

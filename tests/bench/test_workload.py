@@ -1,4 +1,4 @@
-"""Every system is asked for what it takes, each cell once, for keys that exist; all from a seed."""
+"""Workloads: each system takes its sets, each cell is measured once, keys exist, all from a seed."""
 
 import json
 import re
@@ -88,7 +88,7 @@ def test_the_quick_workload_is_what_it_is_called() -> None:
 def test_the_full_workload_takes_half_an_hour() -> None:
     cells = FULL.cells_of(described())
     assert FULL.planned_minutes(cells) <= 30
-    # What targets with 20 clients are made of is measured as often as can be.
+    # Cells of targets with 20 clients are measured in every repetition.
     often = {cell.name for cell in cells if FULL.turns(cell) == FULL.repetitions}
     targets = tomllib.loads((Path(finding.__file__).parent / "targets.toml").read_text())["local"]
     named = {name for one in targets for name in one["found"] if str(name).endswith("/20c")}

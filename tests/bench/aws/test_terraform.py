@@ -51,7 +51,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where it listens."""
+    """The simulation's address."""
     directory = tmp_path_factory.mktemp("moto")
     images = directory / "images.json"
     images.write_text(json.dumps([IMAGE]))
@@ -77,7 +77,7 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def directory(simulation: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files, with a provider that asks the simulation, initialized."""
+    """The files, initialized, with a provider that uses the simulation."""
     made = tmp_path_factory.mktemp("terraform")
     for path in FILES.glob("*.tf*"):
         shutil.copy(path, made)
@@ -124,7 +124,7 @@ def test_ssh_from_everywhere_is_refused(directory: Path, caller: str) -> None:
 
 
 def made_of(directory: Path) -> dict[str, list[dict[str, Any]]]:
-    """What the state has, by its kind."""
+    """Returns the resources in the state, by kind."""
     state = json.loads(terraform(directory, "show", "-json").stdout)
     found: dict[str, list[dict[str, Any]]] = {}
     for one in state["values"]["root_module"]["resources"]:

@@ -23,7 +23,7 @@ ROWS = 3_000
 
 @dataclass(frozen=True)
 class Answer:
-    """What the service said."""
+    """A response of the service."""
 
     status: int
     kind: str
@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Client:
-    """A service that can be asked."""
+    """A running service."""
 
     service: Service
     at: Address
@@ -98,7 +98,7 @@ def redis_server(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="session")
 def settings(model: Path, redis_server: Address) -> Settings:
-    """What every service of this run is told."""
+    """The settings of every service of this run."""
     url = "redis://{}:{}/0".format(*redis_server)
     return Settings(str(model), redis_url=url, rows=ROWS, workers=1, threads=2)
 

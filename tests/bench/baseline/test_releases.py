@@ -16,7 +16,7 @@ from tests.bench.baseline.test_service import HOT, first_of_each_key
 
 
 def version(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a separate Python process prints, because a process has only one XGBoost."""
+    """Runs Python in a separate process, because a process has only one XGBoost; returns its output."""
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, capture_output=True, text=True,
         check=False,

@@ -30,11 +30,11 @@ PORTS = (
 
 
 class Failed(Exception):
-    """A command of docker's that failed, with what it said."""
+    """A docker command that failed, with its output."""
 
 
 def docker(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """What docker prints; an error if it fails."""
+    """Runs docker and returns its output; raises if it fails."""
     done = subprocess.run(
         ["docker", *arguments], cwd=REPOSITORY, env=os.environ | dict(environment or {}),
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -64,7 +64,7 @@ class Stack:
     def with_ca(cls, ca: Path) -> "Stack":
         """One that trusts a further certificate while its images are built."""
         ports = zip(PORTS, map(str, _free_ports(len(PORTS))), strict=True)
-        # What a shell or a configuration file would take for its own must pass unharmed.
+        # Characters that are special in shells and configuration files must be passed unharmed.
         password = f"{secrets.token_hex(8)} '\"\\%"
         return cls(
             {
@@ -98,7 +98,7 @@ class Stack:
         return psycopg.connect(conninfo, autocommit=True, prepare_threshold=None)
 
     def inspect(self, service: str) -> dict[str, Any]:
-        """What docker knows of a service's container."""
+        """Inspects a service's container."""
         container = self.compose("ps", "--all", "--quiet", service).strip()
         return json.loads(docker("inspect", container))[0]
 

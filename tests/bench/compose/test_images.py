@@ -1,4 +1,4 @@
-"""What is in the images and how they run: no root, no password, no trace of the build's network."""
+"""The images run without root and contain neither a password nor a trace of the build's network."""
 
 import gzip
 import json
@@ -50,7 +50,7 @@ def test_ports_are_published_on_the_loopback_interface(stack: Stack) -> None:
 
 
 def _parts(stream: IO[bytes]) -> Iterator[bytes]:
-    """A file in pieces of which each begins with the end of the one before."""
+    """Reads a file in pieces, each of which begins with the end of the one before."""
     end = b""
     while piece := stream.read(CHUNK):
         yield end + piece
@@ -58,7 +58,7 @@ def _parts(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _files(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
-    """What `docker save` writes: each layer an archive, in newer engines compressed."""
+    """Yields the layers of `docker save`, archives that newer engines compress."""
     for member in archive:
         if not member.isfile():
             continue

@@ -1,4 +1,4 @@
-"""What `docker compose up` gives: all is ready, all ways lead to the same bits, and models last."""
+"""`docker compose up` starts everything, all interfaces predict the same bits, and models persist."""
 
 import json
 import urllib.request
@@ -35,7 +35,7 @@ def keys(flights: NDArray[np.int32]) -> list[tuple[int, ...]]:
 
 @pytest.fixture(scope="module")
 def wanted(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
-    """What XGBoost predicts for them with the model that the database gives out."""
+    """XGBoost's predictions for them, by the model exported from the database."""
     with stack.connect("POSTGRES_PORT") as connection:
         model = connection.execute("SELECT export_model('flights')").fetchone()[0]
     rows = xgboost.DMatrix(features_of(Request(FLIGHTS), keys), feature_names=FEATURES)
@@ -61,7 +61,7 @@ def by_http(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
 
 
 def bits(answers: Answers) -> list[int]:
-    """What must be equal."""
+    """Converts predictions to their bits, which must be equal."""
     return answers.view(np.uint32).tolist()
 
 

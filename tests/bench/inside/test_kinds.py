@@ -1,4 +1,4 @@
-"""What Python predicts outside the server, for the same flights."""
+"""XGBoost's predictions outside the server, for the same flights."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What `make speed` makes of what it saw: turns, stale answers, other versions of a model."""
+"""`make speed`: interleaved measurements, stale answers, versions of a model."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_measures_take_turns_in_an_order_drawn_anew() -> None:
     rounds = ["".join(order[place : place + 5]) for place in range(0, 20, 5)]
     assert {"".join(sorted(one)) for one in rounds} == {"abcde"}
     assert len({*rounds}) > 1
-    # What warms up is not counted.
+    # Warm-ups are not counted.
     assert sorted(value for series in values.values() for value in series) == [*range(6, 21)]
 
 
@@ -35,11 +35,11 @@ CHANGES = [(0.0, 1.0, 10.0), (4.0, 5.0, 20.0)]
         ((2.0, 0.1, 20.0), 1),
         ((5.1, 0.1, 20.0), 0),
         ((5.1, 0.1, 10.0), 1),
-        # Between a change's beginning and the return of its commit both are right.
+        # Between a change's start and the return of its commit both answers are right.
         ((4.5, 0.1, 10.0), 0),
         ((4.5, 0.1, 20.0), 0),
         ((3.95, 0.1, 20.0), 0),
-        # Before the first change nothing is known, and after the end nothing is asked.
+        # Statements before the first change and after the end are ignored.
         ((0.5, 0.1, 20.0), 0),
         ((9.5, 0.1, 10.0), 0),
     ],

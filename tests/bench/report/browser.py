@@ -1,4 +1,4 @@
-"""A headless Chromium that a test asks, by the DevTools protocol over two pipes: no port, no package."""
+"""A headless Chromium, controlled by the DevTools protocol over two pipes, without a port or a package."""
 
 import contextlib
 import json
@@ -57,7 +57,7 @@ class Page:
             pass
 
     def ask(self, expression: str) -> Any:
-        """What an expression gives in the page."""
+        """Evaluates an expression in the page."""
         found = self._call("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")

@@ -68,7 +68,7 @@ def directory(original: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def made(original: Path) -> Sources:
-    """What the report is made from."""
+    """The report's sources."""
     return sources(original)
 
 

@@ -99,7 +99,7 @@ def _used(cell: Cell, cpu: float) -> tuple[Used, dict[str, Used]]:
 
 def _run(cell: Cell, noise: float, turn: int) -> Run:
     cost = _cost(cell) * noise
-    # What a client waits for at least: a wake-up of an idle core, and the way there and back.
+    # The least latency of a client: a wake-up of an idle core, and the round trip.
     trips = 2 if cell.system in STORED and cell.request != "ping" else 1
     alone = cost * 1.2 + 25 + trips * 2_000 * (cell.delay_ms or 0.0)
     most = min(cell.clients * 1e6 / alone, 2e6 / (cost * 1.25))

@@ -46,7 +46,7 @@ def test_all_full_runs_of_the_commit_are_pooled(committed: Sources) -> None:
     assert len(every) == len(commits) and len({*commits}) == 1
 
 
-# What predicts by this project's engine, or is no service.
+# Systems that predict by this project's engine, or are no service.
 OURS = re.compile(r"postgres|axum|asgi_gbtrees")
 MEMORY = re.compile(r"_memory$")
 

@@ -1,4 +1,4 @@
-"""What the report computes from the runs: ratios, steps, rates sustained, lines, wins."""
+"""Figures that the report computes from the runs: ratios, steps, sustained rates, lines."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> Non
 def test_two_runs_whose_tails_differ_are_told_of(made: Sources) -> None:
     assert not [*fixed_rates(made.local).outliers()]
     cell = made.local.named("postgres_direct/simple/hot/25t/20c/1000r")
-    # What a full run has: two turns.
+    # A full run has two repetitions.
     slow = cell.runs[0].latency_ms | {"p99": 40.1, "max": 59.9}
     fast = cell.runs[1].latency_ms | {"p99": 8.5, "max": 20.0}
     runs = [replace(cell.runs[0], latency_ms=slow), replace(cell.runs[1], latency_ms=fast)]

@@ -13,7 +13,7 @@ from tests.bench.report.conftest import scaled
 
 
 def texts(name: str, made: Sources) -> list[str]:
-    """What a picture says."""
+    """Returns a picture's texts."""
     return [text.strip() for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg(name, made))]
 
 

@@ -1,7 +1,7 @@
-//! The flights in memory or in Redis: of several with one key the first, as in the other systems.
+//! The flights in memory or in Redis; of several with one key the first is used, as in the other systems.
 //!
 //! In Redis a row is the 32-bit floats of its features, little-endian, at the key's JSON text. All threads share
-//! one connection, which carries the questions of all requests in turn and is made again where it is lost.
+//! one connection, which is reopened when lost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,14 +13,14 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
 use crate::model::{Failure, Refused};
 
-/// How many features a flight has: all columns but the first.
+/// The number of a flight's features: all columns but the first.
 pub const FEATURES: usize = 10;
-/// What a flight is looked up by.
+/// The columns of a key.
 pub const KEY: [&str; 4] = ["originairportid", "year", "month", "dayofmonth"];
 
-/// How often a connection is tried again before a request is told that there is none.
+/// The number of retries to connect before a request fails.
 const RETRIES: usize = 1;
-/// How long Redis may take to answer, as long as a load generator waits.
+/// The timeout of Redis, as long as the load generators'.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The parts of a key, in that order.
@@ -28,14 +28,14 @@ pub type Key = [u32; KEY.len()];
 /// A flight's features, in the order of the columns; NaN is a missing one.
 pub type Features = [f32; FEATURES];
 
-/// Where the features are, by their keys.
+/// The store of features.
 pub enum Flights {
     Memory(HashMap<Key, Features>),
     Redis(ConnectionManager),
 }
 
 impl Flights {
-    /// Connects to Redis where the place is a URL, else reads it as a file of CSV with a header.
+    /// Connects to Redis if the place is a URL, else reads it as a CSV file with a header.
     pub async fn open(place: &str) -> Result<Self, Failure> {
         if !place.starts_with("redis://") {
             return Ok(Self::Memory(read(place)?));
@@ -49,7 +49,7 @@ impl Flights {
         Ok(Self::Redis(ConnectionManager::new_with_config(client, config).await?))
     }
 
-    /// The flights of some keys.
+    /// Returns the flights of some keys.
     pub async fn find(&self, keys: &[Key]) -> Result<Vec<Features>, Refused> {
         let found: Vec<Option<Features>> = match self {
             Self::Memory(flights) => keys.iter().map(|key| flights.get(key).copied()).collect(),
@@ -61,7 +61,7 @@ impl Flights {
     }
 }
 
-/// The rows of some keys, by one command.
+/// Fetches the rows of some keys by one command.
 async fn fetch(
     mut connection: ConnectionManager,
     keys: &[Key],
@@ -74,14 +74,14 @@ async fn fetch(
     Ok(rows.iter().map(|row| row.as_deref().map(features)).collect())
 }
 
-/// The numbers in a row's bytes.
+/// Decodes a row's bytes.
 fn features(row: &[u8]) -> Features {
     let (numbers, _) = row.as_chunks();
     let mut numbers = numbers.iter().copied().map(f32::from_le_bytes);
     std::array::from_fn(|_| numbers.next().unwrap_or(f32::NAN))
 }
 
-/// The flights of a file.
+/// Reads the flights of a file.
 fn read(path: &str) -> io::Result<HashMap<Key, Features>> {
     let damaged = || io::Error::other(format!("{path}: it is no CSV of flights"));
     let mut lines = BufReader::new(File::open(path)?).lines();

@@ -1,8 +1,8 @@
 //! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights PLACE MODEL...`.
 //!
-//! It answers the requests that `python_baseline/service.py` describes, with the engine that the extension has.
-//! Models are read once. So are features from a file, the CSV that `python -m data.flights` writes: then no request
-//! asks another process for anything. Where PLACE is a URL of Redis, each request asks that.
+//! It answers the requests that `python_baseline/service.py` describes, with the extension's engine. Models are
+//! read once, and so are features from a CSV file of `python -m data.flights`. If PLACE is a URL of Redis, each
+//! request reads its features there.
 
 mod flights;
 mod model;
@@ -24,7 +24,7 @@ use crate::service::Service;
 
 const LARGEST_BODY: usize = 1 << 20;
 
-/// What the command line says.
+/// The command line's arguments.
 #[derive(Default)]
 struct Arguments {
     bind: String,

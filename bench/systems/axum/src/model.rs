@@ -1,25 +1,25 @@
-//! A model, and what requests and answers have in common: a body in JSON, a value in JSON.
+//! A model, and the JSON of requests and answers.
 
 use gbtrees::{Output, Rows};
 use serde_json::Value;
 
 pub type Failure = Box<dyn std::error::Error>;
 
-/// A request that gets no answer, and why.
+/// The reason for refusing a request.
 pub enum Refused {
-    /// It asks for nothing that could be answered.
+    /// The request is invalid.
     Bad(String),
     /// No row has the key.
     Unknown(String),
-    /// Where the features are cannot be reached.
+    /// The store cannot be reached.
     Gone(String),
 }
 
-/// A model of one output, which threads share.
+/// A model with one output, shared by the threads.
 pub struct Model(gbtrees::Model);
 
 impl Model {
-    /// Reads a file of a model of so many features.
+    /// Reads the file of a model with that number of features.
     pub fn open(path: &str, features: usize) -> Result<Self, Failure> {
         let model = gbtrees::Model::load(&std::fs::read(path)?)?;
         if (model.num_features(), model.num_outputs()) != (features, 1) {
@@ -30,7 +30,7 @@ impl Model {
         Ok(Model(model))
     }
 
-    /// What predicts rows, one after the other.
+    /// Returns a predictor of rows, one after the other.
     pub fn predictor(&self) -> impl FnMut(&[f32]) -> f32 {
         let mut predictor = self.0.predictor();
         move |features| {
@@ -43,18 +43,18 @@ impl Model {
     }
 }
 
-/// A number of 32 bits as JSON has it, with the digits of the same number of 64 bits.
+/// Converts a 32-bit number to JSON with the digits of the same number in 64 bits.
 pub fn number(value: f32) -> Value {
     Value::from(f64::from(value))
 }
 
-/// A body.
+/// Parses a body.
 pub fn json(body: &[u8]) -> Result<Value, Refused> {
     serde_json::from_slice(body)
         .map_err(|error| Refused::Bad(format!("the body is not JSON: {error}")))
 }
 
-/// Features: a list of so many numbers, null where one is missing.
+/// Parses features: a list of `count` numbers, with null for a missing one.
 pub fn features(row: &Value, count: usize) -> Result<Vec<f32>, Refused> {
     let feature = |value: &Value| match value {
         Value::Null => Some(f32::NAN),

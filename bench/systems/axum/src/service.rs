@@ -1,4 +1,4 @@
-//! What the comparison asks about flights, and what is answered.
+//! The comparison's requests, and their answers.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::model::{Failure, Model, Refused, features, json, number};
 const LARGEST: u32 = i32::MAX as u32;
 const MOST_KEYS: usize = 10_000;
 
-/// Models and the features to predict from.
+/// The models and the store.
 pub struct Service {
     models: Vec<Model>,
     flights: Flights,
@@ -27,7 +27,7 @@ fn key(value: &Value) -> Result<Key, Refused> {
 }
 
 impl Service {
-    /// Reads the models' files and opens what has the flights.
+    /// Reads the models' files and opens the store.
     pub async fn open(models: &[String], flights: &str) -> Result<Self, Failure> {
         let models =
             models.iter().map(|path| Model::open(path, FEATURES)).collect::<Result<Vec<_>, _>>()?;
@@ -37,7 +37,7 @@ impl Service {
         Ok(Service { models, flights: Flights::open(flights).await? })
     }
 
-    /// How many models it has.
+    /// The number of models.
     pub fn models(&self) -> usize {
         self.models.len()
     }
@@ -50,12 +50,12 @@ impl Service {
         number(self.models[model].predictor()(features))
     }
 
-    /// The prediction of a model for a key.
+    /// Predicts for a key by one of the models.
     pub async fn one(&self, model: usize, body: &[u8]) -> Result<Value, Refused> {
         Ok(self.predict(model, &self.found(body).await?))
     }
 
-    /// The predictions for several keys.
+    /// Predicts for several keys.
     pub async fn batch(&self, body: &[u8]) -> Result<Value, Refused> {
         let wanted = json(body)?;
         let keys = wanted.as_array().filter(|keys| (1..=MOST_KEYS).contains(&keys.len()));
@@ -65,17 +65,17 @@ impl Service {
         Ok(rows.iter().map(|row| self.predict(0, row)).collect())
     }
 
-    /// The first of a flight's features: all that a prediction takes but the prediction.
+    /// Returns the first of a flight's features: the work of a prediction without the prediction.
     pub async fn features(&self, body: &[u8]) -> Result<Value, Refused> {
         Ok(number(self.found(body).await?[0]))
     }
 
-    /// The prediction for features that the request holds; null is a missing one.
+    /// Predicts for features in the request; null is a missing one.
     pub async fn given(&self, body: &[u8]) -> Result<Value, Refused> {
         Ok(self.predict(0, &features(&json(body)?, FEATURES)?))
     }
 
-    /// The predictions of all models for a key.
+    /// Predicts for a key by all models.
     pub async fn all(&self, body: &[u8]) -> Result<Value, Refused> {
         let features = self.found(body).await?;
         Ok((0..self.models()).map(|model| self.predict(model, &features)).collect())
