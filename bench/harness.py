@@ -1,7 +1,7 @@
 """Runs a workload: prepares, compares the answers, and only then measures.
 
 The servers of all systems run for the whole run, because each repetition measures every cell, in a
-new random order. An idle server takes no measurable time. For each model all are started anew.
+new random order. An idle server takes no measurable time. For each model all are started again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -145,7 +145,7 @@ def _row(
 
 # One prediction, for the same flight each time, as in 2022.
 HOT = _row(1, "/", lambda inputs: [inputs.prediction()])
-# pgbench's built-in transactions: alone, beside predictions at a fixed rate, and beside measured predictions.
+# pgbench's built-in transactions: alone, during predictions at a fixed rate, and during measured predictions.
 OLTP = Request(0, lambda _: [])
 
 REQUESTS = {

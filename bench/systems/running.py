@@ -28,7 +28,7 @@ MORE: dict[str, Callable[[Site], list[Any]]] = {
 }
 # pgbench's built-in transactions, over a million accounts.
 OLTP, BUILTIN, SCALE = "oltp", "tpcb-like", 10
-# Predictions per second beside transactions, few enough for two cores to have time for both.
+# Predictions per second during transactions, few enough for two cores to have time for both.
 BESIDE_RATE = 1_000
 # The second load generator runs this much longer than the measured one.
 LONGER_SECONDS = 1

@@ -11,7 +11,7 @@ import pytest
 from bench import processes
 
 MEGABYTE = 1 << 20
-# In which the kernel counts processor time.
+# The unit of CPU time in the kernel.
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 Run = Callable[[str], subprocess.Popen[str]]
@@ -63,7 +63,7 @@ def test_a_tree_is_the_process_and_all_that_descend_from_it(run: Run) -> None:
     found = processes.tree([family.pid])
     assert family.pid in found
     assert len(found) == 3
-    # Each is counted once, also where one root descends from another.
+    # Each process is counted once, even if one root descends from another.
     assert sorted(processes.tree([alone.pid, *found])) == sorted([alone.pid, *found])
 
 

@@ -1,4 +1,4 @@
-"""Logs of single requests are read whole: what waited for its turn is late, what failed is no result."""
+"""Logs of single requests: latency includes waiting for the schedule, and failed requests raise."""
 
 import sqlite3
 from dataclasses import asdict, replace
@@ -40,7 +40,7 @@ def one_server(
 
 
 def closed(milliseconds: range) -> Figures:
-    """The summary of a closed loop with such latencies."""
+    """Returns the summary of a closed loop with these latencies."""
     took = np.array([*milliseconds]) / 1e3
     return summary(np.column_stack([took * 0, took * 0, took]), window(0.0, 1.0))
 
@@ -71,7 +71,7 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
     assert stalled.latency_ms["p50"] < 1
     assert stalled.open_loop.kept_up
     assert stalled.open_loop.late == pytest.approx(400, abs=60)
-    # Counted from when they were sent, nobody would see it.
+    # Latencies from the time of sending would hide it.
     _, sent, done = one_server(500, 5, takes=1e-4, stalls=0.2).T
     assert summary(np.column_stack([sent, sent, done]), window(1.0, 4.0)).latency_ms["p99"] < 1
 
@@ -87,7 +87,7 @@ def test_what_is_due_in_the_warm_up_or_after_the_end_is_not_counted() -> None:
 
 @pytest.mark.parametrize(("takes", "kept_up"), [(0.9e-3, True), (1.0e-3, True), (1.05e-3, False)])
 def test_a_server_that_falls_behind_does_not_keep_up(takes: float, kept_up: bool) -> None:
-    # A generator stops when its time is over: what was not sent by then is missing.
+    # A generator stops at the end of its time: requests not sent by then are missing.
     sent = one_server(1000, 5, takes, end=5)
     found = summary(sent, window(1.0, 4.0, 1000.0))
     assert found.open_loop.kept_up is kept_up

@@ -152,7 +152,7 @@ def test_a_run_without_all_cores_is_found_by_what_the_entry_uses_elsewhere() -> 
         # One run alone, and no other of this cell to compare it with: a larger model, as many clients.
         cell([1.17], trees=1_000, name="a/http/hot/1000t/5c"),
         cell([1.25, 1.1], trees=500, name="a/http/hot/500t/5c"),
-        # Others of the entry say nothing of it.
+        # The entry's other cells are not comparable.
         cell([0.9], clients=1, name="a/http/hot/25t/1c"),
         cell([0.9], rate=50, name="a/http/hot/25t/5c/50r"),
         cell([0.9], request="ping", predictions_per_request=0, name="a/http/ping/25t/5c"),

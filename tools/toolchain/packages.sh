@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build misses, and the Rust of rust-toolchain.toml; does nothing if
+# Installs the Debian packages that the build misses, and the Rust of rust-toolchain.toml; does nothing when
 # none is missing.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,

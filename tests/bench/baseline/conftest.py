@@ -31,13 +31,13 @@ class Answer:
 
     @property
     def json(self) -> object:
-        """The body, which always is JSON."""
+        """The body, parsed as JSON."""
         assert self.kind == "application/json"
         return json.loads(self.text)
 
     @property
     def error(self) -> str:
-        """The message of a refusal."""
+        """The message of an error."""
         assert self.status >= 400
         assert "Traceback" not in self.text
         assert [*self.json] == ["error"]
@@ -53,11 +53,11 @@ class Client:
 
     @property
     def address(self) -> str:
-        """As host:port."""
+        """The address as host:port."""
         return "{}:{}".format(*self.at)
 
     def ask(self, path: str, body: object, method: str = "POST") -> Answer:
-        """Sends a body, bytes as they are and anything else as JSON."""
+        """Posts a body: bytes unchanged, anything else as JSON."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}",
@@ -110,7 +110,7 @@ StartService = Callable[..., Client]
 def start_service(
     host: Host, settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StartService]:
-    """Starts a service in a mode, with settings that differ; it is stopped after the module."""
+    """Starts a service in a mode with changed settings; it is stopped after the module."""
     with ExitStack() as stack:
 
         def start(mode: str, **different: object) -> Client:

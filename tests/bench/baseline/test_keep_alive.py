@@ -1,4 +1,4 @@
-"""The tuned service keeps more connections open than it has threads, and all its workers serve them."""
+"""The tuned service keeps more connections open than it has threads, and spreads them over its workers."""
 
 import http.client
 import json
@@ -54,7 +54,7 @@ def test_a_hundred_clients_keep_their_connections(
 
 
 def sockets(client: Client, state: str) -> set[str]:
-    """The numbers of the service's sockets that are in a state, by the kernel's table."""
+    """Returns the inodes of the service's sockets in a state, from the kernel's table."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     port = client.at[1]
     return {
@@ -63,7 +63,7 @@ def sockets(client: Client, state: str) -> set[str]:
 
 
 def held(client: Client) -> Counter[int]:
-    """How many connections each process of the service holds."""
+    """Returns the number of connections of each process of the service."""
     own = sockets(client, ESTABLISHED)
     found: Counter[int] = Counter()
     for pid in processes.tree([client.service.pid]):
@@ -73,7 +73,7 @@ def held(client: Client) -> Counter[int]:
 
 
 def alone(client: Client) -> int:
-    """How many times, of so many, the few connections of a cell have all come to one worker."""
+    """Counts the times that the few connections of a cell are all accepted by one worker."""
     found = 0
     for _ in range(TRIES):
         with connections(client, FEW) as opened:

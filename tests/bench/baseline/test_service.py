@@ -41,7 +41,7 @@ def test_each_prediction_equals_xgboosts(
 
 
 def test_the_first_of_several_flights_is_predicted_for(client: Client, model: Path) -> None:
-    """As PostgreSQL's LIMIT 1 does by its index; an order of loading that is lost shows here."""
+    """PostgreSQL's LIMIT 1 by its index finds the same; a lost order of loading would show here."""
     flights = np.concatenate([*blocks(Request(ROWS))])
     keys, counts = np.unique(flights[:, INDICES], axis=0, return_counts=True)
     booster = xgboost.Booster(model_file=model)

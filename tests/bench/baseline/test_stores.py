@@ -44,7 +44,7 @@ def test_the_tuned_service_answers_as_the_published_one(
 
 
 def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:
-    """A Redis of the test's own with the flights in it, and where it is."""
+    """A separate Redis with the flights, and its address."""
     server, at = start_redis(host, directory, port)
     load("redis://{}:{}/0".format(*at), Request(ROWS))
     return server, at
@@ -77,7 +77,7 @@ def test_a_redis_that_hangs_is_said_so_in_time(
     assert client.ask("/", HOT).status == 200
     os.kill(server.pid, signal.SIGSTOP)
     try:
-        # The published worker would be killed after two seconds, and the client hear nothing.
+        # The published worker would be killed after two seconds, without an answer.
         for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
             assert (answer.status, answer.error) == (503, "redis cannot be reached")
     finally:
@@ -96,5 +96,5 @@ def test_a_value_that_cannot_be_read_is_an_internal_error(
     client = start_service("tuned", redis_url=url)
     answer = client.ask("/", [1, 2, 3, 4])
     assert (answer.status, answer.error) == (500, "internal error")
-    # Redis answers, but not with a list: it is the service's fault, not Redis's absence.
+    # Redis answers, but not with a list, which is an internal error.
     assert client.ask("/", [1, 2, 3, 5]).status == 500

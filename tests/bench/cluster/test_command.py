@@ -1,4 +1,4 @@
-"""Another program starts a cluster by a command, and is told where it is."""
+"""A program starts a cluster by a command, which prints its place."""
 
 import json
 import subprocess

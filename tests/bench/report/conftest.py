@@ -18,7 +18,7 @@ PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## Speed\n\n{module}\n## 
 
 
 def repository(directory: Path) -> Path:
-    """Makes one of the pages that have a marked part, and of nothing else."""
+    """Writes one of the pages with a marked part, without further text."""
     for name, (template, *others) in pages.PARTS.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def repository(directory: Path) -> Path:
 
 
 def scaled(measured: Measured, system: str, factor: float, name: str | None = None) -> Measured:
-    """The same result with every run of a system so many times as fast; or added under another name."""
+    """Returns a result with a system sped up by a factor, or with that as a further system."""
     cells, others = [], []
     for cell in measured.result.cells:
         if cell.system != system or not cell.runs:
@@ -62,7 +62,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def directory(original: Path, tmp_path: Path) -> Path:
-    """A copy of them for one test to change."""
+    """A copy of the results that a test may change."""
     return Path(shutil.copytree(original, tmp_path / "results"))
 
 
@@ -74,13 +74,13 @@ def made(original: Path) -> Sources:
 
 @pytest.fixture(scope="session")
 def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
-    """All that the report makes of them. Not to be changed."""
+    """The files that the report makes of the results. Not to be changed."""
     return pages.made(made, repository(tmp_path_factory.mktemp("repository")))
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """Templates of parts, and of one page with one picture: the rest is not needed by most tests."""
+    """Templates of parts, and of one page with one picture, which suffice for most tests."""
     templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
     parts = {name for names in pages.PARTS.values() for name in names}
     for path in templates.glob("*.md.j2"):

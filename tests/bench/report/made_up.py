@@ -1,4 +1,4 @@
-"""A result of every kind of cell, made by formulas: what the report is tested with.
+"""Made-up results with every kind of cell, computed by formulas, for tests of the report.
 
 Nothing here was measured. The figures are near those of the runs of November 2026, so that the pictures made
 of them can be judged by eye, and a test that contradicts reality is noticed.
@@ -69,7 +69,7 @@ PARTS = {
 PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
 
 
-# Services that ask Redis.
+# Services that use Redis.
 STORED = ("python_tuned", "python_published_one_thread", "asgi")
 DELAYS = (None, 0.0, 0.1, 0.25, 0.5)
 

@@ -1,4 +1,4 @@
-"""A made-up run of `make speed`: figures that are easy to reckon with."""
+"""A made-up run of `make speed`, with simple figures."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def _fresh(load: float) -> tuple[Subject, Subject]:
 
 
 def inside() -> dict[str, Any]:
-    """The run."""
+    """Returns the run."""
     workers = {
         f"{name}/{way}": [seconds] * 3
         for name in ("control", *LABELS)

@@ -1,4 +1,4 @@
-"""Claims are judged by the results: the verdict changes with a figure, and what no run has is not run."""
+"""Claims are judged by the results: verdicts change with figures, and missing figures are "not run"."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.bench.report.conftest import LOCAL, scaled
 
 
 def verdicts(found: Sources) -> dict[str, str]:
-    """By what a claim says, of the first document."""
+    """Returns the verdicts of the first document, by the claims' text."""
     return {one.says: one.verdict for one in judged(found)[0]["claims"]}
 
 
@@ -65,7 +65,7 @@ def test_the_committed_claims_have_a_verdict_only_of_enough_measurements() -> No
         assert (one.least is None) != (one.most is None)
         ruled = one.verdict in ("holds", "weaker", "does not hold")
         assert ruled == (one.ours is not None and one.ours.count >= 4), one.says
-    # Their rival is never written down: one that is would stay when a better one comes.
+    # The rival is computed, never written down, so that a better one replaces it.
     for one in claims:
         name, above, *rest = (*one.found, "")
         services = [part for part in rest if str(part).startswith("python_tuned")]
@@ -115,7 +115,7 @@ def test_the_rival_is_the_best_service_without_this_engine(made: Sources) -> Non
     assert made.local.rival(RequestSpec()) == entry("asgi", "http")
     assert made.local.rival(RequestSpec(), memory=True) == entry("asgi_memory", "http")
     before = against_rival(made, CELL)
-    # A service that no folder describes any more, and that is better, takes its place by itself.
+    # A better service replaces it, even one that no folder describes any more.
     better = replace(made, local=scaled(made.local, "python_tuned", 10, "rocket"))
     assert better.local.rival(RequestSpec()).system == "rocket"
     assert against_rival(better, CELL).median < before.median

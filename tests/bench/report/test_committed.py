@@ -1,4 +1,4 @@
-"""The committed pages are what the committed results give; a figure that is changed is found."""
+"""The committed pages follow from the committed results; a changed figure is found."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ MEMORY = re.compile(r"_memory$")
 
 
 def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources) -> None:
-    """In no cell, by the raw files and the names that pages print."""
+    """Checks every cell, by the raw files and the names that pages print."""
     rates = defaultdict(lambda: defaultdict(list))
     for cell in (cell for one in documents(committed) for cell in one["cells"]):
         system, variant, asked = cell["name"].split("/", 2)
