@@ -186,5 +186,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Returns the part of a name that messages show.
+pub(crate) fn shown(name: &str) -> String {
+    const CHARACTERS: usize = 64;
+    match name.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}...", name.split_at(end).0),
+        None => name.to_owned(),
+    }
+}
+
 /// The result of a fallible operation of the engine.
 pub type Result<T> = std::result::Result<T, Error>;

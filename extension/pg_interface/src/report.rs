@@ -5,7 +5,11 @@
 //! lower case without full stop; optional details and hints are sentences. An extension's error unwinds
 //! as a panic to the entry point, dropping values on the way, and becomes an `ereport` there. No
 //! SQLSTATE is XX000, which PostgreSQL reserves for bugs.
+//!
+//! Names and values from callers and files may have any length, while reports and log lines are bounded:
+//! the texts of the table show [`Field`]s of an error, which cut them.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 
 use pgrx::pg_sys::panic::ErrorReport;
@@ -13,6 +17,88 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 use sqlstate::SqlState;
 
 use crate::reserve;
+
+/// Maximum number of characters of a name or a value in a message.
+const NAME_CHARACTERS: usize = 64;
+/// Maximum length in bytes of a [`Phrase`].
+const PHRASE_BYTES: usize = 700;
+/// Maximum length in bytes of the texts of notices, warnings and log lines.
+const TEXT_BYTES: usize = 1_500;
+
+/// Returns the part of a name or a value that messages show.
+pub fn shown(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(NAME_CHARACTERS) {
+        Some((end, _)) => cut(name, end),
+        None => name.into(),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    of_bytes(text, TEXT_BYTES).into_owned()
+}
+
+fn of_bytes(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes { text.into() } else { cut(text, bytes) }
+}
+
+/// Cuts a text at the character boundary at or before a byte.
+fn cut(text: &str, end: usize) -> Cow<'_, str> {
+    let start = text.get(..text.floor_char_boundary(end)).unwrap_or_default();
+    format!("{start}...").into()
+}
+
+/// A part of a message with several names, each cut before, or a text of another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phrase(String);
+
+impl From<String> for Phrase {
+    fn from(words: String) -> Self {
+        Phrase(words)
+    }
+}
+
+/// A field of an error as its texts show it. A `String` is a name or a value.
+pub struct Field<'a, T>(pub &'a T);
+
+impl<'a> Field<'a, String> {
+    /// Returns the name, cut.
+    pub fn shown(&self) -> Cow<'a, str> {
+        shown(self.0)
+    }
+}
+
+impl<'a> Field<'a, Option<String>> {
+    /// Returns the name, cut.
+    pub fn shown(&self) -> Option<Cow<'a, str>> {
+        self.0.as_deref().map(shown)
+    }
+}
+
+impl<'a> Field<'a, Phrase> {
+    /// Returns the phrase, cut.
+    pub fn shown(&self) -> Cow<'a, str> {
+        of_bytes(&self.0.0, PHRASE_BYTES)
+    }
+}
+
+impl<'a> Field<'a, Option<Phrase>> {
+    /// Returns the phrase, cut.
+    pub fn shown(&self) -> Option<Cow<'a, str>> {
+        self.0.as_ref().map(|words| of_bytes(&words.0, PHRASE_BYTES))
+    }
+}
+
+/// The fallback for fields of bounded length; the methods of [`Field`] itself take precedence.
+pub trait Short<'a, T> {
+    /// Returns the field.
+    fn shown(&self) -> &'a T;
+}
+
+impl<'a, T> Short<'a, T> for Field<'a, T> {
+    fn shown(&self) -> &'a T {
+        self.0
+    }
+}
 
 /// Converts an error into pgrx's; `raised_by` is the extension's name.
 pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
@@ -104,7 +190,7 @@ fn require_reserve() {
 
 /// Writes to the server log only.
 pub fn log(message: &str) {
-    pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
+    pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, bounded(message));
 }
 
 /// Returns whether the client gets DEBUG1 messages. Unguarded, since planning every statement calls it.
@@ -116,24 +202,24 @@ pub fn is_debugged() -> bool {
 /// Sends a DEBUG1 message to the client.
 pub fn debug(message: &str) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    ErrorReport::new(code, message.to_owned(), "pgboost").report(PgLogLevel::DEBUG1);
+    ErrorReport::new(code, bounded(message), "pgboost").report(PgLogLevel::DEBUG1);
 }
 
 /// Sends a warning to the client, which programs that drop notices show.
 pub fn warning_with(message: &str, detail: &str, hint: &str) {
-    let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");
-    report.set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
+    let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, bounded(message), "pgboost");
+    report.set_detail(bounded(detail)).set_hint(bounded(hint)).report(PgLogLevel::WARNING);
 }
 
 /// Sends a notice to the client, with an optional detail and hint.
 pub fn notice_with(message: &str, detail: Option<&str>, hint: Option<&str>) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    let mut report = ErrorReport::new(code, message.to_owned(), "pgboost");
+    let mut report = ErrorReport::new(code, bounded(message), "pgboost");
     if let Some(detail) = detail {
-        report = report.set_detail(detail);
+        report = report.set_detail(bounded(detail));
     }
     if let Some(hint) = hint {
-        report = report.set_hint(hint);
+        report = report.set_hint(bounded(hint));
     }
     report.report(PgLogLevel::NOTICE);
 }
@@ -187,13 +273,30 @@ macro_rules! error_table {
             /// Returns the error as reported.
             #[allow(unused_variables, reason = "not every text has every field")]
             pub fn report(&self) -> $crate::Report {
+                #[allow(unused_imports, reason = "not every table has a field that is no name")]
+                use $crate::report::Short as _;
                 match self {
-                    $(Error::$name $({ $($field),* })? => $crate::Report {
-                        sqlstate: $state,
-                        message: $crate::error_text!($message).unwrap_or_default(),
-                        detail: $crate::error_text!($($detail)?),
-                        hint: $crate::error_text!($($hint)?),
-                    },)*
+                    $(Error::$name $({ $($field),* })? => {
+                        $($(let $field = $crate::report::Field($field).shown();)*)?
+                        $crate::Report {
+                            sqlstate: $state,
+                            message: $crate::error_text!($message).unwrap_or_default(),
+                            detail: $crate::error_text!($($detail)?),
+                            hint: $crate::error_text!($($hint)?),
+                        }
+                    })*
+                }
+            }
+
+            /// Returns the error with very long names.
+            #[cfg(test)]
+            fn with_long_names(&self) -> Error {
+                #[allow(unused_imports, reason = "as above")]
+                use $crate::report::ShortInTests as _;
+                match self {
+                    $(Error::$name $({ $($field),* })? => Error::$name $({
+                        $($field: $crate::report::Field($field).long(),)*
+                    })?,)*
                 }
             }
         }
@@ -230,6 +333,16 @@ macro_rules! error_table_tests {
             $samples.iter().for_each(assert_style);
         }
 
+        #[test]
+        fn reports_have_a_bound_whatever_the_names() {
+            for error in $samples.iter().map(Error::with_long_names) {
+                let $crate::Report { message, detail, hint, .. } = error.report();
+                let texts = [Some(message), detail, hint];
+                let bytes: usize = texts.iter().flatten().map(String::len).sum();
+                assert!(bytes <= 2_048, "{bytes} bytes: {texts:?}");
+            }
+        }
+
         fn assert_style(error: &Error) {
             // Faults of the caller, the data or the machine, and of a library's function (38); XX, a
             // bug, is excluded.
@@ -252,6 +365,47 @@ macro_rules! error_table_tests {
             }
         }
     };
+}
+
+/// Very long fields for the tests of the tables.
+impl Field<'_, String> {
+    /// Returns a very long name.
+    pub fn long(&self) -> String {
+        "\u{1f600}".repeat(100_000)
+    }
+}
+
+impl Field<'_, Option<String>> {
+    /// Returns a very long name.
+    pub fn long(&self) -> Option<String> {
+        Some(Field(&String::new()).long())
+    }
+}
+
+impl Field<'_, Phrase> {
+    /// Returns a very long phrase.
+    pub fn long(&self) -> Phrase {
+        Field(&String::new()).long().into()
+    }
+}
+
+impl Field<'_, Option<Phrase>> {
+    /// Returns a very long phrase.
+    pub fn long(&self) -> Option<Phrase> {
+        Some(Field(&String::new()).long().into())
+    }
+}
+
+/// As [`Short`].
+pub trait ShortInTests<T> {
+    /// Returns the field.
+    fn long(&self) -> T;
+}
+
+impl<T: Clone> ShortInTests<T> for Field<'_, T> {
+    fn long(&self) -> T {
+        self.0.clone()
+    }
 }
 
 /// The SQLSTATEs that the extensions raise, by PostgreSQL's names (errcodes.txt).

@@ -7,14 +7,12 @@
 mod tests;
 
 use gbtrees::{ErrorKind, Place};
+use pg_interface::report::Phrase;
 use pg_interface::{error_table, *};
 use row_source::SourceError;
 
 /// Bytes of a column's name: PostgreSQL's NAMEDATALEN, without the zero at the end.
 const NAME_BYTES: usize = 63;
-
-/// Characters of an unknown category that a message shows.
-const MAX_SHOWN: usize = 64;
 
 error_table! {
     "pgboost":
@@ -57,10 +55,10 @@ error_table! {
     RenamePinned { name: String, pinned: String } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because a version of \"{pinned}\" was pinned",
         detail "What predict_pinned returned for a version once, it returns for ever.";
-    RenameInUse { name: String, function: String } =>
+    RenameInUse { name: String, function: Phrase } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because function {function} predicts with it",
         hint "Drop the function, and make it again with create_predict_function.";
-    FunctionOfOtherFeatures { name: String, function: String, detail: String } =>
+    FunctionOfOtherFeatures { name: String, function: Phrase, detail: Phrase } =>
         OBJECT_IN_USE, "cannot change the features of model \"{name}\" because function {function} gives them by position",
         detail "{detail}",
         hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
@@ -104,7 +102,7 @@ error_table! {
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
         hint "Drop what predicts with predict_pinned, then unpin the version with unpin_model.";
     /// An object has an expression that predicts with the version that is to be unpinned.
-    PinnedInUse { name: String, version: i32, object: String } =>
+    PinnedInUse { name: String, version: i32, object: Phrase } =>
         OBJECT_IN_USE, "cannot unpin version {version} of model \"{name}\" because {object} depends on it",
         hint "Drop what depends on it first.";
     NotPinned { model: String } =>
@@ -116,9 +114,9 @@ error_table! {
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
         hint "Write the name as a literal, or use predict, whose model may be an expression.";
     /// `names` is a sentence of the features' names, where they are few.
-    FeatureCount { model: String, expected: usize, given: usize, names: Option<String>, hint: Option<&'static str> } =>
+    FeatureCount { model: String, expected: usize, given: usize, names: Option<Phrase>, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
-        detail (names.clone()), hint (*hint);
+        detail (names), hint (*hint);
     /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
@@ -134,6 +132,9 @@ error_table! {
     NotAnObject =>
         DATATYPE_MISMATCH, "features must be a jsonb object",
         hint "Pass an object with a key for each feature.";
+    /// A name of what is loaded that no library gives.
+    NameLength { what: &'static str, bytes: usize, limit: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "a {what} has {bytes} bytes, more than the limit of {limit}";
     /// Bytes that are a file's name instead of a model.
     FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
@@ -148,7 +149,7 @@ error_table! {
         hint "Pass the features as columns or as an array, or name them with the feature_names \
               argument of load_model.";
     /// A value of this type cannot be this feature, which is its name in quotes or its number.
-    FeatureType { feature: String, type_name: String, reason: TypeReason } =>
+    FeatureType { feature: Phrase, type_name: String, reason: TypeReason } =>
         DATATYPE_MISMATCH, "feature {feature} cannot be of type {type_name}",
         detail (reason.texts().0), hint (Some(reason.texts().1));
     /// An array of features, labels or names, of which `what` is one, has not one dimension.
@@ -166,12 +167,11 @@ error_table! {
         AMBIGUOUS_COLUMN, "column \"{column}\" is ambiguous",
         hint "Each feature of the model must be one column of the row.";
     /// A value that is none of the feature's categories; the feature as above.
-    UnknownCategory { feature: String, value: String } =>
-        INVALID_TEXT_REPRESENTATION,
-        (Some(format!("unknown category \"{}\" for feature {feature}", shown(value)))),
+    UnknownCategory { feature: Phrase, value: String } =>
+        INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
         hint "Set pgboost.unknown_category to missing to score such rows as if it were null.";
     /// NULL for a category that the model takes statistics of; the feature as above.
-    NullCategory { feature: String } =>
+    NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",
         detail "The model takes statistics of this category, and CatBoost has none of a missing one.",
         hint "Pass the text that stood for missing values in training, such as coalesce(column, 'missing').";
@@ -185,10 +185,7 @@ error_table! {
     /// A target that is none of the model's classes.
     UnknownClass { column: String, value: String } =>
         INVALID_TEXT_REPRESENTATION,
-        (Some(format!(
-            "a value of column \"{column}\" is not a class of the model: \"{}\"",
-            shown(value)
-        ))),
+        "a value of column \"{column}\" is not a class of the model: \"{value}\"",
         hint "A class is its label, or its number from 0 if the model has no labels.";
     /// A model whose target is more than a column can say.
     NoMetrics { model: String, objective: String } =>
@@ -251,7 +248,7 @@ error_table! {
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
         detail "The model has {features} features and {outputs} outputs.";
     NoSuchOutput { model: String, output: String } =>
-        UNDEFINED_OBJECT, (Some(format!("model \"{model}\" has no output \"{}\"", shown(output)))),
+        UNDEFINED_OBJECT, "model \"{model}\" has no output \"{output}\"",
         hint "An output's name is its class's label; without labels, its number, counted from 0.";
     /// An output must be named where there are several, none of which is the predicted class's.
     OutputNotNamed { model: String, outputs: usize } =>
@@ -425,14 +422,6 @@ fn engine_message(error: &gbtrees::Error) -> String {
 fn engine_detail(error: &gbtrees::Error) -> Option<String> {
     let place = error.place();
     (place != Place::Model).then(|| format!("The error is at {place}."))
-}
-
-/// As much of a category as a message shows.
-fn shown(category: &str) -> String {
-    match category.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => format!("{}...", category.split_at(end).0),
-        None => category.to_owned(),
-    }
 }
 
 impl From<SourceError> for Error {

@@ -5,6 +5,7 @@
 //! rows, except the name of a group that is in two places.
 
 use gbtrees::ErrorKind;
+use pg_interface::report::Phrase;
 use pg_interface::{error_table, error_text, *};
 use row_source::SourceError;
 use row_source::names::hint as meant;
@@ -51,14 +52,14 @@ error_table! {
     Contradiction { first: String, second: String } =>
         INVALID_PARAMETER_VALUE, "{first} and {second} have different values",
         hint "Give one of the two.";
-    ParameterValue { name: String, allowed: String, given: String } =>
+    ParameterValue { name: String, allowed: Phrase, given: String } =>
         INVALID_PARAMETER_VALUE, "training parameter \"{name}\" must be {allowed}, not {given}";
     /// A parameter that XGBoost has.
     ParameterRefused { name: String, hint: &'static str } =>
         FEATURE_NOT_SUPPORTED, "training parameter \"{name}\" cannot be used in train_model",
         hint "{hint}";
     /// A model that does not fit the training that is to go on from it.
-    CannotContinue { model: String, reason: String } =>
+    CannotContinue { model: String, reason: Phrase } =>
         INVALID_PARAMETER_VALUE, "training cannot continue from model \"{model}\"",
         detail "{reason}", hint "Train a new model without continue_from.";
     ColumnTwice { column: String } =>
@@ -105,19 +106,19 @@ error_table! {
     Classes { objective: String, classes: usize, allowed: &'static str } =>
         INVALID_PARAMETER_VALUE,
         "objective {objective} needs a target of {allowed}, not of {classes}";
-    LibraryMissing { path: String, reason: String } =>
+    LibraryMissing { path: Phrase, reason: Phrase } =>
         UNDEFINED_FILE, "libxgboost is not installed",
         detail "It should be at {path}: {reason}", hint (install());
     LibraryOld { version: String } =>
         UNDEFINED_FILE, "libxgboost {version} is too old", hint (install());
     /// The trainer is not where it should be, or not of this version.
-    TrainerMissing { path: String, reason: String } =>
+    TrainerMissing { path: Phrase, reason: Phrase } =>
         UNDEFINED_FILE, "pgboost_trainer is not installed",
         detail "It should be at {path}: {reason}", hint (install());
     TrainerKilled =>
         OUT_OF_MEMORY, "the training process was killed",
         detail "The system kills it first where memory runs out.", hint (need_less_memory());
-    TrainerEnded { how: String, said: String } =>
+    TrainerEnded { how: Phrase, said: Phrase } =>
         EXTERNAL_ROUTINE_EXCEPTION, "the training process ended unexpectedly",
         detail (Some(if said.is_empty() { format!("{how}.") } else { format!("{how}: {said}") }));
     TooManyPredictions { rows: u64, outputs: u64, bytes: u64, max_kb: u64 } =>
@@ -128,7 +129,7 @@ error_table! {
     ModelSize { bytes: u64 } =>
         PROGRAM_LIMIT_EXCEEDED, "a model of {bytes} bytes is too large to store",
         hint "Train fewer rounds, or trees of less depth.";
-    XGBoost { message: String } =>
+    XGBoost { message: Phrase } =>
         EXTERNAL_ROUTINE_EXCEPTION, "libxgboost reported an error", detail "{message}";
     OutOfMemory =>
         OUT_OF_MEMORY, "out of memory", hint (need_less_memory());
@@ -205,9 +206,9 @@ mod tests {
             Error::UnknownParameter { name: text(), nearest: Some("eta") },
             Error::UnknownParameter { name: text(), nearest: None },
             Error::Contradiction { first: text(), second: text() },
-            Error::ParameterValue { name: text(), allowed: text(), given: text() },
+            Error::ParameterValue { name: text(), allowed: text().into(), given: text() },
             Error::ParameterRefused { name: text(), hint },
-            Error::CannotContinue { model: text(), reason: said() },
+            Error::CannotContinue { model: text(), reason: said().into() },
             Error::TooManyFolds { column: text(), limit: 1 },
             Error::ArrayUnmeasured { column: text(), what: "null" },
             Error::ArrayLength { column: text(), expected: 1, given: 2, array: text() },
@@ -225,19 +226,19 @@ mod tests {
             Error::TooManyCategories { column: text(), limit: 1 },
             Error::UnknownCategory { column: text(), argument },
             Error::Classes { objective: text(), classes: 1, allowed: "two" },
-            Error::LibraryMissing { path: text(), reason: said() },
+            Error::LibraryMissing { path: text().into(), reason: said().into() },
             Error::LibraryOld { version: text() },
-            Error::XGBoost { message: said() },
+            Error::XGBoost { message: said().into() },
             Error::OutOfMemory,
             Error::FeatureCount { model: text(), expected: 1, given: 2 },
             Error::SeveralValues { model: text(), function: "xgboost_predict" },
             Error::NoFeatureNames { model: text() },
             Error::OtherLibrary { model: text(), format: "lightgbm text" },
             Error::Registry { what: "version" },
-            Error::TrainerMissing { path: text(), reason: said() },
+            Error::TrainerMissing { path: text().into(), reason: said().into() },
             Error::TrainerKilled,
-            Error::TrainerEnded { how: said(), said: said() },
-            Error::TrainerEnded { how: "It failed".to_owned(), said: String::new() },
+            Error::TrainerEnded { how: said().into(), said: said().into() },
+            Error::TrainerEnded { how: "It failed".to_owned().into(), said: String::new().into() },
             Error::TooManyPredictions { rows: 2, outputs: 2, bytes: 48, max_kb: 3 },
             Error::ModelSize { bytes: 1 },
         ]

@@ -250,7 +250,7 @@ const STORING: [(&str, &str); 2] = [
 fn check_name(name: &str) -> Result<()> {
     match names::check(name) {
         Ok(_) => Ok(()),
-        Err(reason) => Err(Error::ModelName { name: names::shown(name), reason }),
+        Err(reason) => Err(Error::ModelName { name: name.to_owned(), reason }),
     }
 }
 

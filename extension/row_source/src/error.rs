@@ -1,6 +1,7 @@
 //! Errors about a source, common to both extensions.
 
 use pg_interface::query::NotOneSelect;
+use pg_interface::report::Phrase;
 use pg_interface::temporary_file::FileError;
 use pg_interface::*;
 
@@ -40,7 +41,7 @@ error_table! {
         PROGRAM_LIMIT_EXCEEDED, "the distinct texts of column \"{column}\" do not fit into work_mem",
         hint "Raise work_mem.";
     /// A temporary file cannot be written or read.
-    TemporaryFile { reason: String, disk_full: bool } =>
+    TemporaryFile { reason: Phrase, disk_full: bool } =>
         if *disk_full { DISK_FULL } else { IO_ERROR },
         "could not use a temporary file: {reason}";
 }
@@ -53,7 +54,7 @@ impl From<NotOneSelect> for Error {
 
 impl From<FileError> for Error {
     fn from(FileError { reason, disk_full }: FileError) -> Self {
-        Error::TemporaryFile { reason, disk_full }
+        Error::TemporaryFile { reason: reason.into(), disk_full }
     }
 }
 
@@ -78,8 +79,8 @@ mod tests {
             Error::ValueRefused { column: text(), what: "is null" },
             Error::GroupApart { group: text() },
             Error::TooManyTexts { column: text() },
-            Error::TemporaryFile { reason: text(), disk_full: false },
-            Error::TemporaryFile { reason: text(), disk_full: true },
+            Error::TemporaryFile { reason: text().into(), disk_full: false },
+            Error::TemporaryFile { reason: text().into(), disk_full: true },
         ]
     }
 

@@ -8,6 +8,9 @@
 /// Maximum length of a name in bytes.
 pub const MAX_BYTES: usize = 63;
 
+/// Maximum length in bytes of a name that is compared with others.
+const MAX_COMPARED: usize = 4 * MAX_BYTES;
+
 /// Returns the name if it is valid for a model.
 ///
 /// # Errors
@@ -22,11 +25,6 @@ pub fn check(name: &str) -> Result<&str, &'static str> {
     } else {
         Ok(name)
     }
-}
-
-/// Returns the part of a refused name that messages show.
-pub fn shown(name: &str) -> String {
-    name.chars().take(MAX_BYTES).collect()
 }
 
 /// Returns the names of an array's elements.
@@ -47,6 +45,10 @@ pub fn leading_elements<N: AsRef<str>>(names: &[N]) -> Option<(&str, usize)> {
 
 /// Returns the most similar candidate, if a slip could explain the difference.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // The time grows with the product of both lengths, and what long names would be slips of is no name.
+    if name.len() > MAX_COMPARED {
+        return None;
+    }
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(2);
     candidates

@@ -28,6 +28,7 @@ pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,
 };
 
+use crate::error::shown;
 use crate::memory::set_with_capacity;
 use crate::{Error, ErrorKind, Result};
 
@@ -274,6 +275,7 @@ impl Ensemble {
         let fault = |message: String| Err(Error::new(ErrorKind::Names, message));
         let codes = self.split_codes();
         for (name, categories) in given {
+            let shown = shown(&name);
             let index = if self.feature_names.is_empty() {
                 (0..self.num_features).find(|index| name == format!("f{index}"))
             } else {
@@ -282,24 +284,24 @@ impl Ensemble {
             let Some((index, place)) =
                 index.and_then(|index| Some((index, self.categories.get_mut(index)?)))
             else {
-                return fault(format!("model has no feature \"{name}\""));
+                return fault(format!("model has no feature \"{shown}\""));
             };
             if place.is_some() {
-                return fault(format!("the model file has the categories of feature \"{name}\""));
+                return fault(format!("the model file has the categories of feature \"{shown}\""));
             }
             if self.ranks.get(index).is_some_and(|ranks| !ranks.is_empty()) {
-                return fault(format!("the values of feature \"{name}\" are numbers"));
+                return fault(format!("the values of feature \"{shown}\" are numbers"));
             }
             let needed = codes.get(index).copied().unwrap_or(0);
             if categories.len() < needed {
                 let given = categories.len();
                 return fault(format!(
-                    "feature \"{name}\" has {given} categories, but splits on code {}",
+                    "feature \"{shown}\" has {given} categories, but splits on code {}",
                     needed - 1
                 ));
             }
             categories.check().map_err(|error| {
-                let message = format!("categories of feature \"{name}\": {}", error.message());
+                let message = format!("categories of feature \"{shown}\": {}", error.message());
                 Error::new(ErrorKind::Names, message)
             })?;
             *place = Some(categories);
@@ -329,7 +331,7 @@ impl Ensemble {
 pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Result<()> {
     let mut seen = set_with_capacity(labels.len())?;
     if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
-        let message = format!("label \"{label}\" is given more than once");
+        let message = format!("label \"{}\" is given more than once", shown(label));
         return Err(Error::new(ErrorKind::Names, message));
     }
     if labels.is_empty() || labels.len() == num_classes {
@@ -358,7 +360,7 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
             return Err(Error::new(ErrorKind::Names, "feature name contains a zero byte"));
         }
         if !seen.insert(name.as_str()) {
-            let message = format!("feature name \"{name}\" is given more than once");
+            let message = format!("feature name \"{}\" is given more than once", shown(name));
             return Err(Error::new(ErrorKind::Names, message));
         }
     }

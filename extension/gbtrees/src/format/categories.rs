@@ -3,6 +3,7 @@
 //! Values become i64 if all are whole numbers, and f64 otherwise.
 
 use crate::ensemble::Categories;
+use crate::error::shown;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, object};
 use crate::memory::owned;
@@ -33,7 +34,7 @@ enum Value {
 
 fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
     let fault = |what: &str| {
-        let message = format!("categories of feature \"{feature}\" must be {what}");
+        let message = format!("categories of feature \"{}\" must be {what}", shown(feature));
         Error::new(ErrorKind::Names, message)
     };
     if reader.kind()? != ValueKind::Array {

@@ -57,7 +57,7 @@ fn samples() -> Vec<Error> {
     let (model, name, feature) = (text("flights"), text("flights"), text("distance"));
     let mut all = engine_errors();
     all.extend(type_reasons().into_iter().map(|reason| Error::FeatureType {
-        feature: feature.clone(),
+        feature: feature.clone().into(),
         type_name: text("text"),
         reason,
     }));
@@ -77,7 +77,7 @@ fn samples() -> Vec<Error> {
         Error::NotAnAlias { reference: text("flights@2") },
         Error::ModelExists { name: name.clone() },
         Error::RenamePinned { name: name.clone(), pinned: name.clone() },
-        Error::RenameInUse { name: name.clone(), function: text("flights(real)") },
+        Error::RenameInUse { name: name.clone(), function: text("flights(real)").into() },
         Error::NotMember { role: text("anna") },
         Error::NoSuchVersion { name: name.clone(), version: 2 },
         Error::Denied { name: name.clone() },
@@ -100,11 +100,11 @@ fn samples() -> Vec<Error> {
         Error::NoSuchAlias { name: name.clone(), alias: text("champion") },
         Error::Aliased { name: name.clone(), version: 2, alias: text("champion") },
         Error::Pinned { name: name.clone(), version: 2 },
-        Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i") },
+        Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i").into() },
         Error::FunctionOfOtherFeatures {
             name: name.clone(),
-            function: text("public.f(real)"),
-            detail: text("Feature 1 is \"a\" in version 1 and \"b\" in version 2."),
+            function: text("public.f(real)").into(),
+            detail: text("Feature 1 is \"a\" in version 1 and \"b\" in version 2.").into(),
         },
         Error::NotPinned { model: text("flights@2") },
         Error::PinnedNotConstant,
@@ -112,7 +112,7 @@ fn samples() -> Vec<Error> {
             model: model.clone(),
             expected: 10,
             given: 9,
-            names: Some(text("The features are a, b.")),
+            names: Some(text("The features are a, b.").into()),
             hint: Some("Do this."),
         },
         Error::NoSuchFeature {
@@ -126,8 +126,8 @@ fn samples() -> Vec<Error> {
         Error::ArrayLength { column: text("x"), expected: 1, given: 2 },
         Error::ArrayType { type_name: text("text[]") },
         Error::AmbiguousColumn { column: text("x") },
-        Error::NullCategory { feature: feature.clone() },
-        Error::UnknownCategory { feature, value: text("XX") },
+        Error::NullCategory { feature: feature.clone().into() },
+        Error::UnknownCategory { feature: feature.into(), value: text("XX") },
         Error::ImportanceKind { kind: text("shap") },
         Error::Source { error: SourceError::AmbiguousColumn { column: text("x") } },
         Error::UnknownClass { column: text("x"), value: text("XX") },
@@ -145,6 +145,7 @@ fn samples() -> Vec<Error> {
         Error::Registry { name, what: "digest" },
         Error::Encoding { what: "name" },
         Error::NotAnObject,
+        Error::NameLength { what: "feature name", bytes: 5_000, limit: 4_096 },
         Error::FileName { is_pickle: true },
         Error::FileName { is_pickle: false },
         Error::FunctionExists { function: text("flights") },
@@ -177,7 +178,7 @@ fn a_place_is_told_in_the_detail_and_not_in_the_message() {
 
 #[test]
 fn a_long_category_is_cut_and_not_in_the_middle_of_a_character() {
-    let unknown = |value: String| Error::UnknownCategory { feature: "f".to_owned(), value };
+    let unknown = |value: String| Error::UnknownCategory { feature: "f".to_owned().into(), value };
     let message = unknown("é".repeat(100_000)).report().message;
     assert!(message.len() < 300, "{} bytes", message.len());
     assert!(message.contains(&format!("\"{}...\"", "é".repeat(64))), "{message}");

@@ -9,6 +9,7 @@ mod by_position;
 mod feature_reader;
 
 use gbtrees::internals::Narrowing;
+use pg_interface::report::{Phrase, shown};
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
@@ -31,10 +32,9 @@ pub(crate) struct FeatureContext<'a> {
 
 impl FeatureContext<'_> {
     /// What messages call a feature: its name in quotes, or its position counted from 1.
-    fn feature(&self, index: usize) -> String {
-        self.image
-            .feature_name(index)
-            .map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\""))
+    fn feature(&self, index: usize) -> Phrase {
+        let name = self.image.feature_name(index).map(shown);
+        name.map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\"")).into()
     }
 
     /// What stands for NULL in a row.
@@ -68,12 +68,12 @@ impl FeatureContext<'_> {
     }
 
     /// A sentence of the features' names, if they have some and are few.
-    fn names(&self) -> Option<String> {
+    fn names(&self) -> Option<Phrase> {
         let features = self.image.num_features();
-        let name = |index| self.image.feature_name(index);
-        let names: Option<Vec<&str>> = (0..features).map(name).collect();
+        let name = |index| self.image.feature_name(index).map(shown);
+        let names: Option<Vec<_>> = (0..features).map(name).collect();
         let names = names.filter(|_| features <= MAX_NAMES_SHOWN)?.join(", ");
-        Some(format!("The features are {names}."))
+        Some(format!("The features are {names}.").into())
     }
 }
 

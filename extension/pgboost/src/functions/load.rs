@@ -23,6 +23,9 @@ use crate::registry::{self, Registry};
 /// What is in the names of files that Python alone can open.
 const PICKLES: [&str; 4] = [".pkl", ".pickle", ".joblib", ".skops"];
 
+/// Longest name of a feature, and longest label, in bytes: both are parts of results and messages.
+const MAX_NAME_BYTES: usize = 4_096;
+
 struct LoadOptions {
     rounds: Rounds,
     categories: Option<AnyElement>,
@@ -121,6 +124,8 @@ fn load(
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
+    require_short(model.feature_names(), "feature name")?;
+    require_short(labels, "label")?;
     let lowered = gbtrees::internals::compile(
         &model,
         labels,
@@ -231,6 +236,14 @@ fn require_storable(model: &Ensemble) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Raises if a name is longer than any that a library gives.
+fn require_short(names: &[String], what: &'static str) -> Result<()> {
+    match names.iter().map(String::len).find(|bytes| *bytes > MAX_NAME_BYTES) {
+        Some(bytes) => Err(Error::NameLength { what, bytes, limit: MAX_NAME_BYTES }),
+        None => Ok(()),
+    }
 }
 
 fn describe<'a>(

@@ -26,7 +26,7 @@ pub(crate) fn check(
     let Some(before) = before else { return Ok(()) };
     let Some(detail) = first_difference(registry, model, before, after)? else { return Ok(()) };
     if let Some(function) = predict_functions::existing(registry, model, Some(wanted))? {
-        let name = model.name.to_owned();
+        let (name, function, detail) = (model.name.to_owned(), function.into(), detail.into());
         return Err(Error::FunctionOfOtherFeatures { name, function, detail });
     }
     report::warning_with(

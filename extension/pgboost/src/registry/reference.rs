@@ -37,7 +37,7 @@ impl<'a> Reference<'a> {
 }
 
 pub(crate) fn check_name(name: &str) -> Result<&str> {
-    names::check(name).map_err(|reason| Error::ModelName { name: names::shown(name), reason })
+    names::check(name).map_err(|reason| Error::ModelName { name: name.to_owned(), reason })
 }
 
 /// The alias itself, if a version may have it.
@@ -52,7 +52,7 @@ pub(crate) fn check_alias(alias: &str) -> Result<&str> {
     } else {
         return Ok(alias);
     };
-    Err(Error::AliasName { alias: names::shown(alias), reason })
+    Err(Error::AliasName { alias: alias.to_owned(), reason })
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) 
 pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> Result<()> {
     lock(registry, model)?;
     if let Some(function) = predict_functions::existing(registry, model, None)? {
-        return Err(Error::RenameInUse { name: model.name.to_owned(), function });
+        return Err(Error::RenameInUse { name: model.name.to_owned(), function: function.into() });
     }
     query::<i32>(
         registry,

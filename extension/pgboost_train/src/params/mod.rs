@@ -417,7 +417,7 @@ pub(crate) fn wrong(name: &str, allowed: String, value: &Value) -> Error {
     if given.len() < value.to_string().len() {
         given.push_str("...");
     }
-    Error::ParameterValue { name: name.to_owned(), allowed, given }
+    Error::ParameterValue { name: name.to_owned(), allowed: allowed.into(), given }
 }
 
 /// What JSON calls the type.

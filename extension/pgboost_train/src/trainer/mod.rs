@@ -25,11 +25,15 @@ impl From<pgboost_trainer::Error> for Error {
     fn from(error: pgboost_trainer::Error) -> Error {
         use pgboost_trainer::Error as Theirs;
         match error {
-            Theirs::Missing { path, reason } => Error::LibraryMissing { path, reason },
+            Theirs::Missing { path, reason } => {
+                Error::LibraryMissing { path: path.into(), reason: reason.into() }
+            }
             Theirs::Old(version) => Error::LibraryOld { version },
             Theirs::OutOfMemory => Error::OutOfMemory,
-            Theirs::Rows(reason) => SourceError::TemporaryFile { reason, disk_full: false }.into(),
-            Theirs::Refused(message) => Error::XGBoost { message },
+            Theirs::Rows(reason) => {
+                SourceError::TemporaryFile { reason: reason.into(), disk_full: false }.into()
+            }
+            Theirs::Refused(message) => Error::XGBoost { message: message.into() },
         }
     }
 }
@@ -51,8 +55,10 @@ impl Trainer {
     /// Starts one; returns when it has loaded libxgboost.
     pub(crate) fn start() -> Result<Trainer> {
         let path = place::trainer();
-        let missing =
-            |reason: String| Error::TrainerMissing { path: path.display().to_string(), reason };
+        let missing = |reason: String| Error::TrainerMissing {
+            path: path.display().to_string().into(),
+            reason: reason.into(),
+        };
         let (process, socket) =
             Process::start(&path).map_err(|error| missing(error.to_string()))?;
         let libxgboost = String::new();
@@ -156,8 +162,10 @@ impl Trainer {
         }
         match status {
             Some(status) if status.signal() == Some(libc::SIGKILL) => Error::TrainerKilled,
-            Some(status) => Error::TrainerEnded { how: status.to_string(), said },
-            None => Error::TrainerEnded { how: error.to_string(), said },
+            Some(status) => {
+                Error::TrainerEnded { how: status.to_string().into(), said: said.into() }
+            }
+            None => Error::TrainerEnded { how: error.to_string().into(), said: said.into() },
         }
     }
 }

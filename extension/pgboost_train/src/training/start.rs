@@ -166,5 +166,5 @@ impl Start {
 }
 
 fn cannot(model: &str, reason: String) -> Error {
-    Error::CannotContinue { model: model.to_owned(), reason }
+    Error::CannotContinue { model: model.to_owned(), reason: reason.into() }
 }
