@@ -109,6 +109,11 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
         hint "Let the model's owner pin the version with pin_model, and write model@version without leading zeros.";
+    /// A row, whose columns can be renamed, where results must stay the same.
+    PinnedRow { type_name: String } =>
+        DATATYPE_MISMATCH, "predict_pinned cannot take a row of type {type_name}",
+        detail "Rows are matched by the names of their columns, which can change, and predict_pinned must not notice it.",
+        hint "Pass the columns one by one, as an array or as a jsonb object.";
     /// `predict_pinned` with a name that is a column, or is worked out of one.
     PinnedNotConstant =>
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
@@ -167,9 +172,14 @@ error_table! {
         AMBIGUOUS_COLUMN, "column \"{column}\" is ambiguous",
         hint "Each feature of the model must be one column of the row.";
     /// A value that is none of the feature's categories; the feature as above.
-    UnknownCategory { feature: Phrase, value: String } =>
+    UnknownCategory { feature: Phrase, value: String, pinned: bool } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
-        hint "Set pgboost.unknown_category to missing to score such rows as if it were null.";
+        hint (Some(if *pinned {
+            "predict_pinned depends on no setting: pass null for such values, as by CASE, or leave such rows out \
+             of the index."
+        } else {
+            "Set pgboost.unknown_category to missing to score such rows as if it were null."
+        }));
     /// NULL for a category that the model takes statistics of; the feature as above.
     NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",

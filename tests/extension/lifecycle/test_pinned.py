@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.models import constant, drop_all, load, one
+from tests.extension.lifecycle.models import constant, drop_all, grown, load, one
 
 SECONDS = 20
 
@@ -190,6 +190,86 @@ def test_a_number_is_not_given_again_to_an_old_snapshot(
     connection.execute("SELECT pin_model(%s)", (f"fresh@{version}",))
     connection.execute("SELECT unpin_model(%s), drop_model('fresh')", (f"fresh@{version}",))
     assert load(loader, "fresh", constant(2)) == version + 1
+
+
+ROWS = {
+    "table": "SELECT predict_pinned('{}', t) FROM t",
+    "row": "SELECT predict_pinned('{}', ROW(a)) FROM t",
+    "type": "SELECT predict_pinned('{}', ROW(a)::pair) FROM t",
+    "domain": "SELECT predict_pinned('{}', ROW(a)::pair_domain) FROM t",
+    "null": "SELECT predict_pinned('{}', NULL::pair)",
+    "subquery": "SELECT predict_pinned('{}', s) FROM (SELECT a AS f1 FROM t) AS s",
+    "index": "CREATE INDEX ON t (predict_pinned('{}', t))",
+    "generated column": "CREATE TEMP TABLE g (a real, b real GENERATED ALWAYS AS "
+    "(predict_pinned('{}', ROW(a)::pair)) STORED); INSERT INTO g SELECT a FROM t",
+    "expression of a domain": "SELECT 1::checked",
+}
+
+
+@pytest.mark.parametrize("rows", [1, 300])
+@pytest.mark.parametrize("kind", ROWS)
+def test_rows_are_refused(connection: psycopg.Connection, model: str, kind: str, rows: int) -> None:
+    """Since their columns can be renamed; for one row and in batches."""
+    connection.execute(
+        "DROP DOMAIN IF EXISTS checked; DROP TYPE IF EXISTS pair CASCADE;"
+        "CREATE TYPE pair AS (f1 real); CREATE DOMAIN pair_domain AS pair;"
+        f"CREATE DOMAIN checked AS real CHECK (predict_pinned('{model}', ROW(VALUE)::pair) > 0)"
+    )
+    connection.execute("TRUNCATE t")
+    connection.execute("INSERT INTO t SELECT i FROM generate_series(1, %s) AS i", (rows,))
+    with pytest.raises(errors.DatatypeMismatch, match="row of type") as refused:
+        connection.execute(ROWS[kind].format(model)).fetchall()
+    assert "columns" in refused.value.diag.message_hint
+    connection.execute("DROP DOMAIN checked")
+
+
+def test_columns_arrays_and_jsonb_are_taken(connection: psycopg.Connection, model: str) -> None:
+    for features in ("a", "ARRAY[a]", "jsonb_build_object('f1', a, 'other', 1)"):
+        assert one(connection, f"SELECT sum(predict_pinned('{model}', {features})) FROM t") == 100
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("pgboost.unknown_category", "missing"), ("pgboost.kernel", "portable"),
+        ("pgboost.enable_batch", "off"), ("TimeZone", "Asia/Tokyo"), ("DateStyle", "German, DMY"),
+        ("extra_float_digits", "-15"), ("IntervalStyle", "sql_standard"), ("lc_numeric", "C"),
+        ("bytea_output", "escape"),
+    ],
+)  # fmt: skip
+def test_no_setting_changes_a_number(
+    connection: psycopg.Connection, setting: tuple[str, str]
+) -> None:
+    """Whatever the types: what they are read as depends on no setting."""
+    version = load(connection, "settings", grown(40, 5))
+    connection.execute(f"SELECT pin_model('settings@{version}')")
+    query = (
+        f"SELECT array_agg(predict_pinned('settings@{version}', i / 200.0, (i / 300.0)::real, mod(i, 2) = 0, "
+        "'2026-01-01'::date + i, timestamp '1970-01-01' + i * interval '0.1 s', "
+        "timestamptz '1970-01-01 00:00+00' + i * interval '0.1 s', i::int2, i::int8, i::numeric / 300, NULL"
+        ")) FROM generate_series(1, 200) AS i"
+    )
+    before = one(connection, query)
+    connection.execute("SELECT set_config(%s, %s, false)", setting)
+    assert len(set(before)) > 5
+    assert one(connection, query) == before
+
+
+def test_categories_are_compared_by_their_bytes(connection: psycopg.Connection) -> None:
+    """Whatever the collation says to be equal, and the type."""
+    connection.execute(
+        "CREATE COLLATION IF NOT EXISTS caseless (provider = icu, locale = 'und-u-ks-level2', "
+        "deterministic = false); CREATE DOMAIN caseless_text AS text COLLATE caseless"
+    )
+    load = 'SELECT load_model(\'words\', %s, categories => \'{"f1": ["x", "y"]}\')'
+    version = one(connection, load, (constant(3),))
+    connection.execute(f"SELECT pin_model('words@{version}')")
+    for form in ("'{}'::text", "'{}' COLLATE caseless", "'{}'::caseless_text", "'{}'::char(3)"):
+        query = f"SELECT predict_pinned('words@{version}', {form})"
+        assert one(connection, query.format("x")) == 3
+        with pytest.raises(errors.InvalidTextRepresentation, match='"X"') as unknown:
+            connection.execute(query.format("X"))
+        assert "no setting" in unknown.value.diag.message_hint
 
 
 def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:

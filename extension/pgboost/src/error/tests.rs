@@ -127,7 +127,9 @@ fn samples() -> Vec<Error> {
         Error::ArrayType { type_name: text("text[]") },
         Error::AmbiguousColumn { column: text("x") },
         Error::NullCategory { feature: feature.clone().into() },
-        Error::UnknownCategory { feature: feature.into(), value: text("XX") },
+        Error::UnknownCategory { feature: feature.clone().into(), value: text("XX"), pinned: true },
+        Error::UnknownCategory { feature: feature.into(), value: text("XX"), pinned: false },
+        Error::PinnedRow { type_name: text("record") },
         Error::ImportanceKind { kind: text("shap") },
         Error::Source { error: SourceError::AmbiguousColumn { column: text("x") } },
         Error::UnknownClass { column: text("x"), value: text("XX") },
@@ -178,7 +180,11 @@ fn a_place_is_told_in_the_detail_and_not_in_the_message() {
 
 #[test]
 fn a_long_category_is_cut_and_not_in_the_middle_of_a_character() {
-    let unknown = |value: String| Error::UnknownCategory { feature: "f".to_owned().into(), value };
+    let unknown = |value: String| Error::UnknownCategory {
+        feature: "f".to_owned().into(),
+        value,
+        pinned: false,
+    };
     let message = unknown("é".repeat(100_000)).report().message;
     assert!(message.len() < 300, "{} bytes", message.len());
     assert!(message.contains(&format!("\"{}...\"", "é".repeat(64))), "{message}");

@@ -212,7 +212,8 @@ fn code_or_unknown(
                 return context.missing(index);
             }
             let value = varlena::require_representable(value(), "category")?;
-            Err(Error::UnknownCategory { feature: context.feature(index), value })
+            let pinned = context.unknown_category.is_some();
+            Err(Error::UnknownCategory { feature: context.feature(index), value, pinned })
         }
     }
 }

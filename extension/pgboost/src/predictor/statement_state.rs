@@ -128,7 +128,7 @@ impl Predictor {
     }
 
     /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
-    /// version that can go, no setting, and no type whose values can be renamed.
+    /// version that can go, no setting, and no type whose values or columns can be renamed.
     pub(crate) fn require_immutable(&mut self, function: Oid) -> Result<()> {
         if self.unknown_category.is_some() {
             return Ok(());
@@ -138,6 +138,9 @@ impl Predictor {
         }
         pin::keep_used(function, self.model(), self.resolved.model)?;
         let types = self.state.signature.types();
+        if let Some((row_type, _)) = types.iter().find(|(_, kind)| *kind == ArgumentType::Row) {
+            return Err(Error::PinnedRow { type_name: catalog::type_name(*row_type) });
+        }
         if let Some(index) =
             types.iter().position(|(oid, _)| catalog::is_enum(catalog::base_type(*oid)))
         {
