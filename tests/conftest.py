@@ -17,8 +17,8 @@ from tools.cluster import Cluster, start, stop
 # Tests run in as many processes as there are cores: teams of threads in each wait for one another, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 PREFERRED_PORT = 54330 + PORTS
-# Room for eight parallel workers in addition to the server's own.
-SETTINGS = {"max_worker_processes": "16"}
+# Room for eight parallel workers in addition to the server's own, and for prepared transactions.
+SETTINGS = {"max_worker_processes": "16", "max_prepared_transactions": "5"}
 
 
 @pytest.fixture(scope="session")

@@ -213,13 +213,6 @@ pub fn table_owner(table: Oid) -> Option<Oid> {
     unsafe { cached(pg_sys::SysCacheIdentifier::RELOID, table, owner) }
 }
 
-/// Returns a type's owner, unless it has just been dropped.
-pub fn type_owner(type_oid: Oid) -> Option<Oid> {
-    let owner = |found: &pg_sys::FormData_pg_type| found.typowner;
-    // SAFETY: the cache has rows of pg_type.
-    unsafe { cached(pg_sys::SysCacheIdentifier::TYPEOID, type_oid, owner) }
-}
-
 /// Returns what `read` extracts from a row of a catalog.
 ///
 /// # Safety

@@ -3,7 +3,8 @@
 //!
 //! Expressions are read as trees, never as SQL text, which depends on settings and is not unique. None
 //! is evaluated. Catalogs are read as of now, not under the statement's snapshot. `pg_depend` lists the
-//! objects that call a function (`find_expr_references_walker` in dependency.c).
+//! objects that call a function (`find_expr_references_walker` in dependency.c). Objects of open transactions
+//! are listed too, but their expressions are not read, since they may vanish meanwhile.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -11,8 +12,8 @@ use std::ops::ControlFlow;
 use pgrx::pg_sys::{self, Oid};
 
 use crate::nodes::Expr;
-use crate::scan::{Catalog, Row, catalog_rows};
-use crate::{catalog, session, varlena};
+use crate::scan::{Catalog, OpenTransaction, Row, Seen, catalog_rows};
+use crate::{session, varlena};
 
 /// A database object, as in `pg_depend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,21 +79,41 @@ const PLACES: &[Place] = {
     ]
 };
 
+const TABLES: Catalog = Catalog {
+    relation: pg_sys::RelationRelationId,
+    key: [pg_sys::Anum_pg_class_oid, 0],
+    index: pg_sys::ClassOidIndexId,
+};
+const TYPES: Catalog = Catalog {
+    relation: pg_sys::TypeRelationId,
+    key: [pg_sys::Anum_pg_type_oid, 0],
+    index: pg_sys::TypeOidIndexId,
+};
+
+/// An object that depends on a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependent {
+    /// The object.
+    pub object: Object,
+    /// The transaction that made it depend on the function, if that is still open.
+    pub made_by: Option<OpenTransaction>,
+}
+
 /// Returns the objects that depend on a function, as often as `pg_depend` lists them.
-pub fn dependents(function: Oid) -> Vec<Object> {
+pub fn dependents(function: Oid) -> Vec<Dependent> {
     let depend = Catalog {
         relation: pg_sys::DependRelationId,
         key: [pg_sys::Anum_pg_depend_refclassid, pg_sys::Anum_pg_depend_refobjid],
         index: pg_sys::DependReferenceIndexId,
     };
-    let mut objects = Vec::new();
-    catalog_rows(&depend, &[pg_sys::ProcedureRelationId, function], |row| {
+    let mut dependents = Vec::new();
+    catalog_rows(&depend, &[pg_sys::ProcedureRelationId, function], Seen::Dirty, |row| {
         if let (Some(class), Some(id)) = (row.oid(c"classid"), row.oid(c"objid")) {
-            objects.push(Object { class, id });
+            dependents.push(Dependent { object: Object { class, id }, made_by: row.made_by() });
         }
         ControlFlow::Continue(())
     });
-    objects
+    dependents
 }
 
 /// An object's stored expressions, and its owner.
@@ -127,26 +148,48 @@ impl Object {
     pub fn stored(self) -> Option<Stored> {
         let mut stored = None;
         for place in PLACES.iter().filter(|place| place.class == self.class) {
-            catalog_rows(&place.catalog, &[self.id], |row| {
+            catalog_rows(&place.catalog, &[self.id], Seen::Latest, |row| {
                 let expressions = place.expressions.iter().filter_map(|column| row.tree(column));
-                let owner = place.owner.of(row);
+                let owner = place.owner.of(row, Seen::Latest).pop();
                 stored = Some(Stored { expressions: expressions.collect(), owner });
                 ControlFlow::Break(())
             });
         }
         stored
     }
+
+    /// Its owners, as they are and as open transactions make them; none of a kind that has no expressions.
+    pub fn possible_owners(self) -> Vec<Oid> {
+        let mut owners = Vec::new();
+        for place in PLACES.iter().filter(|place| place.class == self.class) {
+            catalog_rows(&place.catalog, &[self.id], Seen::Dirty, |row| {
+                owners.extend(place.owner.of(row, Seen::Dirty));
+                ControlFlow::Continue(())
+            });
+        }
+        owners
+    }
 }
 
 impl Owner {
-    fn of(self, row: &Row<'_>) -> Option<Oid> {
+    fn of(self, row: &Row<'_>, seen: Seen) -> Vec<Oid> {
         let valid = |column| row.oid(column).filter(|found| *found != Oid::INVALID);
+        let owners = |catalog, object: Option<Oid>, column| {
+            let mut owners = Vec::new();
+            if let Some(object) = object {
+                catalog_rows(catalog, &[object], seen, |row| {
+                    owners.extend(row.oid(column));
+                    ControlFlow::Continue(())
+                });
+            }
+            owners
+        };
         match self {
-            Owner::Role(column) => valid(column),
-            Owner::Table(column) => catalog::table_owner(valid(column)?),
+            Owner::Role(column) => valid(column).into_iter().collect(),
+            Owner::Table(column) => owners(&TABLES, valid(column), c"relowner"),
             Owner::TableOrType(table, domain) => match valid(table) {
-                Some(table) => catalog::table_owner(table),
-                None => catalog::type_owner(valid(domain)?),
+                Some(table) => owners(&TABLES, Some(table), c"relowner"),
+                None => owners(&TYPES, valid(domain), c"typowner"),
             },
         }
     }

@@ -61,6 +61,27 @@ pub enum Key<'a> {
 pub struct Row<'a> {
     values: tuple::Row<'a>,
     descriptor: pg_sys::TupleDesc,
+    made_by: Option<OpenTransaction>,
+}
+
+/// A transaction of another session that had not ended when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenTransaction(pg_sys::TransactionId);
+
+impl OpenTransaction {
+    /// Waits until it has ended, as for a row that it has changed: the wait counts in deadlocks and ends with
+    /// `lock_timeout` or a cancel.
+    pub fn wait(self) {
+        // SAFETY: takes any transaction; nothing is said of a row.
+        unsafe {
+            pg_sys::XactLockTableWait(
+                self.0,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                pg_sys::XLTW_Oper::XLTW_None,
+            );
+        }
+    }
 }
 
 impl Row<'_> {
@@ -83,6 +104,11 @@ impl Row<'_> {
     /// Returns a boolean column.
     pub fn boolean(&self, column: &CStr) -> Option<bool> {
         Some(self.value(column, pg_sys::BOOLOID)?.value() != 0)
+    }
+
+    /// Returns the transaction that wrote the row, if it is still open.
+    pub fn made_by(&self) -> Option<OpenTransaction> {
+        self.made_by
     }
 
     /// Returns an oid column.
@@ -190,7 +216,7 @@ pub fn rows(
             count,
             scan_keys.as_mut_ptr(),
         );
-        visit_all(relation, scan, &mut visit);
+        visit_all(relation, scan, None, &mut visit);
         pg_sys::systable_endscan(scan);
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
@@ -208,12 +234,28 @@ pub struct Catalog {
     pub index: u32,
 }
 
+/// The rows of a catalog that a scan sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Those that are committed by now, or written by this transaction.
+    Latest,
+    /// The same, and those of other transactions that are open: a row that one of them has changed is seen
+    /// as it was and as it will be.
+    Dirty,
+}
+
 /// Calls the closure with each row of a catalog whose leading key columns have these values, as of now.
 pub fn catalog_rows(
     catalog: &Catalog,
     keys: &[Oid],
+    seen: Seen,
     mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) {
+    let mut dirty = pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+        ..Default::default()
+    };
+    let dirty = (seen == Seen::Dirty).then_some(&raw mut dirty);
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
     let count = keys.len().min(scan_keys.len()) as i32;
     // SAFETY: the columns are of type oid; everything opened is closed in reverse order, or by the
@@ -234,11 +276,11 @@ pub fn catalog_rows(
             relation,
             Oid::from(catalog.index),
             true,
-            std::ptr::null_mut(),
+            dirty.unwrap_or(std::ptr::null_mut()),
             count,
             scan_keys.as_mut_ptr(),
         );
-        visit_all(relation, scan, &mut visit);
+        visit_all(relation, scan, dirty, &mut visit);
         pg_sys::systable_endscan(scan);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
     }
@@ -265,10 +307,11 @@ fn fill(slot: &mut pg_sys::ScanKeyData, column: i16, key: &Key<'_>) {
 }
 
 /// # Safety
-/// `scan` is open on `relation`.
+/// `scan` is open on `relation`, under `dirty` if that is given.
 unsafe fn visit_all(
     relation: pg_sys::Relation,
     scan: pg_sys::SysScanDesc,
+    dirty: Option<pg_sys::Snapshot>,
     visit: &mut impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) {
     // SAFETY: the scan is open; the buffers have an element per column.
@@ -283,7 +326,15 @@ unsafe fn visit_all(
                 return;
             }
             pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-            if visit(&Row { values: tuple::Row::new(&values, &nulls), descriptor }).is_break() {
+            // The look at the row leaves there whose it is (HeapTupleSatisfiesDirty).
+            let made_by = dirty.map(|dirty| (*dirty).xmin);
+            let made_by = made_by.filter(|id| *id != pg_sys::InvalidTransactionId);
+            let row = Row {
+                values: tuple::Row::new(&values, &nulls),
+                descriptor,
+                made_by: made_by.map(OpenTransaction),
+            };
+            if visit(&row).is_break() {
                 return;
             }
         }

@@ -5,13 +5,15 @@
 //! never given again, whatever was dropped since. A pin is a column of the version's row, and not found from
 //! what depends on it: a function in another language that calls `predict_pinned` would never be found. And
 //! what PostgreSQL does know to depend on the version keeps the pin; whoever plans or evaluates such a call
-//! holds a lock, for which `unpin_model` waits.
+//! holds a lock, for which `unpin_model` waits. It also waits for the open transactions that have made
+//! something depend on `predict_pinned`, since a view or a domain is made without being planned.
 
 use std::ops::ControlFlow;
 
-use pg_interface::dependency::{self, Object};
+use pg_interface::dependency::{self, Dependent, Object};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::nodes::{Expr, StoredText};
+use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, rows};
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
@@ -39,10 +41,14 @@ pub(crate) fn set(registry: &Registry, model: Model<'_>, version: i32) -> Result
 /// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if an expression that is stored calls
 /// `predict_pinned` with it.
 pub(crate) fn remove(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+    // First without a lock that such a transaction may still want.
+    wait_for_dependents(registry, model)?;
     lock(registry, model)?;
-    lock_of(registry, model.name, version).take(Mode::Changed);
+    lock_of(registry, model.id, version).take(Mode::Changed);
+    wait_for_dependents(registry, model)?;
     if let Some(object) = dependent(registry, model, version)? {
-        return Err(Error::PinnedInUse { name: model.name.to_owned(), version, object });
+        let (name, object) = (model.name.to_owned(), object.into());
+        return Err(Error::PinnedInUse { name, version, object });
     }
     update(registry, model, version, false)
 }
@@ -81,7 +87,7 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
         && let Ok(model) = Model::find(&registry, name, ReadSnapshot::Active)
         && access(&registry, model.id, user) >= Access::Predict
     {
-        lock_of(&registry, name, version).take(Mode::Planned);
+        lock_of(&registry, model.id, version).take(Mode::Planned);
     }
 }
 
@@ -92,8 +98,8 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
 pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Result<()> {
     let not_pinned = || Error::NotPinned { model: reference.to_owned() };
     let registry = Registry::of_function(function)?;
-    let (name, version) = named(reference).ok_or_else(not_pinned)?;
-    if lock_of(&registry, name, version).take(Mode::Used)
+    let (_, version) = named(reference).ok_or_else(not_pinned)?;
+    if lock_of(&registry, model, version).take(Mode::Used)
         && lookup::pinned_version(&registry, model, Some(version)).is_none()
     {
         return Err(not_pinned());
@@ -101,8 +107,11 @@ pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Resul
     Ok(())
 }
 
-fn lock_of(registry: &Registry, name: &str, version: i32) -> Lock {
-    Lock::new(registry.version.relation, &format!("{name}@{version}"))
+/// By the model's id, which nobody can choose: else a role could find a name with the same number, and keep the
+/// lock of another's model.
+fn lock_of(registry: &Registry, model: ModelId, version: i32) -> Lock {
+    let id = u128::from_be_bytes(model.bytes());
+    Lock::new(registry.version.relation, &format!("{id:032x}@{version}"))
 }
 
 fn named(reference: &str) -> Option<(&str, i32)> {
@@ -123,29 +132,52 @@ fn update(registry: &Registry, model: Model<'_>, version: i32, pinned: bool) -> 
     .ok_or_else(|| model.no_such_version(version))
 }
 
+/// Waits for the transactions of other sessions that have made what may depend on a version of the model.
+fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
+    let function = function_of(registry, "predict_pinned")?;
+    let open = || {
+        let mut dependents = dependents(registry, model.id, function);
+        dependents.find_map(|dependent| dependent.made_by)
+    };
+    while let Some(transaction) = open() {
+        transaction.wait();
+    }
+    Ok(())
+}
+
 /// An object with an expression that may predict with the version, described.
-///
-/// What belongs to a role without a right to the model cannot predict with it, and does not count: else any
-/// role could keep an owner from taking a pin away.
 fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Option<String>> {
     let function = function_of(registry, "predict_pinned")?;
-    let may_predict = |owner| access(registry, model.id, owner) >= Access::Predict;
     let is_meant = |given: &Expr<'_>| match given.stored_text() {
         StoredText::Constant(text) => named(&text) == Some((model.name, version)),
         StoredText::Null => false,
         // A parameter of a function, for instance.
         StoredText::Other => true,
     };
-    let uses = |object: Object| match object.stored() {
-        // It is there, but not as an expression: nobody knows what it predicts with.
-        None => true,
-        Some(stored) => {
-            let uses = |(called, given): &(Oid, Vec<Expr<'_>>)| {
-                *called == function && given.first().is_none_or(is_meant)
-            };
-            stored.owner.is_none_or(may_predict) && stored.calls().iter().any(uses)
-        }
+    let uses = |object: &Object| {
+        let stored = object.stored();
+        stored.is_some_and(|stored| {
+            stored
+                .calls()
+                .iter()
+                .any(|(called, given)| *called == function && given.first().is_none_or(is_meant))
+        })
     };
-    let dependents = dependency::dependents(function).into_iter();
-    Ok(dependents.filter(|object| uses(*object)).find_map(Object::described))
+    let mut objects = dependents(registry, model.id, function).map(|dependent| dependent.object);
+    Ok(objects.find(uses).and_then(Object::described))
+}
+
+/// What depends on `predict_pinned` with an expression, and belongs to a role that may predict with the model:
+/// else any role could keep an owner from taking a pin away. What names the function without an expression, as
+/// an operator or an aggregate does, cannot call it.
+fn dependents(
+    registry: &Registry,
+    model: ModelId,
+    function: Oid,
+) -> impl Iterator<Item = Dependent> {
+    dependency::dependents(function).into_iter().filter(move |dependent| {
+        check_for_interrupts();
+        let owners = dependent.object.possible_owners().into_iter();
+        owners.map(|owner| access(registry, model, owner)).any(|access| access >= Access::Predict)
+    })
 }
