@@ -158,6 +158,12 @@ pub fn require_writable(function: &'static CStr) {
     }
 }
 
+/// Returns whether the server is a standby, or recovers.
+pub fn in_recovery() -> bool {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
 /// Returns the process id.
 pub fn pid() -> i32 {
     // SAFETY: set once when the backend starts.

@@ -88,6 +88,37 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
     assert one(replica, scan) == expected
 
 
+def test_images_of_dropped_versions_are_removed(standby: Cluster, pair: Pair) -> None:
+    """By a connection that notices the drop, and by new ones a while after."""
+    primary, replica = pair
+    database = one(replica, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    folder = standby.place.data / "pgboost" / str(database)
+    found = lambda: {path.name for path in folder.iterdir() if path.suffix == ".image"}  # noqa: E731
+    value(replica)
+    before = found()
+
+    def predicted(count: int) -> None:
+        for number in range(count):
+            load(primary, "nightly", constant(1000 + number))
+            replayed(primary, replica)
+            assert value(replica, "nightly") == 1000 + number
+        assert len(found() - before) == count
+
+    predicted(6)
+    for version in range(1, 6):
+        primary.execute(f"SELECT drop_model('nightly@{version}')")
+    replayed(primary, replica)
+    assert value(replica, "nightly") == 1005
+    assert len(found() - before) == 1
+    primary.execute("SELECT drop_model('nightly')")
+    replayed(primary, replica)
+    long_ago = time.time() - 100
+    os.utime(folder / "made", (long_ago, long_ago))
+    with standby.connect() as fresh:
+        assert value(fresh) == value(primary)
+    assert not found() - before
+
+
 def test_a_pinned_version_predicts(pair: Pair) -> None:
     """Which takes a lock of the kind that a standby may take; there it keeps no owner waiting."""
     primary, replica = pair

@@ -233,7 +233,7 @@ const TABLE: &str = "table";
 /// A sweep reads this many versions, at most, per image that was made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
 /// Younger images may belong to a version that another session has not committed yet, which would then be
-/// made again.
+/// made again. A standby only has images of committed versions.
 const SWEEP_GRACE: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
@@ -241,6 +241,12 @@ const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 /// Counts an image that was made; returns whether the folder is to be swept.
 pub(crate) fn is_sweep_due() -> bool {
     count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
+}
+
+/// Whether the folder was not swept lately, nor was an image made.
+pub(crate) fn is_long_unswept() -> bool {
+    let modified = fs::metadata(folder().join(MADE)).and_then(|found| found.modified());
+    modified.is_ok_and(|modified| is_past(modified, SWEEP_GRACE))
 }
 
 /// Counts an image; returns how many versions the last sweep read, and how many images were made since.
@@ -261,16 +267,20 @@ fn count() -> io::Result<(usize, usize)> {
 ///
 /// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
 /// made again. So nothing here can do harm, and errors are left for the next sweep.
-pub(crate) fn sweep(in_use: &HashSet<ImageKey>) {
+pub(crate) fn sweep(in_use: impl FnOnce() -> HashSet<ImageKey>) {
+    let grace = if session::in_recovery() { Duration::ZERO } else { SWEEP_GRACE };
+    // What is written later may be of a version that is not among those in use yet.
+    let found: Vec<fs::DirEntry> = entries(&folder()).collect();
+    let in_use = in_use();
     let swept = format!("{}{END}", in_use.len());
     let _ = replace(&folder().join(MADE), swept.as_bytes());
-    for entry in entries(&folder()) {
+    for entry in found {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
         let unused = match key {
             Some(key) => {
-                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, SWEEP_GRACE)
+                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, grace)
             }
             None => name.ends_with(UNFINISHED) && is_older_than(&entry, STALE_TMP_AGE),
         };
@@ -321,7 +331,9 @@ fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
 
 fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {
     let modified = entry.metadata().and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| {
-        SystemTime::now().duration_since(modified).is_ok_and(|passed| passed > age)
-    })
+    modified.is_ok_and(|modified| is_past(modified, age))
+}
+
+fn is_past(time: SystemTime, age: Duration) -> bool {
+    SystemTime::now().duration_since(time).is_ok_and(|passed| passed > age)
 }

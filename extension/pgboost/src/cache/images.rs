@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use gbtrees::internals::{AlignedBytes, CompiledModel};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{fault, report, transaction};
+use pg_interface::{fault, report, session, transaction};
 
 use super::image_file::{self, ImageBytes, ImageKey, KeyInputs, ModelImage};
 use crate::error::Result;
@@ -97,7 +97,7 @@ pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Ca
             let labels = stored.labels();
             let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
             let lowered = gbtrees::internals::compile(&stored.model()?, &labels, cancel)?;
-            let image = share(&key, lowered)?;
+            let image = share(&key, lowered, || stored.reference())?;
             sweep_if_due(registry);
             image
         }
@@ -120,7 +120,11 @@ pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
-fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
+fn share(
+    key: &ImageKey,
+    lowered: AlignedBytes,
+    reference: impl Fn() -> String,
+) -> Result<ModelImage> {
     match image_file::write(key, &lowered) {
         Ok(()) => {
             if let Some(image) = image_file::open(key) {
@@ -129,7 +133,8 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
         }
         Err(error) => {
             report::log(&format!(
-                "could not write the image of a model, so each connection makes its own: {error}"
+                "could not write the image of model \"{}\", so each connection makes its own: {error}",
+                reference()
             ));
         }
     }
@@ -149,15 +154,17 @@ pub(crate) fn share_new(
     lowered: AlignedBytes,
 ) -> Result<()> {
     let key = lookup::with_version(registry, model, version, ReadSnapshot::Latest, key_of)?;
+    let share = |lowered| share(&key, lowered, || format!("{}@{version}", model.name));
     if key.path().exists() {
         if find(&key).is_none() {
-            let image = image_file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
+            let image = image_file::open(&key).map_or_else(|| share(lowered), Ok)?;
             insert(image, key);
         }
         return Ok(());
     }
     transaction::remove_at_rollback(key.path());
-    insert(share(&key, lowered)?, key);
+    let image = share(lowered)?;
+    insert(image, key);
     sweep_if_due(registry);
     Ok(())
 }
@@ -166,8 +173,23 @@ pub(crate) fn share_new(
 fn sweep_if_due(registry: &Registry) {
     image_file::record_table(registry.version.relation);
     if image_file::is_sweep_due() {
-        image_file::sweep(&in_use(registry));
+        image_file::sweep(|| in_use(registry));
     }
+}
+
+/// Learns that the registry may have changed since this connection last read it, which it may never have:
+/// lets go of images whose files were removed. A standby, on which nobody calls `drop_model`, removes those
+/// that no version uses any more.
+pub(crate) fn registry_read(registry: &Registry, generation: u64) {
+    let before =
+        IMAGES.with_borrow_mut(|images| std::mem::replace(&mut images.generation, generation));
+    if before != generation {
+        if session::in_recovery() && (before != 0 || image_file::is_long_unswept()) {
+            sweep_if_due(registry);
+        }
+        IMAGES.with_borrow_mut(|images| images.unchecked = images.by_key.len());
+    }
+    evict_deleted();
 }
 
 /// The images that some version uses: committed by now, or written by this transaction.
@@ -235,11 +257,8 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
 
 /// Lets go of images whose files were removed, so that their space is not taken as long as the
 /// connection lives. Looks for a few files at a time, and for each once per generation.
-pub(crate) fn evict_deleted(generation: u64) {
+fn evict_deleted() {
     IMAGES.with_borrow_mut(|images| {
-        if std::mem::replace(&mut images.generation, generation) != generation {
-            images.unchecked = images.by_key.len();
-        }
         for _ in 0..images.unchecked.min(MAX_CHECKED) {
             images.unchecked -= 1;
             let Some(image) = images.next_to_check() else { return };

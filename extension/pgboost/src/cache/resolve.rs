@@ -100,7 +100,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(registry.watched(), registry.privileges_type);
     let latest_mark = || SnapshotMark::latest(registry.model_by_name.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
-    images::evict_deleted(validity.generation);
+    images::registry_read(&registry, validity.generation);
 
     let model = Model::find(&registry, parsed.name, ReadSnapshot::Active)?;
     registry::require_predict(&registry, model, validity.user)?;

@@ -103,6 +103,15 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
+    /// The version as messages name it.
+    pub(crate) fn reference(&self) -> String {
+        format!("{}@{}", self.name(), self.version)
+    }
+
+    fn name(&self) -> String {
+        self.model.map_or_else(String::new, |model| model.name.to_owned())
+    }
+
     /// SHA-256 of the model's file.
     pub(crate) fn digest(&self) -> Result<&[u8]> {
         self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
@@ -188,8 +197,7 @@ impl Stored<'_> {
     }
 
     fn invalid(&self, what: &'static str) -> Error {
-        let name = self.model.map_or_else(String::new, |model| model.name.to_owned());
-        Error::Registry { name, what }
+        Error::Registry { name: self.name(), what }
     }
 }
 
