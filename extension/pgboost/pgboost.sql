@@ -69,7 +69,7 @@ CREATE TABLE pgboost_catalog.privilege (
     model uuid NOT NULL,
     role regrole NOT NULL,
     privilege text COLLATE "C" NOT NULL
-        CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict'])),
+        CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict', 'inspect'])),
     CONSTRAINT privilege_pkey PRIMARY KEY (model, role, privilege)
 );
 
@@ -110,7 +110,7 @@ COMMENT ON TABLE pgboost_catalog.version IS
     'pgboost: one row per version of a model, with the SHA-256 of its file';
 COMMENT ON TABLE pgboost_catalog.part IS 'pgboost: the files of the versions as they were loaded, in parts';
 COMMENT ON TABLE pgboost_catalog.privilege IS
-    'pgboost: who owns a model and who may predict with it; role - is everybody';
+    'pgboost: who owns a model, and who may predict with it or inspect it; role - is everybody';
 COMMENT ON TABLE pgboost_catalog.alias IS 'pgboost: names for versions; use the view pgboost_aliases';
 COMMENT ON TABLE pgboost_catalog.function IS
     'pgboost: the functions that create_predict_function has created';
@@ -373,16 +373,16 @@ CREATE FUNCTION @extschema@.set_model_owner(model text, role text)
 COMMENT ON FUNCTION @extschema@.set_model_owner(text, text) IS
     'changes the owner of a model to a role that the current user is a member of';
 
-CREATE FUNCTION @extschema@.grant_model(model text, role text)
+CREATE FUNCTION @extschema@.grant_model(model text, role text, privilege text DEFAULT 'predict')
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_grant_model_wrapper';
-COMMENT ON FUNCTION @extschema@.grant_model(text, text) IS
-    'grants a role, or public, the privilege to predict with a model';
+COMMENT ON FUNCTION @extschema@.grant_model(text, text, text) IS
+    'grants a role, or public, the privilege to predict with a model, or to inspect it too';
 
-CREATE FUNCTION @extschema@.revoke_model(model text, role text)
+CREATE FUNCTION @extschema@.revoke_model(model text, role text, privilege text DEFAULT 'predict')
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_revoke_model_wrapper';
-COMMENT ON FUNCTION @extschema@.revoke_model(text, text) IS
+COMMENT ON FUNCTION @extschema@.revoke_model(text, text, text) IS
     'revokes a privilege that grant_model has granted';
 
 CREATE FUNCTION @extschema@.model_info(model text)

@@ -79,6 +79,14 @@ error_table! {
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
         hint "The model's owner can grant it with grant_model.";
+    /// The current user may predict with the model, and not see what it was trained on.
+    InspectDenied { name: String } =>
+        INSUFFICIENT_PRIVILEGE, "permission denied for the baseline of model \"{name}\"",
+        detail "It has values of the rows that the model was trained on.",
+        hint "The model's owner can grant it with grant_model and the privilege inspect.";
+    NoSuchPrivilege { privilege: String } =>
+        INVALID_PARAMETER_VALUE, "unknown privilege: \"{privilege}\"",
+        hint "The privileges are predict and inspect.";
     NotOwner { name: String } =>
         INSUFFICIENT_PRIVILEGE, "must be owner of model \"{name}\"";
     NoSuchRole { role: String } =>

@@ -32,7 +32,7 @@ def monitor(cluster: Cluster, dbname: str) -> Iterator[psycopg.Connection]:
         create(connection)
         connection.execute(
             "CREATE EXTENSION pgboost_train; CREATE ROLE grafana LOGIN; GRANT pg_monitor TO grafana;"
-            " GRANT SELECT ON homes TO grafana; SELECT grant_model('price', 'grafana');"
+            " GRANT SELECT ON homes TO grafana; SELECT grant_model('price', 'grafana', 'inspect');"
             " SELECT set_baseline('price', 'homes')"
         )
         connection.execute("SET pgboost.track_predictions = on")

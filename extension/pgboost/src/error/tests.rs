@@ -82,6 +82,8 @@ fn samples() -> Vec<Error> {
         Error::NoSuchVersion { name: name.clone(), version: 2 },
         Error::Denied { name: name.clone() },
         Error::NotOwner { name: name.clone() },
+        Error::InspectDenied { name: name.clone() },
+        Error::NoSuchPrivilege { privilege: text("select") },
         Error::NoSuchRole { role: text("nobody") },
         Error::ConcurrentUpdate,
         Error::Deployed { name: name.clone(), version: 2 },

@@ -37,7 +37,9 @@ impl<'a> Profiled<'a> {
         Ok(Profiled { registry: Registry::of_function(function)?, predictor, model, version })
     }
 
+    /// The baseline, which is of values of the rows that the model was trained on.
     fn profiles(&self) -> Result<Vec<FeatureProfile>> {
+        registry::require_inspect(&self.registry, self.model, session::current_user())?;
         baseline::read(&self.registry, self.model, self.version)
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Visible<'a> {
     registry: Registry,
     model: Model<'a>,
     version: i32,
+    /// Whether the user may see values of the rows that the model was trained on.
+    shows_values: bool,
 }
 
 impl<'a> Visible<'a> {
@@ -30,13 +32,16 @@ impl<'a> Visible<'a> {
         let registry = Registry::of_function(call::called_function(call))?;
         let snapshot = ReadSnapshot::Active;
         let model = Model::find(&registry, reference.name, snapshot)?;
-        registry::require_predict(&registry, model, session::current_user())?;
+        let access = registry::access(&registry, model.id, session::current_user());
+        if access < Access::Predict {
+            return Err(Error::Denied { name: model.name.to_owned() });
+        }
         let version = lookup::wanted_version(&registry, model, reference.wanted, snapshot)?;
-        Ok(Visible { registry, model, version })
+        Ok(Visible { registry, model, version, shows_values: access >= Access::Inspect })
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        let Visible { registry, model, version } = self;
+        let Visible { registry, model, version, .. } = self;
         report::with_reserve(|| {
             lookup::with_version(registry, *model, *version, ReadSnapshot::Active, read)
         })
@@ -54,7 +59,8 @@ fn pgboost_model_info(
     call: FunctionCallInfo,
 ) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
-    Ok(lookup::describe(&visible.registry, visible.model, visible.version)?)
+    let Visible { registry, model, version, shows_values } = visible;
+    Ok(lookup::describe(&registry, model, version, shows_values)?)
 }
 
 /// `model_features(model) -> table(position, feature, type, categories)`
@@ -75,7 +81,8 @@ fn pgboost_model_features(
     >,
     ErrorReport,
 > {
-    let loaded = Visible::find(required_text(model, "model")?, call)?.image()?;
+    let visible = Visible::find(required_text(model, "model")?, call)?;
+    let loaded = visible.image()?;
     let image = loaded.model();
     let rows: Vec<_> = (0..image.num_features())
         .map(|index| {
@@ -86,7 +93,9 @@ fn pgboost_model_features(
                 type_name.to_owned(),
                 image
                     .categories(index)
-                    .filter(|categories| categories.kind() != CategoryKind::Hashed)
+                    .filter(|categories| {
+                        visible.shows_values && categories.kind() != CategoryKind::Hashed
+                    })
                     .map(|categories| categories.texts().collect()),
             )
         })
@@ -185,7 +194,7 @@ fn pgboost_statistics(
             name!(batches, i64),
             name!(total_time, f64),
             name!(missing_rows, i64),
-            name!(outside_rows, i64),
+            name!(outside_rows, Option<i64>),
             name!(last_used, Option<f64>),
         ),
     >,
@@ -194,8 +203,11 @@ fn pgboost_statistics(
     let registry = Registry::of_function(call::called_function(call))?;
     let model = ModelId::of_view(required(model, "model")?);
     let user = session::current_user();
-    let visible = session::has_rights_of(user, session::READ_ALL_STATS)
-        || registry::access(&registry, model, user) >= Access::Predict;
+    let monitors = session::has_rights_of(user, session::READ_ALL_STATS);
+    let access = registry::access(&registry, model, user);
+    let visible = monitors || access >= Access::Predict;
+    // Who predicts and sees the count finds the least and the greatest value in training.
+    let shows_ranges = monitors || access >= Access::Inspect;
     let version = required(version, "version")?;
     let Some(counters) = visible.then(|| statistics::counters(model, version)) else {
         return Ok(TableIterator::empty());
@@ -208,7 +220,7 @@ fn pgboost_statistics(
         count(counters.batches),
         counters.nanoseconds as f64 / 1e6,
         count(counters.missing),
-        count(counters.outside),
+        shows_ranges.then(|| count(counters.outside)),
         last_used,
     )))
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::registry::lookup;
 use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
-use crate::registry::{self, Registry, pin, predict_functions, write};
+use crate::registry::{self, Privilege, Registry, pin, predict_functions, write};
 
 /// `deploy_model(model)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
@@ -139,28 +139,32 @@ fn pgboost_set_model_owner(
     Ok(write::set_owner(&registry, model, owner)?)
 }
 
-/// `grant_model(model, role)`
+/// `grant_model(model, role, privilege)`
 #[pg_extern(sql = false)]
 fn pgboost_grant_model(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
+    privilege: Option<&[u8]>,
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
+    let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
     let (registry, model) = writable(call, c"grant_model()", name)?;
-    Ok(write::grant(&registry, model, role)?)
+    Ok(write::grant(&registry, model, role, privilege)?)
 }
 
-/// `revoke_model(model, role)`
+/// `revoke_model(model, role, privilege)`
 #[pg_extern(sql = false)]
 fn pgboost_revoke_model(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
+    privilege: Option<&[u8]>,
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
+    let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
     let (registry, model) = writable(call, c"revoke_model()", name)?;
-    Ok(write::revoke(&registry, model, role)?)
+    Ok(write::revoke(&registry, model, role, privilege)?)
 }
 
 /// A role by its name; `public`, which no role can be called, means everybody.

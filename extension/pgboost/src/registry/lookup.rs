@@ -233,8 +233,14 @@ pub(crate) fn each_version(
     });
 }
 
-/// One jsonb object with all there is but the bytes.
-pub(crate) fn describe(registry: &Registry, model: Model<'_>, version: i32) -> Result<AnyElement> {
+/// One jsonb object with all there is but the bytes, and but what may have values of the rows that the model was
+/// trained on if those are not to be shown.
+pub(crate) fn describe(
+    registry: &Registry,
+    model: Model<'_>,
+    version: i32,
+    shows_values: bool,
+) -> Result<AnyElement> {
     query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_build_object('name', m.name, 'version', v.version, \
@@ -244,14 +250,14 @@ pub(crate) fn describe(registry: &Registry, model: Model<'_>, version: i32) -> R
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
          'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
          'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
-         ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', v.categories, \
+         ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', CASE WHEN $3 THEN v.categories END, \
          'depth', v.depth, 'labels', v.labels, 'size', v.size, \
-         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
+         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', CASE WHEN $3 THEN v.attributes END, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
          'loaded_at', v.loaded_at, 'deployed_at', v.deployed_at) FROM pgboost_catalog.version AS v \
          JOIN pgboost_catalog.model AS m ON m.id = v.model \
          WHERE v.model = $1 AND v.version = $2",
-        &[model.id.into(), version.into()],
+        &[model.id.into(), version.into(), shows_values.into()],
     )?
     .ok_or_else(|| model.no_such_version(version))
 }

@@ -169,13 +169,51 @@ fn as_owner<T>(
 /// The value of the column `privilege` for a model's owner.
 pub(crate) const OWNER: &str = "owner";
 
+/// A privilege that the owner of a model may grant; more includes less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Privilege {
+    /// Predict with it and look at it.
+    Predict,
+    /// See values of the rows that it was trained on too: categories, and the baseline.
+    Inspect,
+}
+
+impl Privilege {
+    /// The values of the column `privilege`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Privilege::Predict => "predict",
+            Privilege::Inspect => "inspect",
+        }
+    }
+
+    /// # Errors
+    /// [`Error::NoSuchPrivilege`].
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let mut all = [Privilege::Predict, Privilege::Inspect].into_iter();
+        all.find(|privilege| privilege.name() == name)
+            .ok_or_else(|| Error::NoSuchPrivilege { privilege: name.to_owned() })
+    }
+}
+
 /// What a user may do with a model; more includes less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     None,
-    /// Predict with it and look at it.
+    /// As [`Privilege::Predict`].
     Predict,
+    /// As [`Privilege::Inspect`].
+    Inspect,
     Owner,
+}
+
+impl From<Privilege> for Access {
+    fn from(privilege: Privilege) -> Self {
+        match privilege {
+            Privilege::Predict => Access::Predict,
+            Privilege::Inspect => Access::Inspect,
+        }
+    }
 }
 
 pub(crate) fn access(registry: &Registry, model: ModelId, user: Oid) -> Access {
@@ -186,10 +224,10 @@ pub(crate) fn access(registry: &Registry, model: ModelId, user: Oid) -> Access {
     if has_rights_of(user, owner) {
         return Access::Owner;
     }
-    let may_predict = granted.into_iter().any(|role| {
-        role == PUBLIC || (has_rights_of(user, role) && roles::is_named(registry, role))
-    });
-    if may_predict { Access::Predict } else { Access::None }
+    let counts =
+        |role| role == PUBLIC || (has_rights_of(user, role) && roles::is_named(registry, role));
+    let held = granted.into_iter().filter(|(role, _)| counts(*role));
+    held.map(|(_, privilege)| privilege.into()).max().unwrap_or(Access::None)
 }
 
 /// Who owns a model: the extension's owner, if the role that did was dropped.
@@ -197,12 +235,15 @@ pub(crate) fn owner(registry: &Registry, model: ModelId) -> Oid {
     privileges(registry, model).0
 }
 
-/// The owner of a model, and the roles that rows name as those that may predict with it.
-fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<Oid>) {
+/// The owner of a model, and the roles that rows name, with what each may do.
+fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<(Oid, Privilege)>) {
     let (mut owner, mut granted) = (None, Vec::new());
     rows(registry.privilege, &[model.key()], ReadSnapshot::Latest, |row| {
         if let (Some(role), Some(privilege)) = (row.role(c"role"), row.text(c"privilege")) {
-            if privilege == OWNER { owner = Some(role) } else { granted.push(role) }
+            match Privilege::named(&privilege) {
+                Ok(privilege) => granted.push((role, privilege)),
+                Err(_) => owner = Some(role),
+            }
         }
         ControlFlow::Continue(())
     });
@@ -214,6 +255,12 @@ fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<Oid>) {
 pub(crate) fn require_predict(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
     let allowed = access(registry, model.id, user) >= Access::Predict;
     if allowed { Ok(()) } else { Err(Error::Denied { name: model.name.to_owned() }) }
+}
+
+/// Raises unless the user may see values of the rows that the model was trained on.
+pub(crate) fn require_inspect(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = access(registry, model.id, user) >= Access::Inspect;
+    if allowed { Ok(()) } else { Err(Error::InspectDenied { name: model.name.to_owned() }) }
 }
 
 /// Raises unless the user owns the model.

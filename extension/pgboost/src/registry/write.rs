@@ -9,7 +9,7 @@ use pgrx::{AnyElement, JsonB};
 
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
-use super::{OWNER, lock, require_owner, role_number};
+use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
     Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
 };
@@ -226,20 +226,35 @@ pub(crate) fn set_owner(registry: &Registry, model: Model<'_>, owner: Oid) -> Re
     add_privilege(registry, model, owner, OWNER)
 }
 
-/// Lets a role predict with a model.
-pub(crate) fn grant(registry: &Registry, model: Model<'_>, role: Oid) -> Result<()> {
+/// Gives a role a privilege for a model, with the lesser one.
+pub(crate) fn grant(
+    registry: &Registry,
+    model: Model<'_>,
+    role: Oid,
+    privilege: Privilege,
+) -> Result<()> {
     lock(registry, model)?;
-    add_privilege(registry, model, role, "predict")
+    add_privilege(registry, model, role, Privilege::Predict.name())?;
+    if privilege > Privilege::Predict {
+        add_privilege(registry, model, role, privilege.name())?;
+    }
+    Ok(())
 }
 
-pub(crate) fn revoke(registry: &Registry, model: Model<'_>, role: Oid) -> Result<()> {
+/// Takes a privilege from a role, with the greater one.
+pub(crate) fn revoke(
+    registry: &Registry,
+    model: Model<'_>,
+    role: Oid,
+    privilege: Privilege,
+) -> Result<()> {
     lock(registry, model)?;
     forget_dropped_roles(registry, model.id)?;
     execute(
         registry,
         "DELETE FROM pgboost_catalog.privilege AS p \
-         WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
-        &[model.id.into(), role_number(role).into()],
+         WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege IN ('inspect', $3)",
+        &[model.id.into(), role_number(role).into(), privilege.name().into()],
     )
 }
 
