@@ -57,7 +57,7 @@ def test_zero_and_minus_zero_differ() -> None:
         compare(25, KEYS, WANTED, {"zero": np.abs(WANTED)})
 
 
-def test_answers_that_lack_or_are_too_many_are_unequal() -> None:
+def test_missing_or_extra_answers_are_unequal() -> None:
     for answers in (WANTED[:0], np.concatenate([WANTED, WANTED])):
         with pytest.raises(Unequal, match="answers to 4 keys"):
             compare(25, KEYS, WANTED, {"one": answers})

@@ -39,7 +39,7 @@ def test_cells_are_listed() -> None:
         ),
     ],
 )
-def test_what_cannot_be_run_is_said(arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_arguments_are_reported(arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
     assert done.returncode != 0
     assert done.stderr.strip() == message

@@ -55,7 +55,7 @@ def wait_for(log: Path, text: str) -> None:
         time.sleep(0.02)
 
 
-def test_a_command_says_what_it_printed_or_why_it_failed(host: Host) -> None:
+def test_a_command_returns_its_output_or_raises(host: Host) -> None:
     assert host.run(["printf", "a 'word'\n"]) == "a 'word'\n"
     words = ["two  words", "$HOME", "a'b", "*"]
     assert host.run(["printf", "%s\n", *words]).splitlines() == words
@@ -65,7 +65,7 @@ def test_a_command_says_what_it_printed_or_why_it_failed(host: Host) -> None:
         host.run(["no-such-program"])
 
 
-def test_a_function_answers_or_says_why_not(host: Host) -> None:
+def test_a_function_returns_or_raises(host: Host) -> None:
     for apart in (False, True):
         question = {"address": "127.0.0.1", "port": 1}
         with pytest.raises(CommandFailed, match="ConnectionRefusedError"):
@@ -73,9 +73,7 @@ def test_a_function_answers_or_says_why_not(host: Host) -> None:
         assert host.call("bench.record:packages", apart=apart, names=["numpy"])["numpy"]
 
 
-def test_libpq_is_told_nothing_by_the_users_environment(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_libpq_ignores_the_users_environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "elsewhere")
     monkeypatch.setenv("PG_CONFIG", "/some/pg_config")
     monkeypatch.setenv("PGBOOST_QUICK", "1")
@@ -86,7 +84,7 @@ def test_libpq_is_told_nothing_by_the_users_environment(
     assert "PGBOOST_QUICK=1" in lines
 
 
-def test_no_secret_stands_in_a_command_line(host: Host) -> None:
+def test_no_command_line_holds_a_secret(host: Host) -> None:
     service = host.start(python(host, WAIT), host.directory / "secret.log", {"SECRET": "hush-hush"})
     seen = host.run(["ps", "-eo", "args"], {"PGPASSWORD": "hush-hush"})
     service.stop()
@@ -94,7 +92,7 @@ def test_no_secret_stands_in_a_command_line(host: Host) -> None:
     assert "hush-hush" not in seen
 
 
-def test_a_server_is_stopped_even_if_it_does_not_heed(
+def test_a_server_that_ignores_the_signal_is_killed(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = local(here)
@@ -110,7 +108,7 @@ def test_a_server_is_stopped_even_if_it_does_not_heed(
         service.stop()
 
 
-def test_a_server_that_ends_before_it_answers_is_told_by_its_last_words(host: Host) -> None:
+def test_a_server_that_ends_early_is_reported_with_its_log(host: Host) -> None:
     program = "print('last words', flush=True)"
     service = host.start(python(host, program), host.directory / "ends.log")
     with pytest.raises(CommandFailed, match=r"(?s)does not answer:.*last words"):
@@ -160,7 +158,7 @@ def test_an_agent_ends_after_half_a_question() -> None:
     assert agent.returncode == 0
 
 
-def test_files_and_directories_go_there(host: Host, here: Path) -> None:
+def test_files_and_directories_are_copied(host: Host, here: Path) -> None:
     directory = here / "a b" / "scripts"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "one").write_text("1")
@@ -176,7 +174,7 @@ def test_files_and_directories_go_there(host: Host, here: Path) -> None:
     assert Path(place).stat().st_mode & 0o777 == 0o600
 
 
-def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(host: Host) -> None:
+def test_usage_of_generator_and_server_parts_is_separate(host: Host) -> None:
     quiet = host.start(python(host, WAIT), host.directory / "quiet.log")
     busy = host.start(python(host, BURN.format(30)), host.directory / "busy.log")
     parts = {"quiet": [quiet], "busy": [busy]}
@@ -200,7 +198,7 @@ def test_a_generator_that_fails_is_no_run(host: Host) -> None:
         run_measured(host, python(host, "import sys; sys.exit('no connection')"), {})
 
 
-def test_an_interrupted_run_ends_its_generator_and_goes_on_to_clear_up(here: Path) -> None:
+def test_an_interrupted_run_ends_its_generator_and_cleans_up(here: Path) -> None:
     host, noted = local(here), here / "pid"
     program = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
 

@@ -87,7 +87,7 @@ def test_a_rate_that_is_missed_later_is_measured_to_the_end(tmp_path: Path) -> N
     assert all(cell.skipped is None for cell in found.values())
 
 
-def test_what_is_given_up_is_not_waited_for(
+def test_skipped_cells_are_not_in_the_remaining_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measure(Limited(most=250), tmp_path)
@@ -107,7 +107,7 @@ def test_a_variant_is_warmed_up_once_and_a_rate_settles_each_time(tmp_path: Path
 
 
 class Starved(Limited):
-    """A system that in its second run has one core of two."""
+    """A system whose second run has one core of two."""
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         said, figures, used = super().run(cell, load)
@@ -150,7 +150,7 @@ def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
     assert measuring.failed == "one/http/hot/3t/5c: requests failed: {'status': 3}"
 
 
-def test_cells_of_a_part_that_failed_say_so_and_what_was_measured_stays(tmp_path: Path) -> None:
+def test_a_failure_is_recorded_and_earlier_runs_are_kept(tmp_path: Path) -> None:
     site = Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
     cells = WORKLOAD.cells_of({"one": description("one"), "two": description("two")})
     systems = {"one": Limited(most=1000), "two": Limited(most=1000)}

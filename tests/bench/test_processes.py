@@ -122,7 +122,7 @@ def test_shared_memory_is_counted_once(run: Run) -> None:
     assert three - alone < 48 * MEGABYTE
 
 
-def test_memory_of_its_own_is_counted(run: Run) -> None:
+def test_private_memory_is_counted(run: Run) -> None:
     small = processes.pss_bytes([run(WAIT).pid])
     large = processes.pss_bytes([run(f"held = b'x' * {32 * MEGABYTE}\n{WAIT}").pid])
     assert 31 * MEGABYTE <= large - small <= 40 * MEGABYTE

@@ -30,7 +30,7 @@ def test_each_host_is_made_ready_by_the_script_of_its_role(role: str) -> None:
     assert f"==> this host is ready to be the {role}" in done.stdout.splitlines()
 
 
-def test_a_host_that_cannot_be_made_ready_says_what_is_missing(tmp_path: Path) -> None:
+def test_missing_requirements_are_reported(tmp_path: Path) -> None:
     done = provision("server", PG_CONFIG=str(tmp_path / "pg_config"))
     assert done.returncode != 0
     said = done.stdout + done.stderr

@@ -107,7 +107,7 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
     assert {*checked.compared.values()} == {KEYS}
 
 
-def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
+def test_every_cell_is_measured_or_has_a_reason(result: results.Result) -> None:
     assert {cell.system for cell in result.cells} == {*SYSTEMS}
     for cell in result.cells:
         assert len(cell.runs) == (0 if cell.skipped else 1)
@@ -118,7 +118,7 @@ def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
     assert skipped in (wanted, wanted[1:])
 
 
-def test_what_asks_beside_is_in_the_raw_log(result: results.Result, logs: Path) -> None:
+def test_the_second_load_generator_is_in_the_raw_log(result: results.Result, logs: Path) -> None:
     cells = [cell for cell in result.cells if "_beside_" in cell.request]
     assert {cell.system for cell in cells} == {*ONE_OF_EACH_KIND}
     for cell in cells:
@@ -130,7 +130,7 @@ def test_what_asks_beside_is_in_the_raw_log(result: results.Result, logs: Path) 
         assert by_pgbench == said.startswith("pgbench")
 
 
-def test_a_program_asks_as_the_load_generators_do(result: results.Result) -> None:
+def test_a_program_sends_the_load_generators_requests(result: results.Result) -> None:
     asked = {(cell.system, cell.variant) for cell in result.cells if cell.variant in CLIENTS}
     assert {client for _, client in asked} == {*CLIENTS}
     assert asked == {
@@ -197,7 +197,7 @@ def test_every_run_used_processor_and_memory(result: results.Result) -> None:
             assert run.latency_ms["mean"] > 0
 
 
-def test_the_result_says_what_was_measured(result: results.Result) -> None:
+def test_the_result_describes_the_measurement(result: results.Result) -> None:
     assert all(result.versions.values())
     # Of Python's package, though the service in Rust has a crate of that name.
     assert result.versions["redis"] == version("redis")

@@ -41,7 +41,7 @@ def test_pgbench_is_read() -> None:
     assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100, None)
 
 
-def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> None:
+def test_pgbenchs_warm_up_is_subtracted() -> None:
     # 10 seconds, of which connecting took one: 100 transactions in the first two, 1,800 after.
     output = (
         "number of clients: 9\n"

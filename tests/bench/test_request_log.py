@@ -45,7 +45,7 @@ def closed(milliseconds: range) -> Figures:
     return summary(np.column_stack([took * 0, took * 0, took]), window(0.0, 1.0))
 
 
-def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
+def test_percentiles_are_the_smallest_values_of_their_rank() -> None:
     assert closed(range(1, 1001)).latency_ms == {
         "mean": 500.5, "p50": 500.0, "p90": 900.0, "p95": 950.0, "p99": 990.0, "p99_9": 999.0,
         "max": 1000.0,
@@ -76,7 +76,7 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
     assert summary(np.column_stack([sent, sent, done]), window(1.0, 4.0)).latency_ms["p99"] < 1
 
 
-def test_what_is_due_in_the_warm_up_or_after_the_end_is_not_counted() -> None:
+def test_requests_due_in_the_warm_up_or_after_the_end_are_not_counted() -> None:
     requests = [(0.1, 0.1, 0.9), (1.0, 1.0, 1.001), (2.9, 2.9, 3.1), (3.0, 3.0, 3.001)]
     found = summary(np.array(requests), window(1.0, 2.0, 1.0))
     assert (found.requests, found.latency_requests) == (4, 2)

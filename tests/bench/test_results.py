@@ -61,7 +61,7 @@ RESULT = Result(
 )  # fmt: skip
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_result_is_read(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     write(path, RESULT)
     assert parse(path.read_text()) == RESULT
@@ -97,7 +97,7 @@ def test_a_file_that_lacks_a_field_or_has_another_type_is_refused(
         parse(json.dumps(document))
 
 
-def test_a_field_too_many_is_refused() -> None:
+def test_an_unknown_field_is_refused() -> None:
     document = copy.deepcopy(DOCUMENT)
     document["cells"][0]["runs"][0]["note"] = "x"
     with pytest.raises(BadResult, match=r"cells\[0\]\.runs\[0\]\.note"):
@@ -105,7 +105,7 @@ def test_a_field_too_many_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"x"', "null"])
-def test_what_is_no_object_is_refused(text: str) -> None:
+def test_other_json_than_an_object_is_refused(text: str) -> None:
     with pytest.raises(BadResult):
         parse(text)
 
@@ -127,7 +127,7 @@ def test_percentiles_rest_on_requests() -> None:
         replace(CLOSED, latency_ms={"mean": 1.25})
 
 
-def test_figures_of_all_runs_are_reckoned_from_them() -> None:
+def test_summaries_are_computed_from_the_runs() -> None:
     slow = replace(CLOSED, requests_per_second=40.5, latency_ms=LATENCY | {"p50": 1.0})
     found = replace(MEASURED, runs=[CLOSED, slow])
     assert found.requests_per_second == Spread(45.5, 40.5, 50.5)
@@ -170,7 +170,7 @@ def test_an_older_file_is_marked_by_this_rule() -> None:
     assert [one.starved for one in parse(json.dumps(value)).cells] == [[1], []]
 
 
-def test_every_run_has_a_directory_of_its_own(tmp_path: Path) -> None:
+def test_every_run_has_a_separate_directory(tmp_path: Path) -> None:
     first, second = (new_directory(tmp_path, "one-2-cores") for _ in range(2))
     assert first != second
     assert {path.parent for path in (first, second)} == {tmp_path / "one-2-cores"}

@@ -1,4 +1,4 @@
-"""The services other than Flask refuse what it refuses, in the same words, and all their workers answer."""
+"""The services other than Flask refuse the same requests in the same words, and all their workers answer."""
 
 import tempfile
 import time
@@ -70,14 +70,14 @@ def client(service: Http) -> Client:
 
 
 @pytest.mark.parametrize("asked", REFUSED)
-def test_what_is_wrong_is_refused(client: Client, asked: tuple[str, bytes]) -> None:
+def test_invalid_requests_are_refused(client: Client, asked: tuple[str, bytes]) -> None:
     status, message = REFUSED[asked]
     answer = client.ask(*asked)
     assert (answer.status, answer.error) == (status, message)
 
 
 @pytest.mark.parametrize("body", [b"", b"[1,", b"\xff"])
-def test_what_is_no_json_is_refused(client: Client, body: bytes) -> None:
+def test_invalid_json_is_refused(client: Client, body: bytes) -> None:
     answer = client.ask("/", body)
     assert answer.status == 400
     assert answer.error.startswith("the body is not JSON")
@@ -94,7 +94,7 @@ def test_models_differ_and_a_missing_feature_counts(client: Client) -> None:
 
 
 @pytest.mark.parametrize("name", ["asgi", "fastapi", "axum_redis"])
-def test_a_redis_that_goes_is_said_so_in_time(site: Site, name: str) -> None:
+def test_a_lost_redis_is_reported_in_time(site: Site, name: str) -> None:
     # With another Redis than the other services have.
     own = Site(WORKLOAD, site.topology, site.directory)
     service = made(described()[name], own)

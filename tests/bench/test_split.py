@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
 
 
 def existing() -> list[str]:
-    """The namespaces that runs have made."""
+    """Returns the namespaces of runs."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
     return [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(PREFIX)]
 
@@ -56,7 +56,7 @@ def _listening(host: Host, program: str) -> tuple[Service, int]:
     accept = "c, _ = s.accept()"
     command = [host.python, "-c", f"{listen}\n{accept}\n{program}"]
     service = host.start(command, host.directory / "listens.log")
-    # It takes one connection, so nobody may try it.
+    # It accepts one connection, so it is not probed.
     deadline = time.monotonic() + 20
     while f":{port} " not in host.run(["ss", "-ltn"]) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -136,7 +136,7 @@ def test_the_way_can_change_under_an_open_connection(topology: Topology) -> None
     service.stop()
 
 
-def test_what_carries_the_packets_is_in_the_result(
+def test_the_means_of_the_delay_is_in_the_result(
     topology: Topology, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench.topology.SAMPLES", 500)
@@ -181,7 +181,7 @@ def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) ->
         (("/nowhere=10.0.0.1",), "/nowhere cannot be entered"),
     ],
 )
-def test_the_delay_line_says_what_it_cannot_do(
+def test_the_delay_line_reports_errors(
     topology: Topology, arguments: tuple[str, ...], message: str
 ) -> None:
     if not isinstance(topology.links, DelayLine):

@@ -49,7 +49,7 @@ with split(Path(sys.argv[1])) as topology:
 """
 
 
-def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> None:
+def test_remains_of_a_killed_run_are_removed_by_the_next(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -66,11 +66,11 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
 
 @contextmanager
 def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
-    """A run over a delayed link that has come to say this, in a separate process group as in a terminal."""
+    """Starts a run over a delayed link in a separate process group, and waits for this output."""
     cells = [
         f"{system}/hot/25t/20c/0.25ms" for system in ("postgres_direct/simple", "python_tuned/http")
     ]
-    # In a script's background, where these tests may run, some signals are not heeded.
+    # In a script's background, where these tests may run, some signals are ignored.
     command = [
         "env", "--default-signal=INT,HUP,TERM",
         sys.executable, "-m", "bench", "--workload", "split", "--rows", "20000",
@@ -131,7 +131,7 @@ def test_a_run_that_is_ended_takes_everything_along(
     assert [*tmp_path.rglob("results.json")] == []
 
 
-def test_without_root_it_says_so(tmp_path: Path) -> None:
+def test_without_root_it_is_refused(tmp_path: Path) -> None:
     program = (
         "import os, sys; os.setuid(65534)\n"
         "from pathlib import Path; from bench.split import opened; from bench.topology import BadTopology\n"

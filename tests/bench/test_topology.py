@@ -45,12 +45,12 @@ def test_one_host_may_have_several_roles(tmp_path: Path) -> None:
         ({**GOOD, "hosts": {"server": {"kind": "ssh", "reach": "a"}}}, "host server: .*address"),
     ],
 )
-def test_what_is_no_topology_is_refused(tmp_path: Path, value: Any, message: str) -> None:
+def test_an_invalid_topology_is_refused(tmp_path: Path, value: Any, message: str) -> None:
     with pytest.raises(BadTopology, match=message):
         read(written(tmp_path, value), tmp_path)
 
 
-def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
     with (
         pytest.raises(BadTopology, match="there are local, split, or a file"),
         opened("nowhere", tmp_path),

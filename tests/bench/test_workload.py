@@ -55,10 +55,10 @@ def test_no_two_variants_are_called_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", ["asgi", "fastapi", "axum", "axum_redis"])
-def test_a_service_is_asked_what_postgresql_is(name: str) -> None:
-    """Except for what SQL alone can be asked: a rival that is not asked cannot win."""
+def test_services_and_postgresql_have_the_same_cells(name: str) -> None:
+    """Except for requests in SQL only: a rival without a cell could not win."""
     cells = FULL.cells_of(described())
-    # Programs ask the service that tries to win, too.
+    # Programs also measure the best service.
     own, asked = (
         {
             replace(cell, system="", variant="")
@@ -79,7 +79,7 @@ def test_every_cell_is_named_once(name: str) -> None:
     assert {cell.request for cell in cells} <= {*REQUESTS}
 
 
-def test_the_quick_workload_is_what_it_is_called() -> None:
+def test_the_quick_workload_is_quick() -> None:
     cells = QUICK.cells_of(described())
     assert {cell.trees for cell in cells} == {25}
     assert QUICK.planned_minutes(cells) < 6
@@ -143,7 +143,7 @@ def test_a_cell_is_repeated_for_each_delay() -> None:
     assert "postgres_direct/simple/hot/25t/20c/0ms" in names
 
 
-def test_each_repetition_has_every_cell_in_an_order_of_its_own() -> None:
+def test_each_repetition_has_every_cell_in_a_new_order() -> None:
     cells = QUICK.cells_of(described())
     first, second = QUICK.in_turn(cells, 0), QUICK.in_turn(cells, 1)
     assert set(first) == set(second) == set(cells)
@@ -179,7 +179,7 @@ def test_the_features_are_of_the_first_flight_of_each_key() -> None:
     request = Request(70_000)
     keys = key_set(request, 500)
     flights = np.concatenate([*blocks(request)])[::-1]
-    # Backwards, so that of several flights with one key the first stays.
+    # Backwards, so that the first of several flights with one key is kept.
     every = dict(zip(map(tuple, flights[:, INDICES].tolist()), flights[:, 1:], strict=True))
     assert np.array_equal(features_of(request, keys), [every[key] for key in keys])
 

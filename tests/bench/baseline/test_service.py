@@ -56,7 +56,7 @@ def test_the_first_of_several_flights_is_predicted_for(client: Client, model: Pa
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[1, 2", b"\xff\xfe", b"[14869, 2019, 8, 31"])
 @pytest.mark.parametrize("path", ["/", "/batch"])
-def test_what_is_not_json_is_refused(client: Client, path: str, body: bytes) -> None:
+def test_invalid_json_is_refused(client: Client, path: str, body: bytes) -> None:
     answer = client.ask(path, body)
     assert answer.status == 400
     assert answer.error.startswith("the body is not JSON")
@@ -69,14 +69,14 @@ def test_what_is_not_json_is_refused(client: Client, path: str, body: bytes) -> 
         [float(part) for part in HOT], [True, 2019, 8, 31], [None, 2019, 8, 31], [HOT],
     ],
 )  # fmt: skip
-def test_what_is_no_key_is_refused(client: Client, body: object) -> None:
+def test_an_invalid_key_is_refused(client: Client, body: object) -> None:
     answer = client.ask("/", body)
     assert answer.status == 400
     assert answer.error.startswith("a key is a list of 4 whole numbers")
 
 
 @pytest.mark.parametrize("body", [None, {}, [], [HOT] * 10_001])
-def test_what_is_no_batch_is_refused(client: Client, body: object) -> None:
+def test_an_invalid_batch_is_refused(client: Client, body: object) -> None:
     answer = client.ask("/batch", body)
     assert answer.status == 400
     assert answer.error == "a batch is a list of 1 to 10000 keys"
@@ -122,7 +122,7 @@ def test_ping_answers_without_a_prediction(client: Client) -> None:
     assert (answer.status, answer.json) == (200, "pong")
 
 
-def test_it_answers_on_after_what_it_refused(client: Client) -> None:
+def test_it_keeps_answering_after_refused_requests(client: Client) -> None:
     good = client.ask("/", HOT)
     assert good.status == 200
     client.ask("/", b"{")

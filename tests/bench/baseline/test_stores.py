@@ -51,7 +51,7 @@ def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[
 
 
 @pytest.mark.parametrize("mode", ["published", "tuned"])
-def test_a_redis_that_goes_is_said_so_and_comes_back(
+def test_a_lost_redis_is_reported_and_reconnected(
     host: Host, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
     server, at = loaded_redis(host, tmp_path)
@@ -69,7 +69,7 @@ def test_a_redis_that_goes_is_said_so_and_comes_back(
 
 
 @pytest.mark.parametrize("mode", ["published", "tuned"])
-def test_a_redis_that_hangs_is_said_so_in_time(
+def test_a_hanging_redis_is_reported_in_time(
     host: Host, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
     server, at = loaded_redis(host, tmp_path)

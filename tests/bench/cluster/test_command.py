@@ -59,9 +59,7 @@ def test_it_is_started_with_settings_and_for_a_network(state: Path) -> None:
         (("--set=no_such_setting=1",), 'unrecognized configuration parameter "no_such_setting"'),
     ],
 )
-def test_what_cannot_be_started_is_said(
-    state: Path, arguments: tuple[str, ...], message: str
-) -> None:
+def test_a_failed_start_is_reported(state: Path, arguments: tuple[str, ...], message: str) -> None:
     done = run("start", state, *arguments)
     assert done.returncode != 0
     assert message in done.stderr

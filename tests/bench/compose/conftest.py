@@ -18,7 +18,7 @@ collect_ignore_glob = [] if os.environ.get("PGBOOST_COMPOSE") else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def ca(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate made here, which nobody needs, and after it what the network of the build needs."""
+    """A certificate made here, followed by those that the build's network needs."""
     place = tmp_path_factory.mktemp("ca")
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj"]
     files = ["-keyout", str(place / "key.pem"), "-out", str(place / "ca.pem")]

@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROJECT = "pgboost-test"
 FLIGHTS = 20_000
-# Those that stay when all is ready; the loader has ended by then.
+# The services that keep running; the loader ends.
 STAYING = ("postgres", "pgbouncer", "redis", "service")
 REPLICAS = ("standby1", "standby2", "readers")
 PORTS = (
@@ -62,7 +62,7 @@ class Stack:
 
     @classmethod
     def with_ca(cls, ca: Path) -> "Stack":
-        """One that trusts a further certificate while its images are built."""
+        """Returns a stack that trusts a further certificate while its images are built."""
         ports = zip(PORTS, map(str, _free_ports(len(PORTS))), strict=True)
         # Characters that are special in shells and configuration files must be passed unharmed.
         password = f"{secrets.token_hex(8)} '\"\\%"
@@ -77,11 +77,11 @@ class Stack:
 
     @property
     def password(self) -> str:
-        """The role's."""
+        """The role's password."""
         return self.environment["PGBOOST_PASSWORD"]
 
     def port(self, name: str) -> int:
-        """The published one of that variable."""
+        """Returns the published port of that variable."""
         return int(self.environment[name])
 
     def compose(self, *arguments: str) -> str:

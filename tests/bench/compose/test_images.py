@@ -88,7 +88,7 @@ def test_no_layer_holds_a_secret_of_the_build(stack: Stack, ca: Path, tmp_path: 
     # A line of the first certificate's text, which was made for this test: others may be in every Debian.
     lines = [line for line in ca.read_bytes().splitlines() if len(line) == 64]
     wanted = {"the certificate": lines[1], "the password": stack.password.encode()}
-    # That they would be found is seen on what every image does hold.
+    # The search is verified by a text that every image contains.
     control = {"its own name": b'PRETTY_NAME="Debian'}
     for image in stack.images():
         assert _layers_hold(image, wanted | control, tmp_path) == {*control}

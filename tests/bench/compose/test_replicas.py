@@ -16,7 +16,7 @@ STANDBYS = ("STANDBY1_PORT", "STANDBY2_PORT")
 
 @pytest.fixture(scope="module")
 def replicas(stack: Stack) -> Iterator[Stack]:
-    """The stack with both standbys and what stands before them."""
+    """The stack with both standbys and PgBouncer."""
     stack.compose("--profile", "replicas", "up", "--detach", "--wait")
     yield stack
     stack.compose("--profile", "replicas", "rm", "--stop", "--force", "--volumes", *REPLICAS)

@@ -23,13 +23,13 @@ Answers = NDArray[np.float32]
 
 @pytest.fixture(scope="module")
 def flights() -> NDArray[np.int32]:
-    """The flights that the loader was told to make."""
+    """The flights that the loader generates."""
     return np.concatenate([*blocks(Request(FLIGHTS))])
 
 
 @pytest.fixture(scope="module")
 def keys(flights: NDArray[np.int32]) -> list[tuple[int, ...]]:
-    """Some of their keys, that of the looked-up flight first."""
+    """Some of the flights' keys, the looked-up one first."""
     return [tuple(key) for key in dict.fromkeys(map(tuple, flights[:KEYS, INDICES].tolist()))]
 
 
@@ -130,7 +130,7 @@ def test_models_and_features_outlive_their_containers(
     with stack.connect("POSTGRES_PORT") as connection:
         known = connection.execute("SELECT name, version FROM pgboost_models").fetchall()
     stack.compose("restart", "postgres", "redis")
-    # The second time the containers are other ones, and only the volumes are the same.
+    # The second time the containers are new, and only the volumes are kept.
     for again in ((), ("--force-recreate",)):
         stack.compose("up", "--detach", "--wait", *again)
         with stack.connect("POSTGRES_PORT") as connection:

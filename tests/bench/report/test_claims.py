@@ -52,7 +52,7 @@ def test_a_slower_postgresql_changes_the_verdict(directory: Path) -> None:
         assert verdicts(sources(directory))[says] == verdict
 
 
-def test_what_no_run_has_is_not_run(made: Sources) -> None:
+def test_a_figure_without_a_run_is_not_run(made: Sources) -> None:
     without = replace(made, split=None)
     assert {one for says, one in verdicts(without).items() if "there, " in says} == {"not run"}
 
@@ -123,7 +123,7 @@ def test_the_rival_is_the_best_service_without_this_engine(made: Sources) -> Non
     assert made.local.cell(entry("axum", "http"), RequestSpec())
 
 
-def test_a_cell_that_the_best_service_was_not_asked_is_not_run(made: Sources) -> None:
+def test_a_cell_that_the_best_service_lacks_is_not_run(made: Sources) -> None:
     cells = [
         replace(one, runs=[]) if one.name == "asgi/http/hot/25t/10c" else one
         for one in made.local.result.cells

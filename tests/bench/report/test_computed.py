@@ -38,7 +38,7 @@ def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
         assert len(one.points) == 4
 
 
-def test_the_trainings_of_one_way_are_put_together(made: Sources) -> None:
+def test_trainings_of_one_way_are_summarized(made: Sources) -> None:
     sql, python = made.local.trainings()
     assert (sql.what, sql.seconds.median) == ("postgresql: train_model", 1.4)
     assert (sql.seconds.smallest, sql.seconds.largest) == pytest.approx((1.3, 1.5))
@@ -82,7 +82,7 @@ def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> Non
         assert sum(one[number] for one in found.values()) == pytest.approx(us)
 
 
-def test_two_runs_whose_tails_differ_are_told_of(made: Sources) -> None:
+def test_runs_with_different_tails_are_outliers(made: Sources) -> None:
     assert not [*fixed_rates(made.local).outliers()]
     cell = made.local.named("postgres_direct/simple/hot/25t/20c/1000r")
     # A full run has two repetitions.

@@ -57,7 +57,7 @@ def cells(*paths: Path) -> dict[str, dict[str, Any]]:
 
 
 def check(shown: list[dict[str, Any]], measured: dict[str, dict[str, Any]]) -> set[str]:
-    """Compares every figure that is shown, and gives the panels that had any."""
+    """Compares every shown figure, and returns the panels with any."""
     for one in shown:
         runs = measured[one["cell"]]["runs"]
         kept_up = [run["open_loop"] is None or run["open_loop"]["kept_up"] for run in runs]
@@ -109,7 +109,7 @@ def test_committed_figures_are_those_of_the_results(page: Page, scheme: str, wid
 def test_a_copy_of_all_features_is_only_said_of_a_service_that_has_one(
     page: Page, made: Sources, tmp_path: Path
 ) -> None:
-    # The service in Rust with its features in Redis answers most here.
+    # The service in Rust with features in Redis has the highest rate here.
     fast = scaled(made.local, "axum_redis", 1_000)
     (tmp_path / "results.js").write_text(script(replace(made, local=fast)))
     shutil.copy(ROOT / PAGES / "index.html", tmp_path)
@@ -118,10 +118,10 @@ def test_a_copy_of_all_features_is_only_said_of_a_service_that_has_one(
     assert "holds a copy of all features: service (this engine in Rust) answers" in said
 
 
-def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) -> None:
+def test_the_selection_is_shown(page: Page, directory: Path, tmp_path: Path) -> None:
     path = directory / LOCAL / "results.json"
     document = json.loads(path.read_text())
-    # A system and a request that no code knows appear by themselves.
+    # Unknown systems and requests appear too.
     for cell in document["cells"]:
         new = {"asgi_memory": "rocket", "columns": "three_models"}
         for name in ("system", "request", "name"):
@@ -154,7 +154,7 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     asked = "--workload split --rows 2000000 --only"
     assert all(one["cell"].endswith("/0.25ms") and asked in one["command"] for one in split)
     assert "2,000,000 rows" in page.ask("document.querySelector('[name=run]').innerText")
-    # A choice that was not measured with the others gives way to them.
+    # A choice that was not measured with the others is replaced.
     assert check(chosen("request=batch&clients=20"), cells(path))
     page.ask("(() => { const one = document.querySelector('[name=clients]'); one.value = '5';"
              " one.dispatchEvent(new Event('change')); })()")  # fmt: skip

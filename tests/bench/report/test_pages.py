@@ -96,7 +96,7 @@ def test_the_newest_full_run_is_taken(directory: Path) -> None:
     assert sources(directory, "latest-quick").local.name == "latest-quick"
 
 
-def test_a_quick_run_says_what_no_full_run_has(directory: Path, root: Path) -> None:
+def test_a_quick_run_fills_what_full_runs_lack(directory: Path, root: Path) -> None:
     document = json.loads((directory / LOCAL / "results.json").read_text())
     changed(directory, LOCAL, lambda cell: not cell["system"].startswith("asgi"))
     assert "In one quick run" not in files_of(sources(directory), root)[INDEX]
@@ -148,13 +148,13 @@ def test_a_damaged_result_is_an_error(directory: Path) -> None:
         sources(directory)
 
 
-def test_a_run_that_lacks_what_the_page_opens_with_is_an_error(directory: Path) -> None:
+def test_a_run_without_the_first_figures_is_an_error(directory: Path) -> None:
     changed(directory, LOCAL, lambda cell: cell["system"] != "python_published_one_thread")
     with pytest.raises(MissingFigure, match=r"service \(published, one thread\)"):
         sources(directory)
 
 
-def test_what_was_not_measured_is_left_out(directory: Path, root: Path) -> None:
+def test_missing_measurements_are_left_out(directory: Path, root: Path) -> None:
     main = ("postgres_direct", "asgi", "python_published_one_thread")
 
     def keep(cell: dict[str, Any]) -> bool:
@@ -179,7 +179,7 @@ def test_without_any_run_there_are_no_pages(root: Path, tmp_path: Path) -> None:
     assert stale(files, root) == []
 
 
-def test_what_an_earlier_report_made_is_deleted(files: dict[Path, str], root: Path) -> None:
+def test_files_of_an_earlier_report_are_deleted(files: dict[Path, str], root: Path) -> None:
     write(files, root)
     (root / pages.PAGES / "by-hand.md").write_text("# By hand\n")
     empty = files_of(None, root)
@@ -214,7 +214,7 @@ def test_a_template_that_cannot_be_filled_is_an_error(
         files_of(made, tmp_path, tmp_path)
 
 
-def test_figures_are_filled_in_or_said_to_lack(
+def test_missing_figures_are_marked(
     made: Sources, root: Path, small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {

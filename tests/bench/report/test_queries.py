@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_page_says_what_was_measured(run: Path) -> None:
+def test_the_page_shows_the_measurements(run: Path) -> None:
     text = pages.page("queries", run)
     assert (
         "3 of 4 shapes of a query predict in batches. With 25x6 a statement takes 3.00 (2.00 to 4.00)"

@@ -46,7 +46,7 @@ def test_rungs_are_sorted_and_shown_by_how_an_application_asks(directory: Path, 
     ]
 
 
-def test_stores_that_fall_behind_say_so_and_withdrawn_ones_are_not_shown(
+def test_stores_that_fall_behind_are_marked_and_withdrawn_ones_omitted(
     directory: Path, root: Path
 ) -> None:
     runs = [
