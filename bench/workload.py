@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from pydantic import TypeAdapter
 
 from bench.generators.pgbench import CONNECTING_SECONDS
+from bench.interleaving import shuffled
 from bench.requests import REQUESTS
 from bench.systems.description import Description
-from bench.turns import shuffled
 from data.flights import DEFAULT_SEED
 
 FILE = Path(__file__).parent / "workloads.toml"

@@ -13,8 +13,8 @@ import psycopg
 from bench.inside.scans import forced, require_workers
 from bench.inside.series import Subject, subject
 from bench.inside.site import COLUMNS, EXPRESSIONS, ONE, Measure, Site, on_constants, seconds, set_
+from bench.interleaving import interleaved
 from bench.processes import private_bytes, pss_bytes
-from bench.turns import in_turn
 from tools.workbench.queries import CONTROL
 
 FIRST = {
@@ -48,7 +48,7 @@ def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
         other.execute(SETTLED)
         for statement in FIRST.values():
             other.execute(statement)
-        return subject("s", in_turn(measures, connections)), subject("bytes", own)
+        return subject("s", interleaved(measures, connections)), subject("bytes", own)
 
 
 def _parallel(connection: psycopg.Connection, query: str) -> Measure:
@@ -70,7 +70,7 @@ def first_in_workers(site: Site, runs: int) -> Subject:
             )
             for name, expression in EXPRESSIONS.items()
         }
-        found = in_turn(measures, runs)
+        found = interleaved(measures, runs)
         maker.execute(f"DROP TABLE {FEW}")
         return subject("s", found)
 
@@ -92,4 +92,4 @@ def copies(site: Site, connections: int, repetitions: int) -> Subject:
         return measure
 
     measures = {f"sum/{name}": held(name, one) for name, one in EXPRESSIONS.items()}
-    return subject("bytes", in_turn(measures, repetitions) | private)
+    return subject("bytes", interleaved(measures, repetitions) | private)

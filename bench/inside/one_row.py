@@ -12,7 +12,7 @@ from bench.generators import Load, pgbench
 from bench.inside import series
 from bench.inside.series import PROTOCOLS, SMALL, Subject, subject
 from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site
-from bench.turns import in_turn
+from bench.interleaving import interleaved
 from tools.workbench.preparation import DATABASE
 from tools.workbench.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
 
@@ -44,4 +44,4 @@ def one_row(site: Site, duration: int, repetitions: int) -> Subject:
             for scripts, clients in wanted
             for name, expression in scripts.items()
         }
-        return subject("transactions/s", in_turn(measures, repetitions))
+        return subject("transactions/s", interleaved(measures, repetitions))

@@ -16,7 +16,7 @@ import psycopg
 from bench.inside.reference import beside, predict_all
 from bench.inside.series import BATCHES, Subject, subject
 from bench.inside.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
-from bench.turns import in_turn
+from bench.interleaving import interleaved
 from data.columns import FEATURES
 from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
 
@@ -92,7 +92,7 @@ def scans(site: Site, repetitions: int) -> Subject:
                 query = f"SELECT sum({predict(form, name)}) FROM flights f"
                 for batch in BATCHES:
                     measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
-        return subject("s", in_turn(measures, repetitions))
+        return subject("s", interleaved(measures, repetitions))
 
 
 def statements(site: Site, repetitions: int) -> Subject:
@@ -110,7 +110,7 @@ def statements(site: Site, repetitions: int) -> Subject:
                     measures[f"{name}/{label}/{batch}"] = measured(
                         connection, statement.format(columns), batch, known
                     )
-        found = in_turn(measures, repetitions)
+        found = interleaved(measures, repetitions)
         connection.execute(DROP)
         return subject("s", found)
 
@@ -158,4 +158,4 @@ def workers(site: Site, repetitions: int) -> Subject:
             for count, text in ((1, "alone"), (2, "together")):
                 measures[f"{name}/{count}"] = parallel(query, count)
                 measures[f"{name}/{text}"] = at_once(query, count)
-        return subject("s", in_turn(measures, repetitions))
+        return subject("s", interleaved(measures, repetitions))

@@ -22,8 +22,8 @@ from bench.report.measured import (
     Entry,
     Measured,
     RequestSpec,
+    by_repetition,
     held,
-    turns,
     values,
 )
 from bench.results import Spread
@@ -59,7 +59,7 @@ def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int],
 def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
     """Returns the microseconds of each step, in the repetitions that measured all of them."""
     found = {name: cell for name in STEPS if (cell := measured.cell(entry, RequestSpec(name)))}
-    us = {name: turns(cell, "us") for name, cell in found.items()}
+    us = {name: by_repetition(cell, "us") for name, cell in found.items()}
     common = [turn for turn in us.get("hot", {}) if all(turn in one for one in us.values())]
     if not (us.keys() >= NEEDED and common):
         return {}

@@ -133,7 +133,7 @@ def quotient(a: Spread, b: Spread) -> Spread:
     )
 
 
-def turns(cell: CellResult, figure: str) -> dict[str, float]:
+def by_repetition(cell: CellResult, figure: str) -> dict[str, float]:
     """Returns a figure by repetition, which the log's name ends with; a repeated run replaces the first."""
     names = (re.sub(r"[^/]*-", "", run.log) for run in cell.runs)
     return dict(zip(names, values(cell, figure), strict=True))
@@ -141,7 +141,7 @@ def turns(cell: CellResult, figure: str) -> dict[str, float]:
 
 def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
     """Returns the ratio of the first cell's figure to the second's."""
-    over, under = turns(above, figure), turns(below, figure)
+    over, under = by_repetition(above, figure), by_repetition(below, figure)
     if found := [value / under[turn] for turn, value in over.items() if turn in under]:
         return Spread.of(found)
     return quotient(Spread.of([*over.values()]), Spread.of([*under.values()]))

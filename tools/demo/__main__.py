@@ -14,7 +14,7 @@ from functools import partial
 
 import psycopg
 
-from bench.turns import in_turn
+from bench.interleaving import interleaved
 from data.columns import FEATURES, TARGET
 from data.flights import Request
 from tools.cluster import Cluster, ClusterError
@@ -81,7 +81,7 @@ def time_scans(
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
         connection.execute("SET max_parallel_workers_per_gather = 0")
         scans = {name: partial(_scan, connection, one) for name, one in expressions.items()}
-        best = {name: min(took) for name, took in in_turn(scans, SCANS).items()}
+        best = {name: min(took) for name, took in interleaved(scans, SCANS).items()}
         connection.execute("RESET max_parallel_workers_per_gather")
         control = next(iter(best.values()))
         lines = [(name, f"{rows / b:,.0f}", f"{b / control:.2f}") for name, b in best.items()]

@@ -5,7 +5,7 @@ import pytest
 import xgboost
 
 from bench.inside.deploys import stale, variants
-from bench.turns import in_turn
+from bench.interleaving import interleaved
 from tools.cluster import ClusterError
 
 
@@ -16,7 +16,7 @@ def test_measures_take_turns_in_an_order_drawn_anew() -> None:
         order.append(name)
         return float(len(order))
 
-    values = in_turn({name: lambda name=name: measure(name) for name in "abcde"}, 3, warm_ups=1)
+    values = interleaved({name: lambda name=name: measure(name) for name in "abcde"}, 3, warm_ups=1)
     rounds = ["".join(order[place : place + 5]) for place in range(0, 20, 5)]
     assert {"".join(sorted(one)) for one in rounds} == {"abcde"}
     assert len({*rounds}) > 1

@@ -14,9 +14,9 @@ import lightgbm
 from bench.inside.scans import ONE_PROCESS
 from bench.inside.series import BATCHES, Subject, subject
 from bench.inside.site import STATE, Measure, running, seconds, set_
+from bench.interleaving import interleaved
 from bench.record import RESULTS, keep
 from bench.report.pages import page
-from bench.turns import in_turn
 from data.flights import Request
 from tests.extension.batch.plans import has_batch
 from tests.extension.batch.shapes import SHAPES, TABLES, Shape, unsent
@@ -66,7 +66,7 @@ def of_shape(connection: psycopg.Connection, shape: Shape, repetitions: int) -> 
     for label, name in models.items():
         for batch in BATCHES:
             measures[f"{label}/{batch}"] = _measured(connection, shape.statement(name), batch)
-    return subject("s", in_turn(measures, repetitions, warm_ups=1))
+    return subject("s", interleaved(measures, repetitions, warm_ups=1))
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import psycopg
 
 from bench import training
 from bench.hosts import local
-from bench.turns import in_turn
+from bench.interleaving import interleaved
 from tools.cluster import start, stop
 
 STATE = Path(__file__).resolve().parents[3] / ".test" / "measure"
@@ -51,7 +51,7 @@ def main(rows: int = 10_000_000, rounds: int = 100) -> None:
             way: partial(host.call, "bench.training:train", apart=True, what=way, **task)
             for way in training.WAYS
         }
-        for way, runs in in_turn(ways, 2).items():
+        for way, runs in interleaved(ways, 2).items():
             seconds = min(run["seconds"] for run in runs)
             peak = max(run["peak_bytes_above_idle"] for run in runs) / rows / len(FEATURES)
             print(f"{way:40} {seconds:8.2f} s {peak:6.2f} bytes for each value")

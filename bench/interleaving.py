@@ -20,7 +20,7 @@ def shuffled(subjects: Sequence[Subject], repetition: int, seed: int = SEED) -> 
     return order
 
 
-def in_turn(
+def interleaved(
     measures: Mapping[Subject, Callable[[], Value]],
     repetitions: int,
     warm_ups: int = 0,
