@@ -183,8 +183,8 @@ error_table! {
     UnknownCategory { feature: Phrase, value: String, pinned: bool } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
         hint (Some(if *pinned {
-            "predict_pinned depends on no setting: pass null for such values, as by CASE, or leave such rows out \
-             of the index."
+            "Pass null for such values, as by CASE, or leave such rows out of the index: predict_pinned depends on \
+             no setting."
         } else {
             "Set pgboost.unknown_category to missing to score such rows as if it were null."
         }));
