@@ -244,7 +244,8 @@ def test_no_setting_changes_a_number(
     version = load(connection, "settings", grown(40, 5))
     connection.execute(f"SELECT pin_model('settings@{version}')")
     query = (
-        f"SELECT array_agg(float4send(predict_pinned('settings@{version}', i / 200.0, (i / 300.0)::real, mod(i, 2) = 0, "
+        f"SELECT array_agg(float4send(predict_pinned('settings@{version}', i / 200.0, (i / 300.0)::real, "
+        "mod(i, 2) = 0, "
         "'2026-01-01'::date + i, timestamp '1970-01-01' + i * interval '0.1 s', "
         "timestamptz '1970-01-01 00:00+00' + i * interval '0.1 s', i::int2, i::int8, i::numeric / 300, NULL"
         "))) FROM generate_series(1, 200) AS i"
