@@ -36,6 +36,9 @@ CREATE TABLE pgboost_catalog.version (
     format text NOT NULL,
     library_version text,
     objective text NOT NULL,
+    task text NOT NULL,
+    link text NOT NULL,
+    real_input text NOT NULL,
     features integer NOT NULL,
     outputs integer NOT NULL,
     trees integer NOT NULL,
@@ -299,20 +302,20 @@ COMMENT ON AGGREGATE @extschema@.mean_abs_contribs(real[]) IS
 CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEFAULT NULL,
     feature_names text[] DEFAULT NULL, params jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
     rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
-    deploy boolean DEFAULT true)
+    deploy boolean DEFAULT true, real_input text DEFAULT 'decimal', allow_change boolean DEFAULT true)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean,
-    jsonb, boolean) FROM PUBLIC;
+    jsonb, boolean, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb,
-    boolean) IS
+    boolean, text, boolean) IS
     'stores a model file as a new version, deploys it by default, and gives its number';
 
-CREATE FUNCTION @extschema@.deploy_model(model text)
+CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT true)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.deploy_model(text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.deploy_model(text) IS
+REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.deploy_model(text, boolean) IS
     'deploys a version of a model, m@3 or m@alias, so that the model''s name refers to it';
 
 CREATE FUNCTION @extschema@.drop_model(model text)
@@ -322,11 +325,11 @@ REVOKE ALL ON FUNCTION @extschema@.drop_model(text) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.drop_model(text) IS
     'drops a version of a model, m@3, or with the name alone the model and all its versions';
 
-CREATE FUNCTION @extschema@.set_alias(model text, alias text)
+CREATE FUNCTION @extschema@.set_alias(model text, alias text, allow_change boolean DEFAULT true)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_set_alias_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.set_alias(text, text) IS
+REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.set_alias(text, text, boolean) IS
     'sets an alias of a version, so that model@alias refers to it';
 
 CREATE FUNCTION @extschema@.drop_alias(model text)

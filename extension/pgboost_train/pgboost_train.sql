@@ -17,14 +17,14 @@ CREATE FUNCTION @extschema@.train_model(
         label_upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
         seed integer DEFAULT NULL, verbose_eval integer DEFAULT NULL, continue_from text DEFAULT NULL,
-        deploy boolean DEFAULT true)
+        deploy boolean DEFAULT true, allow_change boolean DEFAULT true)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text, boolean) FROM PUBLIC;
+    double precision, text, integer, integer, integer, text, boolean, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text, boolean) IS
+    double precision, text, integer, integer, integer, text, boolean, boolean) IS
     'trains a model on a table, a view or a query and stores it as a new version';
 
 CREATE FUNCTION @extschema@.cross_validate_model(

@@ -59,6 +59,7 @@ compile_error!(
 
 mod api;
 mod compiled;
+mod decimal;
 mod ensemble;
 mod error;
 mod eval;
@@ -93,10 +94,11 @@ pub mod internals {
     #[cfg(any(test, fuzzing))]
     pub use crate::compiled::sections::seal;
     pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
+    pub use crate::decimal::shortest_decimal;
     pub use crate::ensemble::{
         Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf,
-        MissingRule, Node, Objective, Precision, RowNumber, Split, SplitCondition, Task, Transform,
-        Tree, TreeOutput,
+        MissingRule, Node, Objective, Precision, RealInput, RowNumber, Split, SplitCondition, Task,
+        Transform, Tree, TreeOutput,
     };
     pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
     pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};

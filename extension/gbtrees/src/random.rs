@@ -333,6 +333,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
             class_threshold: if shape.outputs > 1 { 0.0 } else { 0.5 },
         },
         value_precision: library.value_precision,
+        real_input: crate::ensemble::RealInput::Decimal,
         sum_precision: library.sum_precision,
         scaling: library.scaling,
         base_score: vec![0.5; shape.outputs],

@@ -1,11 +1,10 @@
-//! Converts a numeric to f32 or f64 from its stored digits, without text.
+//! A numeric as f64, straight from the digits that PostgreSQL stores, without writing them as text.
 //!
-//! A stored numeric is a header of two or four bytes and digits to the base 10,000, highest first,
-//! without zeros at either end; the on-disk format is unchanged since PostgreSQL 9.1. A number of few
-//! digits is an integer times or divided by a power of ten, both exact in f64, so one operation gives
-//! the nearest f64. Rounding that to f32 is exact too, unless it lies halfway between two f32, where
-//! the f64 no longer tells the number's side. Such numbers, longer ones, NaN and infinity are left to
-//! the conversion by text.
+//! A stored numeric is a header of two or four bytes and then its digits to the base 10,000, highest
+//! first, without zeros at either end; the format is that of the files on disk and has been the same
+//! since PostgreSQL 9.1. A number of few digits is a whole number times or divided by a power of ten,
+//! both of which an f64 holds: one operation then yields the f64 nearest to it. A longer number, NaN and
+//! infinity are left to the way by text.
 
 const BASE: u64 = 10_000;
 /// Decimal digits per digit.
@@ -29,19 +28,8 @@ const POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The bits of an f64 below f32's precision, and their value halfway between two f32.
-const BELOW_SINGLE: u64 = (1 << 29) - 1;
-const MIDDLE: u64 = 1 << 28;
-
-/// Returns the nearest f32 of a numeric without its length word; `None` if one operation does not
-/// suffice.
-#[inline]
-pub(crate) fn single(stored: &[u8]) -> Option<f32> {
-    let nearest = double(stored)?;
-    (nearest == 0.0 || nearest.to_bits() & BELOW_SINGLE != MIDDLE).then_some(nearest as f32)
-}
-
-/// Returns the nearest f64, under the same condition.
+/// The f64 nearest to a numeric, given what follows its length word; nothing if it takes more
+/// than one operation to tell.
 #[inline]
 pub(crate) fn double(stored: &[u8]) -> Option<f64> {
     let (header, rest) = word(stored)?;
@@ -98,37 +86,29 @@ mod tests {
 
     #[test]
     fn whole_numbers_and_fractions() {
-        assert_eq!(single(&stored(false, 0, &[])), Some(0.0));
-        assert_eq!(single(&stored(false, 1, &[1, 2345, 6789])), Some(12_345.679));
-        assert_eq!(single(&stored(true, -1, &[1000])), Some(-0.1));
-        assert_eq!(single(&stored(false, 4, &[7])), Some(7e16));
+        assert_eq!(double(&stored(false, 0, &[])), Some(0.0));
+        assert_eq!(double(&stored(false, 1, &[1, 2345, 6789])), Some(12_345.678_9));
+        assert_eq!(double(&stored(false, 1, &[1677, 7217])), Some(16_777_217.0));
+        assert_eq!(double(&stored(true, -1, &[1000])), Some(-0.1));
+        assert_eq!(double(&stored(false, 4, &[7])), Some(7e16));
     }
 
     #[test]
     fn the_short_form() {
         let short = |header: u16, digit: u16| {
-            single(&[SHORT | header, digit].map(u16::to_ne_bytes).concat())
+            double(&[SHORT | header, digit].map(u16::to_ne_bytes).concat())
         };
         assert_eq!(short(SHORT_NEGATIVE, 7), Some(-7.0));
         assert_eq!(short(SHORT_WEIGHT_SIGN | SHORT_WEIGHT, 1000), Some(0.1));
     }
 
     #[test]
-    fn doubles_are_nearest() {
-        assert_eq!(double(&stored(false, 1, &[1677, 7217])), Some(16_777_217.0));
-        assert_eq!(double(&stored(true, -1, &[1000])), Some(-0.1));
+    fn what_one_operation_cannot_tell() {
         assert_eq!(double(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
         // 0.36895078389258185, whose digits wrap to a small number in 64 bits.
         assert_eq!(double(&stored(false, -1, &[3689, 5078, 3892, 5818, 5000])), None);
-    }
-
-    #[test]
-    fn inexact_conversions_are_declined() {
-        // 16777217 lies halfway between two f32, and could be a rounded number.
-        assert_eq!(single(&stored(false, 1, &[1677, 7217])), None);
-        assert_eq!(single(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
-        assert_eq!(single(&stored(false, 30, &[1])), None);
-        assert_eq!(single(&SPECIAL.to_ne_bytes()), None);
-        assert_eq!(single(&[]), None);
+        assert_eq!(double(&stored(false, 30, &[1])), None);
+        assert_eq!(double(&SPECIAL.to_ne_bytes()), None);
+        assert_eq!(double(&[]), None);
     }
 }

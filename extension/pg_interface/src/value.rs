@@ -1,9 +1,9 @@
 //! Typed values, and their conversion to f32 or text.
 //!
-//! A `Datum` has no type. A [`Value`] has: the `unsafe` code that creates one guarantees its type and
-//! lifetime, and reading it is safe. As in XGBoost, numbers convert to f32 with one rounding. Dates and
-//! timestamps are seconds since 1970, which f32 resolves to about two minutes today. Text and enums are
-//! categories and stay text.
+//! A `Datum` does not say what it is. A [`Value`] does: the `unsafe` code that makes one vouches for
+//! its type and its life, and reading it is safe. Numbers become f32 as in Python: integers straight, as NumPy's
+//! and pandas' integers do, decimals by way of the f64 that Python reads them as. A date or timestamp is the seconds since 1970, which an f32 resolves to
+//! about two minutes today. Text and enums are categories, and stay text here.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -51,6 +51,8 @@ pub enum Exact {
 const EPOCH_SECONDS: f64 = 946_684_800.0;
 const DAY_SECONDS: f64 = 86_400.0;
 const MICROSECONDS: f64 = 1e6;
+/// Whole numbers below are f64 all.
+const MAX_EXACT_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 impl<'a> Value<'a> {
     /// # Safety
@@ -81,7 +83,8 @@ impl Number<'_> {
         self.number_type
     }
 
-    /// Returns the nearest f32; infinite beyond the range of real, as in XGBoost.
+    /// The f32 nearest to it, or to the f64 nearest to it if it is a decimal. Beyond the range of real it is
+    /// infinite, as XGBoost would take it.
     #[inline]
     pub fn single(self) -> f32 {
         let bits = self.datum.value();
@@ -92,8 +95,7 @@ impl Number<'_> {
             NumberType::Int4 => bits as i32 as f32,
             NumberType::Int8 => bits as i64 as f32,
             NumberType::Bool => f32::from(u8::from(bits as u8 != 0)),
-            NumberType::Numeric => self.numeric(),
-            NumberType::Date | NumberType::Timestamp => self.double() as f32,
+            NumberType::Numeric | NumberType::Date | NumberType::Timestamp => self.double() as f32,
         }
     }
 
@@ -128,12 +130,25 @@ impl Number<'_> {
         numeric::double(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f64::NAN))
     }
 
-    /// Rounds a numeric like PostgreSQL's cast to real.
+    /// As [`Number::single`], of a number in JSON, which Python reads as an integer if it is written as one: a
+    /// whole number of i64 is rounded once, unless it is what an f64 is written as.
     #[inline]
-    fn numeric(self) -> f32 {
-        // SAFETY: the datum is a numeric, which is a varlena.
-        let stored = unsafe { varlena::bytes(self.datum) };
-        numeric::single(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f32::NAN))
+    pub fn single_of_json(self) -> f32 {
+        let double = self.double();
+        if double.abs() < MAX_EXACT_WHOLE { double as f32 } else { self.large_of_json(double) }
+    }
+
+    #[cold]
+    fn large_of_json(self, double: f64) -> f32 {
+        let text = match self.number_type {
+            NumberType::Int8 => (self.datum.value() as i64).to_string(),
+            NumberType::Numeric => self.numeric_text(),
+            _ => return double as f32,
+        };
+        match text.parse::<i64>() {
+            Ok(whole) if text != double.to_string() => whole as f32,
+            _ => double as f32,
+        }
     }
 
     /// Returns a numeric with all its digits.

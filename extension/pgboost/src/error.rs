@@ -62,11 +62,21 @@ error_table! {
         OBJECT_IN_USE, "cannot change the features of model \"{name}\" because function {function} gives them by position",
         detail "{detail}",
         hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
+    /// `reference` would come to mean a version whose predictions or arguments are other things.
+    OtherMeaning { reference: String, before: i32, what: &'static str, detail: String, hint: &'static str } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "the new version of model \"{reference}\" has {what} than version {before}",
+        detail "{detail}", hint "{hint}";
+    RealInput { given: String } =>
+        INVALID_PARAMETER_VALUE, "real_input cannot be \"{given}\"",
+        hint "Pass decimal if the model was trained on the values' decimals, as text, CSV, JSON and drivers give \
+              them, or float32 if it was trained on columns of that type.";
     /// A role that the current user may not give a model to.
     NotMember { role: String } =>
         INSUFFICIENT_PRIVILEGE, "must be member of role \"{role}\"";
-    NoSuchModel { name: String } =>
-        UNDEFINED_OBJECT, "model \"{name}\" does not exist";
+    NoSuchModel { name: String, nearest: Option<String> } =>
+        UNDEFINED_OBJECT, "model \"{name}\" does not exist",
+        hint (row_source::names::hint(nearest.as_deref()));
     NoSuchVersion { name: String, version: i32 } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
     NoSuchAlias { name: String, alias: String } =>
@@ -148,6 +158,10 @@ error_table! {
     /// A name of what is loaded that no library gives.
     NameLength { what: &'static str, bytes: usize, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a {what} has {bytes} bytes, more than the limit of {limit}";
+    /// A name that no column can have.
+    EmptyFeatureName =>
+        INVALID_PARAMETER_VALUE, "feature name is empty",
+        hint "Name the features with the feature_names argument of load_model.";
     /// Bytes that are a file's name instead of a model.
     FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
@@ -180,14 +194,9 @@ error_table! {
         AMBIGUOUS_COLUMN, "column \"{column}\" is ambiguous",
         hint "Each feature of the model must be one column of the row.";
     /// A value that is none of the feature's categories; the feature as above.
-    UnknownCategory { feature: Phrase, value: String, pinned: bool } =>
+    UnknownCategory { feature: Phrase, value: String, reason: CategoryReason } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
-        hint (Some(if *pinned {
-            "Pass null for such values, as by CASE, or leave such rows out of the index: predict_pinned depends on \
-             no setting."
-        } else {
-            "Set pgboost.unknown_category to missing to score such rows as if it were null."
-        }));
+        hint (Some(reason.hint()));
     /// NULL for a category that the model takes statistics of; the feature as above.
     NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",
@@ -321,6 +330,8 @@ error_table! {
 pub(crate) enum TypeReason {
     Unusable,
     TextForNumber,
+    /// The same in JSON, which has strings for dates.
+    StringForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
     TextWithoutCategories,
     /// Text, but the feature's categories are numbers.
@@ -339,11 +350,16 @@ impl TypeReason {
             Unusable => (
                 None,
                 "Features are numbers, booleans, dates and timestamps, or text and enums for \
-                 categorical features.",
+                 categorical features. Cast another type, such as citext or \"char\", to text.",
             ),
             TextForNumber => {
                 (Some("The feature is a number."), "Cast the value to a numeric type.")
             }
+            StringForNumber => (
+                Some("The feature is a number."),
+                "Pass a JSON number. A date or a timestamp is the seconds since 1970, \
+                 extract(epoch FROM column).",
+            ),
             TextWithoutCategories => (
                 Some("The model file does not carry the names of the feature's categories."),
                 "Pass the category's code, or load the model with the argument categories.",
@@ -361,6 +377,39 @@ impl TypeReason {
                 ),
                 "Store the category as text.",
             ),
+        }
+    }
+}
+
+/// Why a value is none of a feature's categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CategoryReason {
+    Unknown,
+    /// A fraction, where CatBoost's categories are text and whole numbers.
+    Fraction,
+    /// A text with blanks at its end, as JSON has one of type char(n).
+    Blanks,
+    /// Of a pinned call, which depends on no setting.
+    Pinned,
+}
+
+impl CategoryReason {
+    fn hint(self) -> &'static str {
+        match self {
+            CategoryReason::Unknown => {
+                "Set pgboost.unknown_category to missing to score such rows as if it were null."
+            }
+            CategoryReason::Fraction => {
+                "CatBoost's categories are text and whole numbers: pass the value as text."
+            }
+            CategoryReason::Blanks => {
+                "The blanks at its end count, as to_jsonb writes a value of type char(n): cast the column to \
+                 text."
+            }
+            CategoryReason::Pinned => {
+                "Pass null for such values, as by CASE, or leave such rows out of the index: predict_pinned depends \
+                 on no setting."
+            }
         }
     }
 }

@@ -33,6 +33,12 @@ error_table! {
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
+    /// What `load_model` would refuse once the model is trained.
+    OtherMeaning { name: String, version: i32, what: &'static str, old: String, new: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "the new version of model \"{name}\" has {what} than version {version}",
+        detail "Version {version} has {old}; the new one has {new}.",
+        hint "Pass allow_change => true if that is meant, or deploy => false to store the version only.";
     ParametersForm { given: &'static str } =>
         INVALID_PARAMETER_VALUE, "params must be a jsonb object, not {given}";
     SearchForm { given: &'static str } =>
@@ -199,6 +205,13 @@ mod tests {
             Error::ModelName { name: text(), reason: "It is empty." },
             Error::Denied { function: "load_model" },
             Error::OtherFunction { function: "predict_margin" },
+            Error::OtherMeaning {
+                name: text(),
+                version: 1,
+                what: "another link",
+                old: text(),
+                new: text(),
+            },
             Error::ParametersForm { given: "an array" },
             Error::SearchForm { given: "an array" },
             Error::SearchValues { name: text(), what: "has no values", hint },

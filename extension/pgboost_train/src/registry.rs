@@ -45,6 +45,25 @@ pub(crate) struct Version {
     pub(crate) labels: Option<Vec<String>>,
 }
 
+/// The deployed version of a model, which a new one is to replace, as `model_info` describes it.
+pub(crate) struct Replaced {
+    pub(crate) name: String,
+    pub(crate) version: i32,
+    pub(crate) task: String,
+    pub(crate) link: String,
+    pub(crate) outputs: u64,
+    pub(crate) labels: Vec<String>,
+    pub(crate) feature_names: Vec<String>,
+}
+
+/// How a trained model becomes a version.
+#[derive(Clone, Copy)]
+pub(crate) struct Storing {
+    pub(crate) deploy: bool,
+    /// Whether it may mean something else than the deployed version.
+    pub(crate) allow_change: bool,
+}
+
 pub(crate) struct Trained {
     pub(crate) bytes: Vec<u8>,
     pub(crate) labels: Option<Vec<String>>,
@@ -104,12 +123,40 @@ impl Registry {
         if allowed == Some(true) { Ok(()) } else { Err(Error::Registry { what: "answer" }) }
     }
 
+    /// The deployed version of a model, if there is one that the current user may see.
+    pub(crate) fn deployed(&self, name: &str) -> Result<Option<Replaced>> {
+        let info = self.ask::<JsonB>(
+            "SELECT {schema}.model_info(m.name) FROM {schema}.pgboost_models AS m \
+             WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
+            &[name.into()],
+        );
+        let Some(JsonB(info)) = info else { return Ok(None) };
+        let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key| info.get(key).and_then(Value::as_u64);
+        let texts = |key| {
+            let all = info.get(key).and_then(Value::as_array).into_iter().flatten();
+            all.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let replaced = || {
+            Some(Replaced {
+                name: name.to_owned(),
+                version: number("version").and_then(|version| version.try_into().ok())?,
+                task: text("task")?,
+                link: text("link")?,
+                outputs: number("outputs")?,
+                labels: texts("labels"),
+                feature_names: texts("feature_names"),
+            })
+        };
+        replaced().map(Some).ok_or(Error::Registry { what: "description" })
+    }
+
     /// Stores a model as a new version, with its profile; gives the version's number.
-    pub(crate) fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
+    pub(crate) fn store(&self, name: &str, model: Trained, storing: Storing) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema(
                 "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
-                 NULL::pg_catalog.jsonb, $7)",
+                 NULL::pg_catalog.jsonb, $7, 'decimal', $8)",
             ),
             &[
                 name.into(),
@@ -118,7 +165,8 @@ impl Registry {
                 model.feature_names.into(),
                 model.parameters.into(),
                 model.metrics.into(),
-                deploy.into(),
+                storing.deploy.into(),
+                storing.allow_change.into(),
             ],
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
@@ -241,7 +289,8 @@ const STORING: [(&str, &str); 2] = [
     (
         "load_model",
         "pg_catalog.text, pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
-         pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, pg_catalog.bool",
+         pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, pg_catalog.bool, \
+         pg_catalog.text, pg_catalog.bool",
     ),
     ("set_baseline", "pg_catalog.text, pg_catalog.jsonb"),
 ];

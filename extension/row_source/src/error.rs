@@ -13,6 +13,10 @@ error_table! {
     NotOneSelect { argument: &'static str, detail: &'static str } =>
         SYNTAX_ERROR, "{argument} must be the name of a table or view, or one SELECT statement",
         detail "{detail}";
+    /// Neither a query nor a name.
+    NotAName { text: String } =>
+        SYNTAX_ERROR, "source \"{text}\" is neither the name of a table or view nor a query",
+        hint "A query begins with SELECT, WITH, VALUES or TABLE: SELECT * FROM customers WHERE id < 9.";
     /// A missing column, and the most similar name.
     NoSuchColumn { column: String, argument: &'static str, nearest: Option<String> } =>
         UNDEFINED_COLUMN, "column \"{column}\" is not in the {argument}",
@@ -70,6 +74,7 @@ mod tests {
         let (argument, hint) = ("source", "Do this.");
         vec![
             Error::NotOneSelect { argument, detail: "It is two." },
+            Error::NotAName { text: text() },
             Error::NoSuchColumn { column: text(), argument, nearest: Some(text()) },
             Error::NoSuchColumn { column: text(), argument, nearest: None },
             Error::AmbiguousColumn { column: text() },

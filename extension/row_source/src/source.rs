@@ -33,6 +33,9 @@ impl Source {
         if begins_like_a_query(text) {
             return Ok(Source::Query(text.to_owned()));
         }
+        if is_no_name(text) {
+            return Err(Error::NotAName { text: text.to_owned() });
+        }
         let refused = |detail| Error::NotOneSelect { argument: "source", detail };
         let relation = catalog::relation_named(text);
         let relation = relation.ok_or_else(|| refused("It has a NUL character."))?;
@@ -114,6 +117,21 @@ pub fn begins_like_a_query(text: &str) -> bool {
     let (word, after) = rest.split_at(end);
     // A table may be called "values", but then nothing follows.
     !after.trim().is_empty() && FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
+}
+
+/// Whether a text has words or signs behind one another that no name has: `customers WHERE id < 9`.
+fn is_no_name(text: &str) -> bool {
+    let mut quoted = false;
+    let plain = text.trim().chars().filter(|c| {
+        quoted ^= *c == '"';
+        !quoted && *c != '"'
+    });
+    let plain: String = plain.collect();
+    // Blanks are allowed beside the dot of a qualified name.
+    let parts = plain.split('.').map(str::trim);
+    parts
+        .into_iter()
+        .any(|part| part.contains(|c: char| c.is_whitespace() || "()<>=;,*".contains(c)))
 }
 
 /// A column, and its place in rows of the query.

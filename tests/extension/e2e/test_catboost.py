@@ -179,3 +179,27 @@ def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection, f
     content = golden.file(f"catboost/refused/{file}")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=word):
         connection.execute("SELECT load_model('m', %s)", (content,))
+
+
+@pytest.mark.parametrize("loss", ["MultiLogloss", "MultiRMSE"])
+def test_json_lacks_the_statistics_of_several_targets(
+    connection: psycopg.Connection, loss: str
+) -> None:
+    draw = np.random.default_rng(4)
+    place = draw.integers(0, 12, 400)
+    data = pd.DataFrame({"a": draw.normal(size=400), "s": np.array(list("abcdefghijkl"))[place]})
+    target = np.c_[np.sin(place), np.cos(2 * place)] > 0
+    model = CatBoost({"iterations": 6, "depth": 4, "loss_function": loss, "cat_features": ["s"],
+                      "allow_writing_files": False, "verbose": 0, "thread_count": 1})  # fmt: skip
+    model.fit(data, target.astype(int))
+    with connection.transaction(), pytest.raises(psycopg.errors.FeatureNotSupported) as raised:
+        connection.execute("SELECT load_model('m', %s)", (file_of(model, "json"),))
+    assert "as cbm" in raised.value.diag.message_hint
+    connection.execute("SELECT load_model('m', %s)", (file_of(model, "cbm"),))
+    connection.execute("CREATE TEMP TABLE t (a float8, s text)")
+    with connection.cursor().copy("COPY t FROM STDIN") as copy:
+        for row in data.itertuples(index=False):
+            copy.write_row(row)
+    found = connection.execute("SELECT predict_margin('m', t) FROM t").fetchall()
+    expected = model.predict(data, prediction_type="RawFormulaVal")
+    assert_same_bits(np.array([row[0] for row in found], dtype=np.float32), rounded(expected))

@@ -1,5 +1,6 @@
 """Categorical features: values from the file's dictionary as text or numbers, or bare codes."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,3 +191,26 @@ def test_codes_of_a_model_without_a_dictionary(connection: psycopg.Connection) -
     assert_same_bits(floats(found)[:, 0], expected)
     with pytest.raises(psycopg.errors.DatatypeMismatch):
         connection.execute("SELECT predict('m', 'red'::text)")
+
+
+def test_a_slice_says_that_it_has_lost_its_categories(connection: psycopg.Connection) -> None:
+    draw = np.random.default_rng(5)
+    sizes = draw.choice([1, 2, 3, 4], 400)
+    frame = pd.DataFrame({"size": pd.Categorical(sizes), "x": draw.normal(size=400)})
+    label = np.array([5.0, 10, 0, 30, 5])[sizes]
+    data = xgb.DMatrix(frame, label, enable_categorical=True)
+    booster = xgb.train({"max_depth": 3, "nthread": 1}, data, 12)
+    notices = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    load = "SELECT load_model('m', %s, categories => %s)"
+    connection.execute(load, (bytes(booster.save_raw("ubj")), None))
+    assert notices == []
+    sliced = bytes(booster[:5].save_raw("ubj"))
+    connection.execute(load, (sliced, None))
+    assert notices == ['the file has no categories of feature "size", so its numbers are codes']
+    connection.execute(load, (sliced, json.dumps({"size": [1, 2, 3, 4]})))
+    assert len(notices) == 1
+    query = "SELECT predict('m', size, x) FROM unnest(%s::int[], %s::float8[]) AS t (size, x)"
+    found = connection.execute(query, (sizes.tolist(), frame["x"].tolist())).fetchall()
+    expected = booster.predict(data, iteration_range=(0, 5))
+    assert_same_bits(floats(found), expected.reshape(-1, 1))

@@ -1,7 +1,7 @@
-"""A numeric becomes the real that is nearest to it, however many digits it has.
+"""A numeric becomes the real nearest to its double, as in Python, however many digits it has.
 
 A model with a leaf for every small interval tells one real from the next, so whatever a
-numeric was rounded to shows in the prediction. PostgreSQL's own cast from numeric to real is the measure.
+numeric was rounded to shows in the prediction. PostgreSQL's own casts are the measure.
 """
 
 import random
@@ -50,15 +50,15 @@ def staircase(connection: psycopg.Connection) -> list[np.float32]:
     return steps
 
 
-def test_numerics_are_rounded_once(
+def test_numerics_are_rounded_by_way_of_the_double(
     connection: psycopg.Connection, staircase: list[np.float32]
 ) -> None:
     numbers = [sign * number for step in staircase for number in near(step) for sign in (1, -1)]
     wrong = connection.execute(
-        "SELECT n, predict('staircase', n), predict('staircase', n::real)"
+        "SELECT n, predict('staircase', n), predict('staircase', n::float8::real)"
         " FROM unnest(%s::numeric[]) AS n"
-        " WHERE predict('staircase', n) IS DISTINCT FROM predict('staircase', n::real)"
-        " OR predict('staircase', ARRAY[n]) IS DISTINCT FROM predict('staircase', n::real)",
+        " WHERE predict('staircase', n) IS DISTINCT FROM predict('staircase', n::float8::real)"
+        " OR predict('staircase', ARRAY[n]) IS DISTINCT FROM predict('staircase', n::float8::real)",
         (numbers,),
     ).fetchall()
     assert wrong == []

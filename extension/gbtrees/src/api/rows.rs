@@ -35,7 +35,7 @@ impl Number for f32 {
     #[inline]
     fn narrowed<B: StableBytes>(self, compiled: &CompiledModel<B>, feature: usize) -> f32 {
         match compiled.narrowing() {
-            Narrowing::Binned => compiled.narrow(feature, self.into()),
+            Narrowing::Binned => compiled.narrow_real(feature, self),
             Narrowing::Rounded | Narrowing::Adjusted => self,
         }
     }

@@ -152,6 +152,11 @@ impl<'a> CategoryView<'a> {
         self.known_float(number).or(self.unknown())
     }
 
+    /// Whether the values are floating-point numbers, and this one of them.
+    pub fn has_float(&self, number: f64) -> bool {
+        self.kind == CategoryKind::Float && self.known_float(number).is_some()
+    }
+
     fn known_float(&self, number: f64) -> Option<u32> {
         // Above this, not all integers are floats.
         const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;

@@ -26,17 +26,18 @@ use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
 use crate::compiled::doubles::{CELLS, set_double};
 use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
-    BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS,
-    LINEAR_LEAVES, NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES,
-    WORDS, damaged,
+    BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_ENDS, CUT_SPANS, CUTS, DICTIONARIES, Header,
+    LABELS, LINEAR_LEAVES, NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections,
+    TREE_SUMMARIES, WORDS, damaged,
 };
-use crate::ensemble::{ClassBy, Precision, RowNumber, Task, Transform};
+use crate::decimal::shortest_decimal;
+use crate::ensemble::{ClassBy, Precision, RealInput, RowNumber, Task, Transform};
 use crate::{Cancel, Result};
 
 /// Version of the format, part of the names of files with compiled models.
 ///
-/// It changes with the bytes of a compiled model or their meaning.
-pub const COMPILED_MODEL_VERSION: u32 = 15;
+/// It changes whenever the bytes of a compiled model or their meaning do.
+pub const COMPILED_MODEL_VERSION: u32 = 16;
 
 /// Where scale, divisor and bias are applied to sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -55,15 +56,15 @@ pub enum Narrowing {
     Rounded,
     /// f32 values are unchanged; others are converted by [`CompiledModel::narrow`].
     Adjusted,
-    /// All are converted by [`CompiledModel::narrow`]. With linear leaves, rows also have the original
-    /// numbers: see [`CompiledModel::row_length`].
+    /// By [`CompiledModel::narrow`], and of an f32 by [`CompiledModel::narrow_real`]. Where leaves have linear models, rows have
+    /// the numbers too: see [`CompiledModel::row_length`].
     Binned,
 }
 
 impl Narrowing {
     fn of(kind: CutKind) -> Self {
         match kind {
-            CutKind::Beside => Narrowing::Adjusted,
+            CutKind::Beside | CutKind::BesideDecimal => Narrowing::Adjusted,
             CutKind::Ranks | CutKind::RanksWithoutZero | CutKind::Codes => Narrowing::Binned,
         }
     }
@@ -78,6 +79,7 @@ pub struct CompiledModel<B> {
     sum_precision: Precision,
     scaling: ScalingAt,
     class_by: ClassBy,
+    real_input: RealInput,
     /// The largest conversion of any feature.
     narrowing: Narrowing,
     has_categories: bool,
@@ -128,6 +130,8 @@ impl<B: StableBytes> CompiledModel<B> {
         let scaling = try_cast(header.scaling).map_err(|_| damaged("has an unknown scaling"))?;
         let class_by =
             try_cast(header.class_by).map_err(|_| damaged("has an unknown choice of classes"))?;
+        let real_input =
+            try_cast(header.real_input).map_err(|_| damaged("has an unknown meaning of f32"))?;
         let mut compiled = CompiledModel {
             bytes,
             header,
@@ -136,6 +140,7 @@ impl<B: StableBytes> CompiledModel<B> {
             sum_precision,
             scaling,
             class_by,
+            real_input,
             narrowing: Narrowing::Rounded,
             has_categories: false,
             num_ctrs: 0,
@@ -269,7 +274,30 @@ impl<B: StableBytes> CompiledModel<B> {
         match sections.get(CUT_SPANS) {
             [] if self.takes_hash(feature) => f32::of_hash(value.hash()),
             [] => value as f32,
-            spans => spans[feature].narrow(sections.get(CUTS), value),
+            spans => spans[feature].narrow(sections.get(CUTS), sections.get(CUT_ENDS), value),
+        }
+    }
+
+    /// The f32 that splits decide as the model decides a number of f32, which it reads by
+    /// [`CompiledModel::double_of_real`].
+    pub fn narrow_real(&self, feature: usize, value: f32) -> f32 {
+        let sections = self.sections();
+        match sections.get(CUT_SPANS) {
+            [] => self.narrow(feature, value.into()),
+            spans => spans[feature].narrow_real(sections.get(CUT_ENDS), value),
+        }
+    }
+
+    /// What a number of f32 is to the model.
+    pub fn real_input(&self) -> RealInput {
+        self.real_input
+    }
+
+    /// The number that the model takes a number of f32 for.
+    pub fn double_of_real(&self, value: f32) -> f64 {
+        match self.real_input {
+            RealInput::Decimal => shortest_decimal(value),
+            RealInput::Binary => value.into(),
         }
     }
 

@@ -442,6 +442,8 @@ pub(crate) enum CutKind {
     RanksWithoutZero = 2,
     /// Values are category codes.
     Codes = 3,
+    /// As beside, and a real is on another side of some cut than its decimal.
+    BesideDecimal = 4,
 }
 
 /// A feature's cuts in ascending order.
@@ -460,46 +462,67 @@ impl CutSpan {
         u64::from(self.start) + u64::from(self.count) <= cuts as u64
     }
 
-    pub(crate) fn of(self, cuts: &[f64]) -> &[f64] {
+    pub(crate) fn of<T>(self, cuts: &[T]) -> &[T] {
         let start = self.start as usize;
         &cuts[start..start + self.count as usize]
     }
 
-    /// Narrows a value to an f32 that splits decide alike.
-    pub(crate) fn narrow(self, cuts: &[f64], value: f64) -> f32 {
+    /// The f32 that splits decide as the model decides the value. `ends` are the cuts as an f32 meets them.
+    pub(crate) fn narrow(self, cuts: &[f64], ends: &[f32], value: f64) -> f32 {
         let nearest = value as f32;
         match self.kind {
             _ if value.is_nan() => f32::NAN,
             CutKind::Codes => value.trunc() as f32,
             CutKind::Beside if f64::from(nearest) == value => nearest,
-            CutKind::Beside => {
-                let cuts = self.of(cuts);
+            CutKind::BesideDecimal if is_own_decimal(value) => nearest,
+            CutKind::Beside | CutKind::BesideDecimal => {
+                let (cuts, ends) = (self.of(cuts), self.of(ends));
                 let rank = rank(cuts, value);
-                let below = rank.checked_sub(1).and_then(|last| cuts.get(last));
-                let least = below.map_or(nearest, |cut| nearest.max(not_below(*cut)));
-                let end = cuts.get(rank).map_or(f32::INFINITY, |cut| not_below(*cut));
-                if least < end || cuts.len() == rank { least } else { end.next_down() }
+                let below = rank.checked_sub(1).and_then(|last| ends.get(last));
+                let least = below.map_or(nearest, |end| nearest.max(*end));
+                match ends.get(rank) {
+                    Some(end) if least >= *end => end.next_down(),
+                    _ => least,
+                }
             }
             CutKind::RanksWithoutZero if value.abs() <= f64::from(MissingRule::ZERO) => f32::NAN,
             CutKind::Ranks | CutKind::RanksWithoutZero => rank(self.of(cuts), value) as f32,
         }
     }
+
+    /// The same of an f32, for which the model may decide its shortest decimal.
+    pub(crate) fn narrow_real(self, ends: &[f32], value: f32) -> f32 {
+        match self.kind {
+            CutKind::Beside | CutKind::BesideDecimal => value,
+            _ if value.is_nan() => f32::NAN,
+            // The decimal is never on the other side of a whole number.
+            CutKind::Codes => value.trunc(),
+            CutKind::RanksWithoutZero if value.abs() <= MissingRule::ZERO => f32::NAN,
+            CutKind::Ranks | CutKind::RanksWithoutZero => rank(self.of(ends), value) as f32,
+        }
+    }
 }
 
-/// Returns the number of cuts that a value is not below.
-pub(crate) fn rank(cuts: &[f64], value: f64) -> usize {
+/// Whether a number is an f32 whose shortest decimal is the number itself, as far as that is told quickly: it
+/// is for sixteenths below 16,384, which have at most four places, and for whole numbers below 2^24.
+#[inline]
+fn is_own_decimal(value: f64) -> bool {
+    // Adding a number whose last place is that, and taking it away again, rounds to it.
+    const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
+    const SIXTEENTH: f64 = WHOLE / 16.0;
+    (value + SIXTEENTH) - SIXTEENTH == value && value.abs() < 16_384.0
+        || (value + WHOLE) - WHOLE == value && value.abs() < 16_777_216.0
+}
+
+/// The number of cuts that a value is not below.
+pub(crate) fn rank<T: PartialOrd>(cuts: &[T], value: T) -> usize {
     cuts.partition_point(|cut| *cut <= value)
-}
-
-/// Returns the smallest f32 that is not below a number.
-pub(crate) fn not_below(number: f64) -> f32 {
-    let nearest = number as f32;
-    if f64::from(nearest) < number { nearest.next_up() } else { nearest }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decimal::shortest_decimal;
 
     /// Numbers from end to end in ascending order.
     fn ascending() -> impl Iterator<Item = f32> + Clone {
@@ -517,6 +540,19 @@ mod tests {
                 assert_eq!(a == b, monotone_key(a) == monotone_key(b), "{a} and {b}");
             }
             assert_eq!(number_of_key(monotone_key(a)), a);
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_taken_for_their_own_decimals_are() {
+        for bits in (0..f32::INFINITY.to_bits()).step_by(997) {
+            let real = f32::from_bits(bits);
+            let value = f64::from(real);
+            assert!(!is_own_decimal(value) || shortest_decimal(real) == value, "{real:e}");
+        }
+        for sixteenths in 0..1 << 18 {
+            let value = f64::from(sixteenths) / 16.0;
+            assert!(is_own_decimal(value) && shortest_decimal(value as f32) == value, "{value}");
         }
     }
 

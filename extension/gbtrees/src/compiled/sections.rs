@@ -73,6 +73,10 @@ pub(crate) struct Header {
     pub(crate) scaling: u32,
     /// A [`crate::ensemble::ClassBy`].
     pub(crate) class_by: u32,
+    /// A [`crate::ensemble::RealInput`].
+    pub(crate) real_input: u32,
+    /// Zero.
+    pub(crate) unused: u32,
     /// [`crate::ensemble::Objective::class_threshold`].
     pub(crate) class_threshold: f64,
     /// [`crate::ensemble::Objective::slope`].
@@ -194,6 +198,8 @@ sections! {
     /// Per feature, the conversion from f64 to f32; empty if values are rounded.
     CUT_SPANS: CutSpan,
     CUTS: f64,
+    /// For each cut the smallest f32 that the model takes for a number not below it.
+    CUT_ENDS: f32,
     SETS: SetSpan,
     SET_WORDS: u32,
     /// Per feature, 1 if it is categorical.

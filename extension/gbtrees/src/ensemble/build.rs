@@ -8,7 +8,7 @@
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf, MissingRule,
-    Node, Objective, Precision, Scaling, Split, SplitCondition, Tree, TreeOutput,
+    Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree, TreeOutput,
     check_class_labels, check_feature_names,
 };
 use crate::memory::{filled, grow, push};
@@ -136,6 +136,7 @@ impl<'a> Builder<'a> {
             version: parts.version,
             objective: parts.objective,
             value_precision: parts.value_precision,
+            real_input: RealInput::default(),
             sum_precision: parts.sum_precision,
             base_score: parts.base_score,
             base_margin: parts.base_margin,

@@ -21,7 +21,7 @@ pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_
 use crate::ensemble::ctr::Ctrs;
 pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::linear::LinearLeaf;
-pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
+pub use crate::ensemble::objective::{ClassBy, Objective, Precision, RealInput, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
 pub(crate) use crate::ensemble::tree::cover_share;
 pub use crate::ensemble::tree::{
@@ -51,6 +51,7 @@ pub struct Ensemble {
     pub(crate) objective: Objective,
     /// Precision of values in comparisons.
     pub(crate) value_precision: Precision,
+    pub(crate) real_input: RealInput,
     /// Precision of sums and transforms.
     pub(crate) sum_precision: Precision,
     /// As in the file, before conversion into margins; one value per output.
@@ -198,6 +199,16 @@ impl Ensemble {
     /// Returns the precision of comparisons; [`Precision::Single`] rounds values first.
     pub fn value_precision(&self) -> Precision {
         self.value_precision
+    }
+
+    /// The number that a value of f32 is, where values are compared as f64.
+    pub fn real_input(&self) -> RealInput {
+        self.real_input
+    }
+
+    /// Says it: the file does not.
+    pub fn set_real_input(&mut self, real_input: RealInput) {
+        self.real_input = real_input;
     }
 
     /// Returns the precision of sums and transforms.
@@ -353,9 +364,6 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
     }
     let mut seen = set_with_capacity(names.len())?;
     for name in names {
-        if name.is_empty() {
-            return Err(Error::new(ErrorKind::Names, "feature name is empty"));
-        }
         if name.contains('\0') {
             return Err(Error::new(ErrorKind::Names, "feature name contains a zero byte"));
         }

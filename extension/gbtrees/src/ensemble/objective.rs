@@ -47,6 +47,28 @@ pub enum Transform {
     ExponentialMinusOne = 15,
 }
 
+impl Transform {
+    /// The link that it is the inverse of, in the words of the tree ensemble file.
+    pub fn link(self) -> &'static str {
+        match self {
+            Transform::Identity => "identity",
+            Transform::Logistic | Transform::LogisticMirrored => "logistic",
+            Transform::Softmax | Transform::SoftmaxSingle => "softmax",
+            Transform::ArgMax => "arg_max",
+            Transform::Exponential => "exponential",
+            Transform::Hinge => "hinge",
+            Transform::Ascending => "ascending",
+            Transform::Expectile => "expectile",
+            Transform::SignedSquare => "signed_square",
+            Transform::LogOnePlusExp => "log_one_plus_exp",
+            Transform::MeanVariance => "mean_variance",
+            Transform::Isolation => "isolation",
+            Transform::MeanLogistic => "mean_logistic",
+            Transform::ExponentialMinusOne => "exponential_minus_one",
+        }
+    }
+}
+
 /// The width of floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
@@ -55,6 +77,28 @@ pub enum Precision {
     Single = 0,
     /// f64.
     Double = 1,
+}
+
+/// The number that a value of f32 is to a model that compares in f64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, CheckedBitPattern)]
+#[repr(u32)]
+pub enum RealInput {
+    /// The f32 itself, as NumPy widens it.
+    #[default]
+    Binary = 0,
+    /// Its shortest decimal, which is its text.
+    Decimal = 1,
+}
+
+impl RealInput {
+    /// Each by the name that users give it.
+    pub const NAMES: [(&'static str, RealInput); 2] =
+        [("decimal", RealInput::Decimal), ("float32", RealInput::Binary)];
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<RealInput> {
+        RealInput::NAMES.iter().find(|(own, _)| *own == name).map(|(_, input)| *input)
+    }
 }
 
 /// Numbers that choose a row's class: the first largest of several outputs, or whether a single one is
@@ -102,6 +146,18 @@ pub enum Task {
     Multiclass = 2,
     /// A ranking of rows.
     Ranking = 3,
+}
+
+impl Task {
+    /// Its name, in the words of the tree ensemble file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Regression => "regression",
+            Task::Binary => "binary",
+            Task::Multiclass => "multiclass",
+            Task::Ranking => "ranking",
+        }
+    }
 }
 
 /// An objective with its consequences.

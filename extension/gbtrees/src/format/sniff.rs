@@ -94,13 +94,23 @@ const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save i
 const PUSH: &str = "Send it with the Python package: pgboost push model.pkl --name NAME opens the pickle \
                     in your own Python.";
 const UNPACK: &str = "Unpack the file first.";
+const UTF8: &str =
+    "Save the file as UTF-8 without a byte order mark, or read it as bytes where it is passed on.";
+const LINE_ENDS: &str = "Let its lines end in line feeds, as LightGBM writes them.";
+const UNQUOTE: &str = "Pass what the string says: of a jsonb value that is value #>> '{}'.";
+const BYTES: &str =
+    "Pass the file's bytes: decode(text, 'hex'), or decode(text, 'base64'), of such a text.";
 const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
+
+/// The first bytes of UTF-8 by programs that mark it.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Leading bytes, the name of the file type, and advice to the user.
 const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"bs64", "an XGBoost model in base64", RESAVE),
     (b"booster[", "a text dump of an XGBoost model", DUMP),
+    (b"booster ", "a text dump of an XGBoost model", DUMP),
     (b"0:[", "a text dump of an XGBoost model", DUMP),
     (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
     (b"\x1f\x8b", "a gzip archive", UNPACK),
@@ -111,6 +121,21 @@ const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"\x89HDF\r\n", "an HDF5 file", SAVE),
     (b"<?xml", "an XML file, PMML perhaps", SAVE),
     (b"<PMML", "a PMML file", SAVE),
+    (b"\xff\xfe", "a text in UTF-16", UTF8),
+    (b"\xfe\xff", "a text in UTF-16", UTF8),
+    (b"\xef\xbb\xbf{", "JSON behind a byte order mark", UTF8),
+    (b"tree\r", "a text model whose lines end in carriage returns alone", LINE_ENDS),
+    (b"\"", "a model within a JSON string", UNQUOTE),
+    (b"\\x", "the text form of a bytea", BYTES),
+    (b"7b", "a model in hexadecimal digits", BYTES),
+    (b"7B", "a model in hexadecimal digits", BYTES),
+    (b"43424d31", "a model in hexadecimal digits", BYTES),
+    (b"Q0JNM", "a model in base64", BYTES),
+    (b"e0wAAAAAAA", "a model in base64", BYTES),
+    (b"eyJ", "a model in base64", BYTES),
+    (b"ewog", "a model in base64", BYTES),
+    (b"dHJlZQ", "a model in base64", BYTES),
+    (b"747265650", "a model in hexadecimal digits", BYTES),
 ];
 
 /// Returns the error for a known but unsupported file.
@@ -118,9 +143,10 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
     let (what, hint) = BEGINNINGS
         .iter()
         .find(|(beginning, ..)| bytes.starts_with(beginning))
+        .filter(|(beginning, ..)| *beginning != b"tree\r" || !bytes.starts_with(b"tree\r\n"))
         .map(|(_, what, hint)| (*what, *hint))
         .or_else(|| is_pickle(bytes).then_some(("a Python pickle", PUSH)))
-        .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
+        .or_else(|| is_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
 }
 
@@ -137,6 +163,7 @@ pub(super) fn shown(name: &str) -> &str {
 
 /// Returns whether the file begins with LightGBM's first line, or a prefix of it.
 fn is_lightgbm(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let begins = |line: &[u8]| bytes.starts_with(line) || line.starts_with(bytes);
     begins(b"tree\n") || begins(b"tree\r\n")
 }
@@ -159,10 +186,13 @@ fn is_binary(bytes: &[u8]) -> bool {
     })
 }
 
-/// Recognizes a JSON dump: an array of trees, the first beginning with its root.
-fn is_json_dump(bytes: &[u8]) -> bool {
-    let head = bytes.get(..256).unwrap_or(bytes);
-    head.trim_ascii_start().first() == Some(&b'[') && contains(head, b"\"nodeid\"")
+/// Trees whose nodes have numbers: an array of them, one alone, or other JSON around them. A model's file has
+/// no such key.
+fn is_dump(bytes: &[u8]) -> bool {
+    let head = bytes.get(..4096).unwrap_or(bytes);
+    // A feature may have the name.
+    let key: &[u8] = b"\"nodeid\":";
+    matches!(head.trim_ascii_start().first(), Some(b'[' | b'{')) && contains(head, key)
 }
 
 /// Recognizes a protocol buffer whose first field is a small version, by a known converter.

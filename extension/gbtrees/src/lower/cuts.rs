@@ -1,18 +1,22 @@
 //! Cuts: narrowing f64 to the f32 of kernels without changing a decision.
 //!
-//! A split in f64 tests whether a value is below its *cut*: `x <= t` is `x < t.next_up()`. A feature's
-//! splits only see a value's rank, the number of cuts that it is not below. Kernels compare with the
-//! smallest f32 not below the cut, which preserves the ranks of f32 values. Any other value becomes an
-//! f32 of the same rank: the nearest, or the one next to a cut in between. If a feature's cuts are too
-//! close for distinct f32, kernels compare ranks, and its values are replaced by their ranks.
+//! A split of a model that compares in f64 asks whether a value is below its *cut*, a number of f64:
+//! `x <= t` is `x < t.next_up()`. All that the splits of a feature can see of a value is its rank, the
+//! number of cuts that it is not below. Kernels compare with the *end* of the cut, the smallest f32 that
+//! the model takes for a number not below it, so a value that is an f32 has its rank there too: for itself,
+//! or for its shortest decimal ([`RealInput`]), which keeps the order. Any other value becomes an f32 of
+//! the same rank: the nearest, or, where an end lies between the two, the one next to that end. If the cuts
+//! of a feature do not have distinct ends, because they lie too close together, kernels compare ranks, and
+//! every value of the feature is turned into its rank.
 //!
 //! Ranks are also what categorical splits of a feature with a list of ranks test. Where zeros are
 //! missing, the ends of the range that counts as zero are cuts too, so that no value moves across them.
 //! Category codes are truncated, as in LightGBM's conversion to int.
 
-use crate::compiled::records::{CutKind, CutSpan, not_below, rank};
+use crate::compiled::records::{CutKind, CutSpan, rank};
+use crate::decimal::shortest_decimal;
 use crate::ensemble::{
-    Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, SplitCondition,
+    Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, RealInput, SplitCondition,
 };
 use crate::limits::to_u32;
 use crate::memory::{extend, filled};
@@ -23,14 +27,17 @@ use crate::{Cancel, Result};
 pub(crate) struct Cuts {
     pub(crate) spans: Vec<CutSpan>,
     pub(crate) numbers: Vec<f64>,
+    /// The end of each cut.
+    pub(crate) ends: Vec<f32>,
+    real_input: RealInput,
 }
 
 impl Cuts {
     pub(crate) fn of(model: &Ensemble, cancel: Cancel<'_>) -> Result<Self> {
-        let mut cuts = Cuts::default();
         if model.value_precision() == Precision::Single {
-            return Ok(cuts);
+            return Ok(Cuts::default());
         }
+        let mut cuts = Cuts { real_input: model.real_input(), ..Cuts::default() };
         let mut features = filled(model.num_features(), Feature::default())?;
         for (index, feature) in (0..).zip(&mut features) {
             extend(&mut feature.cuts, model.ranks_of(index).iter().copied())?;
@@ -57,16 +64,24 @@ impl Cuts {
         feature.sort(cancel)?;
         let start = to_u32(self.numbers.len())?;
         let count = to_u32(feature.cuts.len())?;
-        let ends = feature.cuts.iter().map(|cut| not_below(*cut));
-        let kind = match (feature.codes, ends.clone().zip(ends.skip(1)).all(|(a, b)| a < b)) {
+        self.numbers.try_reserve(feature.cuts.len())?;
+        self.numbers.extend(&feature.cuts);
+        self.ends.try_reserve(feature.cuts.len())?;
+        for cuts in feature.cuts.chunks(CUTS_PER_CHECK) {
+            self.ends.extend(cuts.iter().map(|cut| end(*cut, self.real_input)));
+            cancel.check()?;
+        }
+        let ends = &self.ends[start as usize..];
+        let distinct = ends.is_sorted_by(|a, b| a < b);
+        let is_binary = |(cut, end): (&f64, &f32)| binary_end(*cut) == *end;
+        let kind = match (feature.codes, distinct) {
             _ if feature.ranked => CutKind::Ranks,
             (true, _) => CutKind::Codes,
-            (false, true) => CutKind::Beside,
+            (false, true) if feature.cuts.iter().zip(ends).all(is_binary) => CutKind::Beside,
+            (false, true) => CutKind::BesideDecimal,
             (false, false) if feature.zero_missing => CutKind::RanksWithoutZero,
             (false, false) => CutKind::Ranks,
         };
-        self.numbers.try_reserve(feature.cuts.len())?;
-        self.numbers.extend(&feature.cuts);
         self.spans.push(CutSpan { kind, start, count });
         Ok(())
     }
@@ -83,7 +98,7 @@ impl Cuts {
             Some(span) if matches!(span.kind, CutKind::Ranks | CutKind::RanksWithoutZero) => {
                 Some(rank(span.of(&self.numbers), cut) as f32)
             }
-            _ => Some(not_below(cut)),
+            _ => Some(end(cut, self.real_input)),
         }
     }
 
@@ -97,6 +112,8 @@ impl Cuts {
 /// Comparisons between two polls for cancellation; sorting the largest models' cuts takes half a
 /// second.
 const COMPARISONS_PER_CHECK: usize = 1 << 20;
+/// To find the ends of so many cuts takes a few milliseconds.
+const CUTS_PER_CHECK: usize = 1 << 15;
 
 #[derive(Clone, Default)]
 struct Feature {
@@ -153,6 +170,25 @@ fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
     }
 }
 
+/// The smallest f32 that is not below a cut.
+fn binary_end(cut: f64) -> f32 {
+    let nearest = cut as f32;
+    if f64::from(nearest) < cut { nearest.next_up() } else { nearest }
+}
+
+/// The smallest f32 that is taken for a number not below a cut.
+fn end(cut: f64, real_input: RealInput) -> f32 {
+    let binary = binary_end(cut);
+    // A decimal is closer to its f32 than to any other, so only those beside it can be the end.
+    let is_not_below = |real: f32| shortest_decimal(real) >= cut;
+    match real_input {
+        RealInput::Binary => binary,
+        RealInput::Decimal if is_not_below(binary.next_down()) => binary.next_down(),
+        RealInput::Decimal if is_not_below(binary) => binary,
+        RealInput::Decimal => binary.next_up(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -160,16 +196,21 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn cuts_of(splits: &[SplitCondition]) -> Cuts {
-        let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
+    fn cuts_of(splits: &[SplitCondition], real_input: RealInput) -> Cuts {
+        let mut cuts = Cuts { real_input, ..Cuts::default() };
+        let mut feature = Feature::default();
         splits.iter().for_each(|split| feature.add(*split, Cancel::never()).unwrap());
         cuts.add(&mut feature, Cancel::never()).unwrap();
         cuts
     }
 
-    /// Returns a kernel's decision, `None` for a missing value.
-    fn decided(cuts: &Cuts, value: f64, comparison: Comparison, threshold: f64) -> Option<bool> {
-        let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
+    /// A value as kernels take it.
+    fn narrow(cuts: &Cuts, value: f64) -> f32 {
+        cuts.spans[0].narrow(&cuts.numbers, &cuts.ends, value)
+    }
+
+    /// What a kernel decides of a value, nothing if it is missing.
+    fn decided(cuts: &Cuts, narrow: f32, comparison: Comparison, threshold: f64) -> Option<bool> {
         let below = cuts.below(0, comparison, threshold);
         (!narrow.is_nan()).then(|| below.is_none_or(|below| narrow < below))
     }
@@ -182,14 +223,15 @@ mod tests {
         match random.below(12) {
             0 => ends[random.below(ends.len())],
             1 => -ends[random.below(ends.len())],
+            2..5 => shortest_decimal((random.below(2000) as f32 - 1000.0) / 10.0),
             _ => single + step * single * random.below(9) as f64,
         }
     }
 
     #[test]
-    fn every_double_stays_on_its_side_of_every_threshold() {
+    fn every_double_and_real_stays_on_its_side_of_every_threshold() {
         let mut random = Random(7);
-        let mut kinds = [0; 4];
+        let mut kinds = [0; 5];
         for _ in 0..4000 {
             // Steps of a quarter of the distance of two f32, of several of these, and of one f64.
             let step = [2f64.powi(-26), 2f64.powi(-20), f64::EPSILON][random.below(3)];
@@ -200,18 +242,33 @@ mod tests {
             let split =
                 |one: &f64| SplitCondition::Compare { comparison, threshold: *one, missing };
             let splits: Vec<SplitCondition> = thresholds.iter().map(split).collect();
-            let cuts = cuts_of(&splits);
+            let real_input = [RealInput::Decimal, RealInput::Binary][random.below(2)];
+            let cuts = cuts_of(&splits, real_input);
             kinds[cuts.spans[0].kind as usize] += 1;
             let zero = f64::from(MissingRule::ZERO);
             let around = thresholds.iter().copied().chain([zero, -zero, 0.3, f64::NAN]);
             let around = around.chain((0..20).map(|_| threshold(&mut random, step)));
-            for value in around.flat_map(|x| [x, x.next_up(), x.next_down(), f64::from(x as f32)]) {
+            let around: Vec<f64> = around.collect();
+            let beside = |x: f64| [x, x.next_up(), x.next_down(), f64::from(x as f32)];
+            let doubles = around.iter().copied().flat_map(beside);
+            let doubles = doubles.map(|value| (value, narrow(&cuts, value)));
+            let beside = |x: f64| {
+                let real = x as f32;
+                [real, real.next_up(), real.next_down()]
+            };
+            let reals = around.iter().copied().flat_map(beside).map(|real| {
+                let value = match real_input {
+                    RealInput::Decimal => shortest_decimal(real),
+                    RealInput::Binary => real.into(),
+                };
+                (value, cuts.spans[0].narrow_real(&cuts.ends, real))
+            });
+            for (value, narrow) in doubles.chain(reals) {
                 let present = missing.present(value);
                 for threshold in &thresholds {
                     let expected = present.map(|value| comparison.holds(value, *threshold));
-                    let mut found = decided(&cuts, value, comparison, *threshold);
-                    let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
-                    // Evaluation does this where ranks do not hide zeros.
+                    let mut found = decided(&cuts, narrow, comparison, *threshold);
+                    // What evaluation does where ranks do not hide zeros.
                     if missing == MissingRule::Zero && !cuts.hides_zero(0) {
                         found = found.filter(|_| narrow.abs() > MissingRule::ZERO);
                     }
@@ -219,7 +276,9 @@ mod tests {
                 }
             }
         }
-        assert!(kinds[..3].iter().all(|count| *count > 100), "{kinds:?}");
+        let [beside, ranks, without_zero, _, decimal] = kinds;
+        let tested = [beside, ranks, without_zero, decimal];
+        assert!(tested.iter().all(|count| *count > 100), "{kinds:?}");
     }
 
     #[test]
@@ -236,8 +295,8 @@ mod tests {
     #[test]
     fn codes_are_truncated_not_rounded() {
         let split = SplitCondition::InSet { set: 0, members_left: true };
-        let cuts = cuts_of(&[split]);
-        let narrow = |value| cuts.spans[0].narrow(&cuts.numbers, value);
+        let cuts = cuts_of(&[split], RealInput::Decimal);
+        let narrow = |value| narrow(&cuts, value);
         assert_eq!([2.999_999_999, -0.5, -1.5].map(narrow), [2.0, 0.0, -1.0]);
         assert_eq!(narrow(16_777_215.9), 16_777_215.0);
         assert!(narrow(f64::NAN).is_nan() && narrow(1e300) >= 16_777_216.0);

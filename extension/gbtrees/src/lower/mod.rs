@@ -85,6 +85,9 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     writer.put(BIASES, &model.scaling.bias);
     writer.put(CUT_SPANS, &cuts.spans);
     writer.put(CUTS, &cuts.numbers);
+    writer.put(CUT_ENDS, &cuts.ends);
+    writer.put(SETS, &trees.sets);
+    writer.put(SET_WORDS, &trees.set_words);
     writer.put(CATEGORICAL, &categorical);
     writer.put(ZERO_MISSING, zero_missing);
     writer.put(NAMES, &names);
@@ -118,6 +121,8 @@ fn header(model: &Ensemble, num_trees: usize, total_depth: u64) -> Result<Header
         sum_precision: model.sum_precision() as u32,
         scaling: scaling_at(model) as u32,
         class_by: model.objective().class_by() as u32,
+        real_input: model.real_input() as u32,
+        unused: 0,
         class_threshold: model.objective().class_threshold(),
         slope: model.objective().slope(),
         scale: model.scaling.scale,

@@ -200,7 +200,6 @@ fn features() {
     let cases = r#"
         too few names | learner.feature_names = ["a"] | Names | model
         the same name twice | learner.feature_names.2 = "a" | Names | model
-        empty name | learner.feature_names.0 = "" | Names | model
         too few types | learner.feature_types = ["q"] | Length | model
         unknown type | learner.feature_types.1 = "date" | Parameter | byte
         dictionaries for too few features

@@ -45,8 +45,28 @@ fn other_files() {
         "JSON dump of a LightGBM model",
         b"{\n  \"version\": \"v2\",\n  \"tree_info\": [], \"name\": \"tree\"}",
     );
+    refused("JSON dump", b"{\"trees\": [{ \"nodeid\": 0, \"depth\": 0");
+    refused("JSON dump", b"{ \"nodeid\": 0, \"leaf\": 1 }\n{ \"nodeid\": 0");
+    refused("UTF-16", b"\xff\xfet\0r\0e\0e\0");
+    refused("UTF-16", b"\xfe\xff\0{\0\"");
+    refused("byte order mark", b"\xef\xbb\xbf{\"learner\": {}}");
+    refused("carriage returns", b"tree\rversion=v4\r");
+    refused("JSON string", b"\"{\\\"learner\\\": {}}\"");
+    refused("bytea", b"\\x7b2c");
+    refused("hexadecimal", b"7b226c6561726e6572");
+    refused("hexadecimal", b"747265650a76657273696f6e3d7634");
+    refused("base64", b"eyJsZWFybmVyIjp7");
+    refused("base64", b"dHJlZQp2ZXJzaW9uPXY0");
     refused("gzip", b"\x1f\x8b\x08\0");
     refused("zip", b"PK\x03\x04\x14\0");
+}
+
+/// A model's file has its features' names before all else.
+#[test]
+fn a_feature_may_have_the_name_of_a_dumps_key() {
+    let mut model = binary();
+    edit(&mut model, r#"learner.feature_names.0 = "nodeid""#);
+    parse(&model.to_json()).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Images as files: one copy of a lowered model for all backends, which maps it read-only.
 //!
 //! A file's name is a digest of its inputs: the digest of the model's bytes, the rounds that are used,
-//! names, labels and categories, and the engine's version of the layout. So a file never changes, a wrong one
+//! names, labels, categories and the meaning of reals, and the engine's version of the layout. So a file never changes, a wrong one
 //! is never found, and an upgrade makes new ones. A file is written under another name and renamed, and
 //! carries a checksum. The folder is below the data directory, which is the current directory of every
 //! backend; each database has its own. Losing the folder costs nothing but the time to make the images again.
@@ -20,7 +20,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use gbtrees::internals::{AlignedBytes, COMPILED_MODEL_VERSION, CompiledModel, StableBytes};
+use gbtrees::internals::{
+    AlignedBytes, COMPILED_MODEL_VERSION, CompiledModel, RealInput, StableBytes,
+};
 use memmap2::{Mmap, MmapOptions};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::{Oid, catalog, fault, session};
@@ -47,6 +49,7 @@ pub(crate) struct KeyInputs<'a> {
     pub(crate) labels: &'a [String],
     /// As JSON, if categories were passed with the file.
     pub(crate) categories: Option<&'a str>,
+    pub(crate) real_input: RealInput,
 }
 
 impl ImageKey {
@@ -54,6 +57,7 @@ impl ImageKey {
         let mut hash = Sha256::new();
         hash.update(inputs.digest);
         hash.update((inputs.rounds as u64).to_le_bytes());
+        hash.update([inputs.real_input as u8]);
         let categories = inputs.categories.map(str::to_owned);
         for texts in [inputs.feature_names, inputs.labels, categories.as_slice()] {
             hash.update((texts.len() as u64).to_le_bytes());

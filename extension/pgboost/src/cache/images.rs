@@ -115,6 +115,7 @@ pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
         feature_names: &feature_names,
         labels: &labels,
         categories: categories.as_deref(),
+        real_input: stored.real_input()?,
     };
     Ok(ImageKey::new(&inputs))
 }

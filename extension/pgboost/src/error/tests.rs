@@ -12,7 +12,7 @@ use gbtrees::{ErrorKind, Limits, Place};
 use pg_interface::{Report, error_table_tests};
 use row_source::SourceError;
 
-use super::{Error, NAMES, ShapeReason, TypeReason};
+use super::{CategoryReason, Error, NAMES, ShapeReason, TypeReason};
 use crate::registry::reference::{self, Reference};
 
 /// Every reason. Neither `match` has a wildcard: a new reason must be named here.
@@ -20,7 +20,8 @@ fn type_reasons() -> Vec<TypeReason> {
     use TypeReason::*;
     let after = |reason: TypeReason| match reason {
         Unusable => Some(TextForNumber),
-        TextForNumber => Some(TextWithoutCategories),
+        TextForNumber => Some(StringForNumber),
+        StringForNumber => Some(TextWithoutCategories),
         TextWithoutCategories => Some(TextForNumericCategories),
         TextForNumericCategories => Some(NumberForTextCategories),
         NumberForTextCategories => Some(EnumForPinned),
@@ -61,6 +62,17 @@ fn samples() -> Vec<Error> {
         type_name: text("text"),
         reason,
     }));
+    let reasons = [
+        CategoryReason::Unknown,
+        CategoryReason::Fraction,
+        CategoryReason::Blanks,
+        CategoryReason::Pinned,
+    ];
+    all.extend(reasons.map(|reason| Error::UnknownCategory {
+        feature: feature.clone().into(),
+        value: text("XX"),
+        reason,
+    }));
     for function in ["predict", "predict_class"] {
         all.extend(shape_reasons().into_iter().map(|reason| Error::Shape {
             model: model.clone(),
@@ -71,7 +83,17 @@ fn samples() -> Vec<Error> {
     all.extend(["", "a@b", &"x".repeat(64)].map(|wrong| reference::check_name(wrong).unwrap_err()));
     all.extend([
         Reference::parse("flights@").unwrap_err(),
-        Error::NoSuchModel { name: name.clone() },
+        Error::NoSuchModel { name: name.clone(), nearest: Some(name.clone()) },
+        Error::NoSuchModel { name: name.clone(), nearest: None },
+        Error::OtherMeaning {
+            reference: name.clone(),
+            before: 1,
+            what: "other labels",
+            detail: "Version 1 has others.".to_owned(),
+            hint: "Pass allow_change => true if that is meant.",
+        },
+        Error::RealInput { given: name.clone() },
+        Error::EmptyFeatureName,
         Error::WholeModel { reference: text("flights@2"), name: name.clone() },
         Error::NeedsVersion { name: name.clone() },
         Error::NotAnAlias { reference: text("flights@2") },
@@ -128,9 +150,7 @@ fn samples() -> Vec<Error> {
         Error::ArrayLength { column: text("x"), expected: 1, given: 2 },
         Error::ArrayType { type_name: text("text[]") },
         Error::AmbiguousColumn { column: text("x") },
-        Error::NullCategory { feature: feature.clone().into() },
-        Error::UnknownCategory { feature: feature.clone().into(), value: text("XX"), pinned: true },
-        Error::UnknownCategory { feature: feature.into(), value: text("XX"), pinned: false },
+        Error::NullCategory { feature: feature.into() },
         Error::PinnedRow { type_name: text("record") },
         Error::ImportanceKind { kind: text("shap") },
         Error::Source { error: SourceError::AmbiguousColumn { column: text("x") } },
@@ -182,11 +202,9 @@ fn a_place_is_told_in_the_detail_and_not_in_the_message() {
 
 #[test]
 fn a_long_category_is_cut_and_not_in_the_middle_of_a_character() {
-    let unknown = |value: String| Error::UnknownCategory {
-        feature: "f".to_owned().into(),
-        value,
-        pinned: false,
-    };
+    let reason = CategoryReason::Unknown;
+    let unknown =
+        |value: String| Error::UnknownCategory { feature: "f".to_owned().into(), value, reason };
     let message = unknown("é".repeat(100_000)).report().message;
     assert!(message.len() < 300, "{} bytes", message.len());
     assert!(message.contains(&format!("\"{}...\"", "é".repeat(64))), "{message}");

@@ -118,8 +118,19 @@ impl Classes {
                 }
                 None => self.place_of_number(number, || field.label()),
             },
-            None => self.by_label.get(field.label().as_ref()).copied(),
+            None => {
+                let label = field.label();
+                let place = self.by_label.get(label.as_ref());
+                place.copied().or_else(|| self.place_of_truth(&label))
+            }
         }
+    }
+
+    /// The class of a text that says true or false where the labels say it in other letters, as Python does.
+    fn place_of_truth(&self, label: &str) -> Option<usize> {
+        let is_truth = ["true", "false"].iter().any(|truth| label.eq_ignore_ascii_case(truth));
+        let mut same = self.by_label.iter().filter(|(own, _)| own.eq_ignore_ascii_case(label));
+        same.next().filter(|_| is_truth).map(|(_, place)| *place)
     }
 
     fn place_of_number<'a>(
@@ -132,10 +143,12 @@ impl Classes {
         }
         // Without labels there is none to compare with, and making text of a number takes as long
         // as ten predictions.
-        if !self.by_label.is_empty()
-            && let Some(place) = self.by_label.get(label().as_ref())
-        {
-            return Some(*place);
+        if !self.by_label.is_empty() {
+            let label = label();
+            let place = self.by_label.get(label.as_ref()).copied();
+            if let Some(place) = place.or_else(|| self.place_of_truth(&label)) {
+                return Some(place);
+            }
         }
         let place = number as usize;
         (place as f64 == number && place < self.count).then_some(place)

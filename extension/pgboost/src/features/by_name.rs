@@ -13,7 +13,6 @@
 use std::iter::repeat_n;
 use std::rc::Rc;
 
-use gbtrees::internals::Narrowing;
 use pg_interface::array::ArrayValue;
 use pg_interface::catalog::FLOAT4OID;
 use pg_interface::jsonb::{Item, KeyPositions, Object, ObjectType};
@@ -24,8 +23,8 @@ use row_source::{PlacedColumn, Row, names};
 
 use super::FeatureContext;
 use super::feature_reader::{
-    ElementFeatures, FeatureNumber, FeatureReader, float_code, integer_code, mismatch, narrowed,
-    number_code, text_code,
+    ElementFeatures, FeatureNumber, FeatureReader, float_code, integer_code, json_number_code,
+    mismatch, narrowed_json, text_code,
 };
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
@@ -400,12 +399,10 @@ impl ObjectForm {
             self.virtual_places = Some((Rc::clone(object_type), places));
         }
         let places = self.virtual_places.iter().flat_map(|(_, places)| places);
-        let double = context.image.narrowing() != Narrowing::Rounded;
         let wanted = features.iter_mut().zip(&self.names).zip(places);
         for (index, ((feature, name), place)) in wanted.enumerate() {
             let place = place.ok_or_else(|| absent(name, OBJECT_FORM, false, context))?;
-            let is_double = double || context.image.categories(index).is_some();
-            let value = object.item(place, is_double).ok_or(Error::NotAnObject)?;
+            let value = object.item(place).ok_or(Error::NotAnObject)?;
             *feature = read(context, index, value)?;
         }
         Ok(())
@@ -428,7 +425,7 @@ fn absent(feature: &str, form: &'static str, unnamed: bool, context: FeatureCont
 fn read<V: FeatureNumber>(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<V> {
     match value {
         Item::Number(number) if context.image.categories(index).is_none() => {
-            Ok(narrowed(context, index, number))
+            Ok(narrowed_json(context, index, number))
         }
         other => read_other(context, index, other),
     }
@@ -460,12 +457,13 @@ fn read_other<V: FeatureNumber>(
         return match special {
             Some(number) if coded => float_code(context, index, number.into()).map(V::from),
             Some(number) => Ok(V::of(context, index, number.into())),
+            None if reason == TypeReason::TextForNumber => fail(TypeReason::StringForNumber),
             None => fail(reason),
         };
     }
     match value {
         Item::Text(text) => text_code(context, index, &text).map(V::from),
-        Item::Number(number) => number_code(context, index, number).map(V::from),
+        Item::Number(number) => json_number_code(context, index, number).map(V::from),
         Item::Boolean(truth) if coded => {
             integer_code(context, index, i64::from(truth)).map(V::from)
         }

@@ -175,7 +175,7 @@ fn read_reals<V: FeatureNumber>(
     }
     if context.image.narrowing() == Narrowing::Binned {
         for (index, (feature, real)) in features.iter_mut().zip(reals).enumerate() {
-            *feature = V::of(context, index, (*real).into());
+            *feature = V::of_real(context, index, *real);
         }
     } else if let Some(features) = V::reals(features) {
         features.copy_from_slice(reals);

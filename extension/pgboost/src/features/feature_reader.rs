@@ -6,13 +6,13 @@
 //! numbers in every form, and a value that the model does not know is no error. Where it takes
 //! statistics of them, a row has their hashes, and NULL is an error, as it is to CatBoost.
 
-use gbtrees::internals::{CategoryKind, CategoryView, Narrowing};
+use gbtrees::internals::{CategoryKind, CategoryView, Narrowing, RealInput, shortest_decimal};
 use pg_interface::array::ElementType;
 use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
-use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
+use pg_interface::{Exact, Number, NumberType, Oid, ScalarType, Value, varlena};
 
 use super::FeatureContext;
-use crate::error::{Error, Result, TypeReason};
+use crate::error::{CategoryReason, Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
 
 /// A number of the rows that are read: the f32 that splits decide alike, or for a model with linear leaves
@@ -21,10 +21,28 @@ pub(crate) trait FeatureNumber: Copy + From<f32> {
     /// What a number becomes that is not simply rounded.
     fn of(context: FeatureContext<'_>, index: usize, number: f64) -> Self;
 
-    /// The same. Out of line, since models that round their values, XGBoost's, never come here.
+    /// The same of a real, which the model may take for its shortest decimal.
+    fn of_real(context: FeatureContext<'_>, index: usize, number: f32) -> Self;
+
+    /// The same of any number. Out of line, since models that round their values, XGBoost's, never come
+    /// here.
     #[inline(never)]
     fn of_number(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Self {
-        Self::of(context, index, number.double())
+        match number.number_type() {
+            NumberType::Float4 => Self::of_real(context, index, number.single()),
+            _ => Self::of(context, index, number.double()),
+        }
+    }
+
+    /// The same of a number in a jsonb object, where a real is its shortest decimal.
+    #[inline(never)]
+    fn of_json(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Self {
+        match number.number_type() {
+            NumberType::Float4 if context.image.real_input() == RealInput::Binary => {
+                Self::of(context, index, shortest_decimal(number.single()))
+            }
+            _ => Self::of_number(context, index, number),
+        }
     }
 
     /// The numbers, if values of type real are these.
@@ -36,6 +54,10 @@ impl FeatureNumber for f32 {
         context.image.narrow(index, number)
     }
 
+    fn of_real(context: FeatureContext<'_>, index: usize, number: f32) -> Self {
+        context.image.narrow_real(index, number)
+    }
+
     #[inline(always)]
     fn reals(numbers: &mut [Self]) -> Option<&mut [f32]> {
         Some(numbers)
@@ -45,6 +67,10 @@ impl FeatureNumber for f32 {
 impl FeatureNumber for f64 {
     fn of(_: FeatureContext<'_>, _: usize, number: f64) -> Self {
         number
+    }
+
+    fn of_real(context: FeatureContext<'_>, _: usize, number: f32) -> Self {
+        context.image.double_of_real(number)
     }
 
     fn reals(_: &mut [Self]) -> Option<&mut [f32]> {
@@ -130,6 +156,19 @@ pub(crate) fn narrowed<V: FeatureNumber>(
     }
 }
 
+/// The same of a number in a jsonb object.
+#[inline]
+pub(crate) fn narrowed_json<V: FeatureNumber>(
+    context: FeatureContext<'_>,
+    index: usize,
+    number: Number<'_>,
+) -> V {
+    match context.image.narrowing() {
+        Narrowing::Rounded => number.single_of_json().into(),
+        Narrowing::Adjusted | Narrowing::Binned => V::of_json(context, index, number),
+    }
+}
+
 /// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
 pub(crate) fn mismatch(
     context: FeatureContext<'_>,
@@ -162,13 +201,16 @@ pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) 
     code_or_unknown(context, index, code, || value.to_owned())
 }
 
-/// The code of a category given as a number; a NaN is a missing value.
+/// The code of a category given as a number; a NaN is a missing value. A real is its decimal, or else itself.
 pub(crate) fn number_code(
     context: FeatureContext<'_>,
     index: usize,
     number: Number<'_>,
 ) -> Result<f32> {
     match number.exact() {
+        Exact::Float(value) if number.number_type() == NumberType::Float4 => {
+            real_code(context, index, value)
+        }
         Exact::Integer(value) => integer_code(context, index, value),
         Exact::Float(value) => float_code(context, index, value),
     }
@@ -186,6 +228,27 @@ pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) 
     }
     let code = row_value(context, index, |all| all.code_of_float(value));
     code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
+}
+
+/// The same of a number in a jsonb object, where a real is its shortest decimal.
+pub(crate) fn json_number_code(
+    context: FeatureContext<'_>,
+    index: usize,
+    number: Number<'_>,
+) -> Result<f32> {
+    match number.number_type() {
+        NumberType::Float4 => float_code(context, index, shortest_decimal(number.single())),
+        _ => number_code(context, index, number),
+    }
+}
+
+/// The code of a category given as a real. A model of float32 data, whatever else is said of it, has these in
+/// its file.
+fn real_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
+    let is_itself = context.image.real_input() == RealInput::Binary
+        || context.image.categories(index).is_some_and(|all| all.has_float(value));
+    let value = if is_itself { value } else { shortest_decimal(value as f32) };
+    float_code(context, index, value)
 }
 
 /// What a row has for a code of a feature's categories.
@@ -212,8 +275,14 @@ fn code_or_unknown(
                 return context.missing(index);
             }
             let value = varlena::require_representable(value(), "category")?;
-            let pinned = context.unknown_category.is_some();
-            Err(Error::UnknownCategory { feature: context.feature(index), value, pinned })
+            let hashed = context.image.categories(index).map(|all| all.kind());
+            let reason = match hashed {
+                _ if context.unknown_category.is_some() => CategoryReason::Pinned,
+                Some(CategoryKind::Hashed) => CategoryReason::Fraction,
+                Some(CategoryKind::Text) if value.ends_with(' ') => CategoryReason::Blanks,
+                _ => CategoryReason::Unknown,
+            };
+            Err(Error::UnknownCategory { feature: context.feature(index), value, reason })
         }
     }
 }

@@ -4,7 +4,7 @@
 //! first prediction of any connection finds the image made.
 
 use gbtrees::Limits;
-use gbtrees::internals::{Categories, Ensemble};
+use gbtrees::internals::{Categories, Ensemble, FeatureType, RealInput};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{
     ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
@@ -14,6 +14,7 @@ use pgrx::{AnyElement, Array, JsonB, pg_extern};
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
+use crate::features::by_name::feature_name;
 use crate::guc;
 use crate::registry::model::Model;
 use crate::registry::reference::check_name;
@@ -34,6 +35,8 @@ struct LoadOptions {
     parameters: Option<AnyElement>,
     metrics: Option<AnyElement>,
     deploy: bool,
+    real_input: String,
+    allow_change: bool,
 }
 
 /// Which rounds predictions use.
@@ -46,7 +49,7 @@ enum Rounds {
 }
 
 /// `load_model(model, file, labels, feature_names, params, metrics, rounds, best_iteration, categories,
-/// deploy) -> version`
+/// deploy, real_input, allow_change) -> version`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn pgboost_load_model(
@@ -60,6 +63,8 @@ fn pgboost_load_model(
     best_iteration: Option<bool>,
     categories: Option<AnyElement>,
     deploy: Option<bool>,
+    real_input: Option<&[u8]>,
+    allow_change: Option<bool>,
     call: FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     session::require_writable(c"load_model()");
@@ -84,6 +89,8 @@ fn pgboost_load_model(
         parameters: params,
         metrics,
         deploy: required(deploy, "deploy")?,
+        real_input: required_text(real_input, "real_input")?.to_owned(),
+        allow_change: required(allow_change, "allow_change")?,
     };
     let registry = Registry::of_function(call::called_function(call))?;
     Ok(report::with_reserve(|| load(&registry, name, bytes, &limits, options))?)
@@ -120,6 +127,8 @@ fn load(
         )?;
         model.set_categories(categories)?;
     }
+    model.set_real_input(real_input(&options.real_input)?);
+    notice_codes(&model);
     require_storable(&model)?;
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
@@ -131,8 +140,9 @@ fn load(
         labels,
         gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )?;
+    let allow_change = options.allow_change;
     let new = describe(name, bytes, &model, present, options);
-    let (model, version) = store(registry, new, user)?;
+    let (model, version) = store(registry, new, user, allow_change)?;
     fault::at("load: stored");
     images::share_new(registry, model, version, lowered)?;
     Ok(version)
@@ -205,6 +215,36 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
     Ok(model.keep_rounds(rounds)?)
 }
 
+/// Tells of categorical features whose codes the file does not explain: XGBoost takes numbers for codes there,
+/// also where the training had other numbers as categories.
+fn notice_codes(model: &Ensemble) {
+    if !model.format().starts_with("xgboost") {
+        return;
+    }
+    let features = model.feature_types().iter().zip(model.categories()).enumerate();
+    let coded = features.filter(|(_, (kind, categories))| {
+        **kind == FeatureType::Categorical && categories.is_none()
+    });
+    let names: Vec<String> = coded
+        .map(|(index, _)| feature_name(model.feature_names().get(index).map(String::as_str), index))
+        .collect();
+    let Some(first) = names.first() else { return };
+    let others = match names.len() - 1 {
+        0 => String::new(),
+        count => format!(" and of {count} more"),
+    };
+    report::notice_with(
+        &format!(
+            "the file has no categories of feature \"{first}\"{others}, so its numbers are codes"
+        ),
+        Some(
+            "XGBoost leaves them out before release 3.1, of slices such as booster[:10], and where it was given \
+             codes; the releases 3.1 to 3.3 damage those beyond ASCII.",
+        ),
+        Some("If the training had others than the codes 0, 1 and so on, pass them as categories."),
+    );
+}
+
 /// The file's name, if somebody has passed that for what is in it: a short line with a slash or an ending.
 fn file_name(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes.get(..bytes.len().min(1024))?).ok()?;
@@ -219,9 +259,17 @@ fn file_name(bytes: &[u8]) -> Option<&str> {
     is_name.then_some(text)
 }
 
+/// What values of type real are to a model that compares double precision.
+fn real_input(name: &str) -> Result<RealInput> {
+    RealInput::named(name).ok_or_else(|| Error::RealInput { given: name.to_owned() })
+}
+
 /// Raises unless the database can hold the texts of a model file.
 fn require_storable(model: &Ensemble) -> Result<()> {
     for name in model.feature_names() {
+        if name.is_empty() {
+            return Err(Error::EmptyFeatureName);
+        }
         varlena::require_representable(name, "feature name")?;
     }
     for (key, value) in model.attributes() {
@@ -267,6 +315,9 @@ fn describe<'a>(
         format: model.format(),
         library_version: (major > 0).then(|| format!("{major}.{minor}.{patch}")),
         objective: model.objective().name(),
+        task: model.objective().task().name(),
+        link: model.objective().transform().link(),
+        real_input: options.real_input,
         features: count(model.num_features()),
         outputs: count(model.num_outputs()),
         trees: count(present.trees),
@@ -275,7 +326,10 @@ fn describe<'a>(
         best_rounds: present.best_rounds.map(count),
         depth: count(present.depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
-        labels: options.labels,
+        labels: options.labels.or_else(|| {
+            let own = model.class_labels();
+            (!own.is_empty()).then(|| own.to_vec())
+        }),
         categories: options.categories,
         attributes: JsonB(attributes.into()),
         parameters: options.parameters,

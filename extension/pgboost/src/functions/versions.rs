@@ -7,18 +7,20 @@ use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, transaction};
 use pgrx::{AnyElement, pg_extern};
 
-use super::{OwnedVersion, required_text, whole_model, writable};
+use super::{OwnedVersion, required, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::registry::lookup;
+use crate::registry::meaning::Ways;
 use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
 use crate::registry::{self, Privilege, Registry, pin, predict_functions, write};
 
-/// `deploy_model(model)`, of `m@3` or `m@alias`
+/// `deploy_model(model, allow_change)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
 fn pgboost_deploy_model(
     model: Option<&[u8]>,
+    allow_change: Option<bool>,
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
@@ -26,7 +28,8 @@ fn pgboost_deploy_model(
         return Err(Error::NeedsVersion { name: reference.name.to_owned() }.into());
     }
     let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
-    Ok(write::deploy(&found.registry, found.model, found.version)?)
+    let ways = Ways::allowing(required(allow_change, "allow_change")?);
+    Ok(write::deploy(&found.registry, found.model, found.version, ways)?)
 }
 
 /// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
@@ -61,17 +64,19 @@ fn drop(registry: &Registry, model: Model<'_>, version: Option<i32>) -> Result<(
     Ok(())
 }
 
-/// `set_alias(model, alias)`
+/// `set_alias(model, alias, allow_change)`
 #[pg_extern(sql = false)]
 fn pgboost_set_alias(
     model: Option<&[u8]>,
     alias: Option<&[u8]>,
+    allow_change: Option<bool>,
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let alias = check_alias(required_text(alias, "alias")?)?;
     let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
-    Ok(write::set_alias(&found.registry, found.model, alias, found.version)?)
+    let ways = Ways::allowing(required(allow_change, "allow_change")?);
+    Ok(write::set_alias(&found.registry, found.model, alias, found.version, ways)?)
 }
 
 /// `drop_alias(model)`, of `m@alias`

@@ -366,7 +366,9 @@ impl RecentPredictors {
         if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
             self.current = Some(self.change(arguments, model)?);
         }
-        self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
+        self.current
+            .as_mut()
+            .ok_or_else(|| Error::NoSuchModel { name: model.to_owned(), nearest: None })
     }
 
     /// The state for that model: the statement's first, or another than that of its last call.

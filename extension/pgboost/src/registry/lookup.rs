@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use gbtrees::internals::Ensemble;
+use gbtrees::internals::{Ensemble, RealInput};
 use gbtrees::{ErrorKind, Limits};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
@@ -10,6 +10,7 @@ use pg_interface::scan::{Key, Row, rows};
 use pg_interface::varlena::NewBytea;
 use pgrx::AnyElement;
 
+use super::meaning::Meaning;
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
 use super::{Registry, model_file, query_jsonb};
@@ -143,6 +144,23 @@ impl Stored<'_> {
         self.row.texts(c"labels").unwrap_or_default()
     }
 
+    /// What values of type real are to the model.
+    pub(crate) fn real_input(&self) -> Result<RealInput> {
+        let name = self.row.text(c"real_input");
+        name.and_then(|name| RealInput::named(&name)).ok_or_else(|| self.invalid("real_input"))
+    }
+
+    /// What its values mean.
+    pub(crate) fn meaning(&self) -> Meaning {
+        Meaning {
+            task: self.row.text(c"task").unwrap_or_default(),
+            link: self.row.text(c"link").unwrap_or_default(),
+            outputs: self.row.integer(c"outputs").unwrap_or_default(),
+            labels: self.labels(),
+            feature_names: self.feature_names(),
+        }
+    }
+
     /// How many rounds predictions use.
     pub(crate) fn used_rounds(&self) -> Result<usize> {
         let used = self.row.integer(c"used_rounds").and_then(|used| usize::try_from(used).ok());
@@ -193,6 +211,7 @@ impl Stored<'_> {
         if self.used_rounds()? < model.num_rounds() {
             model.keep_rounds(self.used_rounds()?)?;
         }
+        model.set_real_input(self.real_input()?);
         Ok(model)
     }
 
@@ -247,6 +266,7 @@ pub(crate) fn describe(
          'deployed', COALESCE(v.version = m.deployed, false), \
          'owner', pgboost_catalog.owner(m.id)::text, \
          'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
+         'task', v.task, 'link', v.link, 'real_input', v.real_input, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
          'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
          'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \

@@ -13,8 +13,8 @@
 //! follows. A model's row in `model` is its lock, which every change of the model updates first.
 
 pub(crate) mod baseline;
-mod feature_order;
 pub(crate) mod lookup;
+pub(crate) mod meaning;
 pub(crate) mod model;
 mod model_file;
 pub(crate) mod pin;
@@ -33,6 +33,7 @@ use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
 use pg_interface::{Oid, fault, jsonb};
 use pgrx::datum::DatumWithOid;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
+use row_source::names;
 
 use self::model::{Model, ModelId};
 use crate::error::{Error, Result};
@@ -269,6 +270,31 @@ pub(crate) fn require_owner(registry: &Registry, model: Model<'_>, user: Oid) ->
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: model.name.to_owned() }) }
 }
 
+/// The error that there is no model of a name, with the nearest name of a model that the user may use.
+#[cold]
+pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
+    let mut names = Vec::new();
+    // Any two names of one or two letters are near each other.
+    let is_long = name.chars().nth(2).is_some();
+    rows(registry.model_by_name, &[], ReadSnapshot::Latest, |row| {
+        names.extend(row.text(c"name").filter(|_| is_long));
+        ControlFlow::Continue(())
+    });
+    let user = session::current_user();
+    let may_see = |name: &str| {
+        let (found, _) = Model::find_with_mark(registry, name, ReadSnapshot::Latest);
+        found.is_some_and(|model| access(registry, model.id, user) != Access::None)
+    };
+    while let Some(nearest) = names::nearest(name, names.iter().map(String::as_str)) {
+        let nearest = nearest.to_owned();
+        if may_see(&nearest) {
+            return Error::NoSuchModel { name: name.to_owned(), nearest: Some(nearest) };
+        }
+        names.retain(|name| *name != nearest);
+    }
+    Error::NoSuchModel { name: name.to_owned(), nearest: None }
+}
+
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
 /// version, if one is.
 ///
@@ -285,7 +311,7 @@ pub(crate) fn lock(registry: &Registry, model: Model<'_>) -> Result<Option<i32>>
          WHERE m.id = $1 AND m.name = $2 RETURNING COALESCE(m.deployed, 0)",
         &[model.id.into(), model.name.into()],
     )?
-    .ok_or_else(|| Error::NoSuchModel { name: model.name.to_owned() })?;
+    .ok_or_else(|| no_such_model(registry, model.name))?;
     require_owner(registry, model, session::current_user())?;
     Ok((deployed > 0).then_some(deployed))
 }

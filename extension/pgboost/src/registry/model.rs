@@ -11,7 +11,7 @@ use pg_interface::scan::{Key, rows};
 use pg_interface::{Datum, Oid, transaction};
 use pgrx::{IntoDatum, Uuid};
 
-use super::{Registry, query};
+use super::{Registry, no_such_model, query};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ impl<'a> Model<'a> {
     /// [`Error::NoSuchModel`].
     pub(crate) fn find(registry: &Registry, name: &'a str, snapshot: ReadSnapshot) -> Result<Self> {
         let found = Self::find_with_mark(registry, name, snapshot).0;
-        found.ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+        found.ok_or_else(|| no_such_model(registry, name))
     }
 
     /// The model of that name, if there is one, and the mark of the snapshot that saw it.

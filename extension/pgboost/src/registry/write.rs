@@ -7,11 +7,12 @@ use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
+use super::meaning::{Change, Ways};
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
 use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
-    Registry, baseline, execute, feature_order, lookup, model_file, pin, predict_functions, query,
+    Registry, baseline, execute, lookup, meaning, model_file, pin, predict_functions, query,
 };
 use crate::error::{Error, Result};
 use crate::statistics;
@@ -24,6 +25,10 @@ pub(crate) struct NewVersion<'a> {
     /// The release of the library that wrote the file, where the file has it.
     pub(crate) library_version: Option<String>,
     pub(crate) objective: &'a str,
+    pub(crate) task: &'static str,
+    pub(crate) link: &'static str,
+    /// What values of type real are.
+    pub(crate) real_input: String,
     pub(crate) features: i32,
     pub(crate) outputs: i32,
     pub(crate) trees: i32,
@@ -48,11 +53,13 @@ pub(crate) struct NewVersion<'a> {
 /// Stores a version, and deploys it if `deploy` is true. Returns the model and the version's number.
 ///
 /// # Errors
-/// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`].
+/// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`],
+/// [`Error::OtherMeaning`].
 pub(crate) fn store<'a>(
     registry: &Registry,
     new: NewVersion<'a>,
     user: Oid,
+    allow_change: bool,
 ) -> Result<(Model<'a>, i32)> {
     let before = Model::find(registry, new.name, ReadSnapshot::Latest).ok();
     let deployed = match before.filter(|_| new.deploy) {
@@ -79,8 +86,9 @@ pub(crate) fn store<'a>(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
-         loaded_by, deployed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
-         $14, $15, $16, $17, $18, $19, $20, $21, CASE WHEN $22 THEN pg_catalog.now() END)",
+         loaded_by, task, link, real_input, deployed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+         $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
+         CASE WHEN $25 THEN pg_catalog.now() END)",
         &[
             model.id.into(),
             version.into(),
@@ -103,10 +111,15 @@ pub(crate) fn store<'a>(
             jsonb::parameter(new.parameters),
             jsonb::parameter(new.metrics),
             session::role_name(user).into(),
+            new.task.into(),
+            new.link.into(),
+            new.real_input.into(),
             new.deploy.into(),
         ],
     )?;
-    feature_order::check(registry, model, Wanted::Deployed, deployed, version)?;
+    let change = Change { wanted: Wanted::Deployed, before: deployed, after: version };
+    let ways = if allow_change { Ways::Allowed } else { Ways::AllowOrStore };
+    meaning::check(registry, model, change, ways)?;
     model_file::insert(registry, model.id, version, new.file)?;
     Ok((model, version))
 }
@@ -127,10 +140,16 @@ fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
 }
 
 /// # Errors
-/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
-pub(crate) fn deploy(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
+pub(crate) fn deploy(
+    registry: &Registry,
+    model: Model<'_>,
+    version: i32,
+    ways: Ways,
+) -> Result<()> {
     let deployed = lock(registry, model)?;
-    feature_order::check(registry, model, Wanted::Deployed, deployed, version)?;
+    let change = Change { wanted: Wanted::Deployed, before: deployed, after: version };
+    meaning::check(registry, model, change, ways)?;
     query::<i32>(
         registry,
         "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
@@ -283,12 +302,13 @@ fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &s
 /// Lets an alias, new or not, refer to a version.
 ///
 /// # Errors
-/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`].
+/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
 pub(crate) fn set_alias(
     registry: &Registry,
     model: Model<'_>,
     alias: &str,
     version: i32,
+    ways: Ways,
 ) -> Result<()> {
     lock(registry, model)?;
     let before = query::<i32>(
@@ -296,7 +316,8 @@ pub(crate) fn set_alias(
         "SELECT a.version FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2",
         &[model.id.into(), alias.into()],
     )?;
-    feature_order::check(registry, model, Wanted::Alias(alias), before, version)?;
+    let change = Change { wanted: Wanted::Alias(alias), before, after: version };
+    meaning::check(registry, model, change, ways)?;
     query::<i32>(
         registry,
         "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::required;
 use crate::error::{Error, Result};
 use crate::params::{MAX_ROUNDS, Parameters, type_name};
-use crate::registry::{Registry, Trained};
+use crate::registry::{Registry, Storing, Trained};
 use crate::source::columns::Roles;
 use crate::training::folds::{FoldChoice, MAX_FOLDS};
 use crate::training::progress::{self, Phase, Progress};
@@ -42,6 +42,7 @@ fn pgboost_train_model(
     verbose_eval: Option<i32>,
     continue_from: Option<&str>,
     deploy: Option<bool>,
+    allow_change: Option<bool>,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -50,7 +51,7 @@ fn pgboost_train_model(
     ErrorReport,
 > {
     session::require_writable(c"train_model()");
-    let request = Arguments {
+    let mut request = Arguments {
         source,
         target,
         rounds,
@@ -66,8 +67,12 @@ fn pgboost_train_model(
         ..Arguments::default()
     }
     .request(&json(params)?)?;
-    let (name, deploy) = (required(model, "model")?, required(deploy, "deploy")?);
-    let (rounds, scores) = train(name, &request, continue_from, deploy)?;
+    let name = required(model, "model")?;
+    let storing = Storing {
+        deploy: required(deploy, "deploy")?,
+        allow_change: required(allow_change, "allow_change")?,
+    };
+    let (rounds, scores) = train(name, &mut request, continue_from, storing)?;
     let rows: Vec<_> = scores
         .into_iter()
         .map(|score| (score.set.clone(), score.metric.clone(), rounds, score.mean()))
@@ -77,12 +82,16 @@ fn pgboost_train_model(
 
 fn train(
     name: &str,
-    request: &Request,
+    request: &mut Request,
     continue_from: Option<&str>,
-    deploy: bool,
+    storing: Storing,
 ) -> Result<(i32, Vec<Score>)> {
     let registry = Registry::find()?;
     registry.check_storable(name)?;
+    if let Some(replaced) = registry.deployed(name)? {
+        request.roles.order.clone_from(&replaced.feature_names);
+        request.replaced = Some(replaced).filter(|_| storing.deploy && !storing.allow_change);
+    }
     let start = continue_from.map(|model| Start::find(model, &request.parameters)).transpose()?;
     let mut progress = Progress::begin(Some(name), request.rounds);
     let outcome = training::train(request, start.as_ref(), &mut progress)?;
@@ -97,7 +106,7 @@ fn train(
         metrics,
         profile: JsonB(outcome.profile),
     };
-    registry.store(name, trained, deploy)?;
+    registry.store(name, trained, storing)?;
     notice_skipped(skipped);
     Ok((i32::try_from(outcome.rounds).unwrap_or(i32::MAX), outcome.scores))
 }
@@ -404,6 +413,7 @@ impl Arguments<'_> {
                 .verbose_eval
                 .map(|rounds| between("verbose_eval", rounds))
                 .transpose()?,
+            replaced: None,
         })
     }
 
@@ -415,6 +425,7 @@ impl Arguments<'_> {
             group: self.qid.map(str::to_owned),
             label_upper_bound: self.label_upper_bound.map(str::to_owned),
             fold: self.fold_by.map(str::to_owned),
+            order: Vec::new(),
         })
     }
 

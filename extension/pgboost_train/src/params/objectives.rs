@@ -46,7 +46,7 @@ pub(crate) const SURVIVAL: &Objective = &objective("survival:aft", Target::Bound
 
 /// Those that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> = LazyLock::new(|| {
-    gbtrees::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect()
+    gbtrees::internals::xgboost_objectives().map(|(name, task, _)| of_task(name, task)).collect()
 });
 
 fn of_task(name: &'static str, task: Task) -> Objective {
@@ -62,6 +62,13 @@ fn of_task(name: &'static str, task: Task) -> Objective {
 
 pub(crate) fn objective_named(name: &str) -> Option<&'static Objective> {
     ALL.iter().find(|objective| objective.name == name)
+}
+
+/// The task and the link of an objective, by the names that `model_info` has.
+pub(crate) fn task_and_link(objective: &Objective) -> Option<(&'static str, &'static str)> {
+    let mut all = gbtrees::internals::xgboost_objectives();
+    let (_, task, transform) = all.find(|(name, ..)| *name == objective.name)?;
+    Some((task.name(), transform.link()))
 }
 
 pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {

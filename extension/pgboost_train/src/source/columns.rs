@@ -28,6 +28,8 @@ pub(crate) struct Roles {
     pub(crate) label_upper_bound: Option<String>,
     /// What rows of a fold have in common.
     pub(crate) fold: Option<String>,
+    /// The features of the model that the new one replaces, in its order, which is kept if they are the same.
+    pub(crate) order: Vec<String>,
 }
 
 impl Roles {
@@ -93,7 +95,8 @@ impl Columns {
         let label_upper_bound = there.number(roles.label_upper_bound.as_deref(), "upper bound")?;
         let group = roles.group.as_deref().map(|name| there.group(name)).transpose()?;
         let fold = roles.fold.as_deref().map(|name| there.group(name)).transpose()?;
-        let features = there.features(roles.features.as_deref(), &roles.others())?;
+        let mut features = there.features(roles.features.as_deref(), &roles.others())?;
+        put_in_order(&mut features, &roles.order);
         Ok(Columns { features, target, weight, label_upper_bound, group, fold })
     }
 
@@ -149,6 +152,29 @@ impl Columns {
             names.into_iter().map(|name| (name, column.kind))
         })
     }
+}
+
+/// Puts the columns into the order of these features, if they are the same. The elements of an array follow
+/// one another, so the place of the first is the column's.
+fn put_in_order(columns: &mut [UsedColumn], order: &[String]) {
+    let place = |column: &UsedColumn| match column.elements {
+        None => order.iter().position(|name| *name == column.name),
+        Some(_) => order.iter().position(|name| element_of(name, &column.name) == Some("1")),
+    };
+    let covered = |name: &String| {
+        columns.iter().any(|column| match column.elements {
+            None => *name == column.name,
+            Some(_) => element_of(name, &column.name).is_some(),
+        })
+    };
+    if order.iter().all(covered) && columns.iter().all(|column| place(column).is_some()) {
+        columns.sort_by_key(place);
+    }
+}
+
+/// The subscript in the name of an array's element.
+fn element_of<'a>(name: &'a str, array: &str) -> Option<&'a str> {
+    name.strip_prefix(array)?.strip_prefix('[')?.strip_suffix(']')
 }
 
 struct SourceColumns<'a> {

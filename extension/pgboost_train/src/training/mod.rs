@@ -10,6 +10,7 @@ mod prepared;
 pub(crate) mod progress;
 mod random;
 mod read;
+mod replaced;
 pub(crate) mod rounds;
 pub(crate) mod search;
 pub(crate) mod start;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use self::folds::FoldChoice;
 use crate::error::Result;
 use crate::params::Parameters;
+use crate::registry::Replaced;
 use crate::source::columns::Roles;
 use crate::trainer::Trainer;
 use progress::{Phase, Progress};
@@ -50,6 +52,9 @@ pub(crate) fn train(
 ) -> Result<Outcome> {
     let mut trainer = Trainer::start()?;
     let prepared = prepared::read(request, start, true, progress)?;
+    if let Some(replaced) = &request.replaced {
+        replaced::check(replaced, &prepared, request)?;
+    }
     progress.phase(Phase::Building);
     trainer.build(prepared.job(request)?, start)?;
     fault::at("training: built");
@@ -80,6 +85,8 @@ pub(crate) struct Request {
     pub(crate) seed: i32,
     /// Rounds between two notices.
     pub(crate) verbose_eval: Option<u32>,
+    /// The version that the model is to replace, whose meaning it must have.
+    pub(crate) replaced: Option<Replaced>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -148,7 +148,7 @@ const EVAL_SOURCE: &str = "eval_source";
 fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, String)> {
     // The same features in the same order, also where they are all columns of the source.
     let features = like.features.iter().map(|column| column.name.clone()).collect();
-    let roles = Roles { features: Some(features), ..request.roles.clone() };
+    let roles = Roles { features: Some(features), order: Vec::new(), ..request.roles.clone() };
     let (columns, query) = open(text, &roles, EVAL_SOURCE)?;
     for (column, like) in columns.features.iter().zip(&like.features) {
         if column.kind.is_text() != like.kind.is_text()
@@ -260,7 +260,8 @@ impl Prepared<'_> {
         }
     }
 
-    fn outputs(&self, request: &Request) -> u64 {
+    /// How many outputs the model will have; two classes have one.
+    pub(crate) fn outputs(&self, request: &Request) -> u64 {
         if let Some(start) = self.start {
             return start.outputs();
         }

@@ -99,8 +99,9 @@ impl Start {
         if names.is_empty() {
             return fail("Its features have no names.".to_owned());
         }
+        let (features, order) = (Some(names.to_vec()), Vec::new());
         let Some(asked) = &roles.features else {
-            return Ok(Roles { features: Some(names.to_vec()), ..roles.clone() });
+            return Ok(Roles { features, order, ..roles.clone() });
         };
         // A column of an array is named as a whole.
         let named = |name: &String, other: &String| {
@@ -116,7 +117,7 @@ impl Start {
                 "It has the feature \"{left}\", which is not among the features."
             ));
         }
-        Ok(Roles { features: Some(names.to_vec()), ..roles.clone() })
+        Ok(Roles { features, order, ..roles.clone() })
     }
 
     /// The texts that the model knows. Fails for columns that are not what its features are.

@@ -85,6 +85,7 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let numbers = compiled.get(CUTS).len();
     let within = compiled.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
     ensure(within, "has a feature with cuts out of range")?;
+    ensure(compiled.get(CUT_ENDS).len() == numbers, "does not have one end per cut")?;
     let types = compiled.get(CATEGORICAL).len();
     ensure(types == num_features, "does not have one type per feature")?;
     let rules = compiled.get(ZERO_MISSING).len();

@@ -56,6 +56,7 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
     let info = required(info, "model_info")?;
     if !ctrs.ctrs.is_empty() {
         info.ctr_targets.iter().try_for_each(|targets| json_ctr::check_targets(targets))?;
+        json_ctr::check_one_target(&ctrs.ctrs, info.objective.as_deref())?;
     }
     // Absent before release 0.22.
     let (scale, bias) = scale_and_bias.unwrap_or((1.0, Vec::new()));

@@ -263,6 +263,24 @@ pub(super) fn check_targets(targets: &[(String, i64)]) -> Result<()> {
     Ok(())
 }
 
+/// The losses of several targets, each of which has its own statistics.
+const SEVERAL_TARGETS: [&str; 4] =
+    ["MultiRMSE", "MultiRMSEWithMissingValues", "MultiLogloss", "MultiCrossEntropy"];
+
+/// Checks that there are no statistics of several targets: their tables have one key, so that the file has
+/// those of the last target alone.
+///
+/// # Errors
+/// [`ErrorKind::Unsupported`].
+pub(super) fn check_one_target(ctrs: &[Ctr], loss: Option<&str>) -> Result<()> {
+    let is_of_target = |ctr: &Ctr| !matches!(ctr.table.kind, Kind::Counter | Kind::FeatureFreq);
+    if ctrs.iter().any(is_of_target) && loss.is_some_and(|loss| SEVERAL_TARGETS.contains(&loss)) {
+        let what = "CatBoost's JSON of target statistics of several targets";
+        return Err(unsupported(what, "Save the model as cbm, which has them all."));
+    }
+    Ok(())
+}
+
 /// Reads the hash of a category.
 pub(super) fn hash<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
     int32(reader, "the hash of a category is too large for i32")
@@ -276,6 +294,27 @@ fn int32<'a, R: Reader<'a>>(reader: &mut R, too_large: &'static str) -> Result<i
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statistics_of_several_targets_are_refused() {
+        let ctr = |kind| Ctr {
+            table: TableKey { combination: Combination::default(), kind, target: 0 },
+            target_border: 0,
+            prior: [0.0, 1.0],
+            shift: 0.0,
+            scale: 1.0,
+            borders: Vec::new(),
+        };
+        let [of_target, of_rows] = [Kind::Borders, Kind::Counter].map(|kind| [ctr(kind)]);
+        for loss in SEVERAL_TARGETS {
+            let error = check_one_target(&of_target, Some(loss)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert_eq!(check_one_target(&of_rows, Some(loss)), Ok(()));
+        }
+        for loss in ["MultiClass", "MultiQuantile", "RMSE"] {
+            assert_eq!(check_one_target(&of_target, Some(loss)), Ok(()));
+        }
+    }
 
     #[test]
     fn one_kind_has_one_binarization() {

@@ -6,6 +6,7 @@
 use std::str::FromStr;
 
 use crate::format::reader::CancelChecks;
+use crate::format::sniff::BYTE_ORDER_MARK;
 use crate::memory::push;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
@@ -38,7 +39,9 @@ impl<'a, 'b> Lines<'a, 'b> {
 
     pub(super) fn new(bytes: &'a [u8], cancel: Cancel<'b>) -> Self {
         let checks = CancelChecks::new(cancel);
-        Lines { bytes, position: 0, peeked: None, number: 0, size: 0, checks }
+        // LightGBM skips the mark with which some programs begin UTF-8, and counts sizes behind it.
+        let position = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        Lines { bytes, position, peeked: None, number: 0, size: 0, checks }
     }
 
     /// Returns the number of lines read so far.
@@ -91,6 +94,13 @@ impl<'a, 'b> Lines<'a, 'b> {
         self.number += 1;
         self.checks.note();
         Some(line)
+    }
+
+    /// Reads lines of blanks alone.
+    pub(super) fn skip_blank(&mut self) {
+        while self.peek().is_some_and(|line| line.bytes.trim_ascii().is_empty()) {
+            self.next();
+        }
     }
 
     /// Skips empty lines.

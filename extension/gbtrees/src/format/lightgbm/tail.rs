@@ -43,13 +43,13 @@ pub(super) fn read(lines: &mut Lines<'_, '_>, limits: &Limits) -> Result<Tail> {
             tail.categories =
                 categories(json, limits, lines.checks()).map_err(|error| error.at(place(line)))?;
             tail.place = place(line);
-            lines.skip_empty();
+            lines.skip_blank();
             if let Some(line) = lines.next() {
                 let message = "the model is followed by further lines";
                 return Err(Error::new(ErrorKind::Syntax, message).at(place(line)));
             }
             return Ok(tail);
-        } else if !line.ended && !line.bytes.is_empty() {
+        } else if !line.ended && !line.bytes.trim_ascii().is_empty() {
             return Err(
                 Error::new(ErrorKind::Truncated, "model ends within a line").at(place(line))
             );

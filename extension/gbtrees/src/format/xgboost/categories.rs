@@ -1,8 +1,9 @@
 //! The values of categorical features, stored since 3.1.
 //!
-//! `enc` has an entry per feature: strings as UTF-8 bytes with end offsets; numbers with XGBoost's code
-//! of their array type (7 and 8 floating-point, 9 to 16 integers); an empty string list for a numeric
-//! feature.
+//! `enc` has an entry per feature: strings as a run of UTF-8 bytes with the offsets of their ends,
+//! numbers with XGBoost's code for the type of their array (`ValueKind` in include/xgboost/json.h: 7 and 8 are
+//! floating-point, 9 to 16 integers), and no strings at all for a feature that is not categorical. UBJSON has
+//! no markers for unsigned types but that of bytes, so XGBoost writes those of the signed ones.
 //!
 //! Releases 3.1 to 3.3 count characters instead of bytes, so strings with non-ASCII characters are cut
 //! wrongly and cannot be restored. Such a dictionary is dropped, and the model takes codes like those
@@ -88,15 +89,54 @@ fn check_order(features: &[Feature], sorted: &[i64]) -> Result<()> {
 enum Encoding {
     /// Offsets into the concatenated strings.
     Text(Vec<i64>),
-    Integers,
+    Integers(Integers),
     Floats,
+}
+
+/// A type of integers, in the order of XGBoost's codes from 9 on.
+#[derive(Clone, Copy, Debug)]
+enum Integers {
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+}
+
+impl Integers {
+    const ALL: [Integers; 8] = {
+        use Integers::{I8, I16, I32, I64, U8, U16, U32, U64};
+        [I8, U8, I16, U16, I32, U32, I64, U64]
+    };
+
+    /// The value of a number as it is written, of an unsigned type perhaps as a signed one; nothing if the type
+    /// or i64 does not hold it.
+    fn value(self, written: i64) -> Option<i64> {
+        let bits = match self {
+            Integers::I8 | Integers::U8 => 8,
+            Integers::I16 | Integers::U16 => 16,
+            Integers::I32 | Integers::U32 => 32,
+            Integers::I64 => return Some(written),
+            Integers::U64 => return (written >= 0).then_some(written),
+        };
+        let (end, half) = (1_i64 << bits, 1_i64 << (bits - 1));
+        let signed = (-half..half).contains(&written);
+        match self {
+            Integers::I8 | Integers::I16 | Integers::I32 => signed.then_some(written),
+            _ if signed => Some(written.rem_euclid(end)),
+            _ => (0..end).contains(&written).then_some(written),
+        }
+    }
 }
 
 impl Encoding {
     fn strings(&self) -> usize {
         match self {
             Encoding::Text(offsets) => offsets.len().saturating_sub(1),
-            Encoding::Integers | Encoding::Floats => 0,
+            Encoding::Integers(_) | Encoding::Floats => 0,
         }
     }
 }
@@ -120,11 +160,13 @@ fn read_feature<'a, R: Reader<'a>>(reader: &mut R) -> Result<Feature> {
 }
 
 fn read_type<'a, R: Reader<'a>>(reader: &mut R) -> Result<Encoding> {
-    match reader.integer()? {
-        7 | 8 => Ok(Encoding::Floats),
-        9..=16 => Ok(Encoding::Integers),
-        _ => Err(reader.error(ErrorKind::Parameter, "categories have an unknown type")),
+    let code = reader.integer()?;
+    if matches!(code, 7 | 8) {
+        return Ok(Encoding::Floats);
     }
+    let integers = usize::try_from(code - 9).ok().and_then(|code| Integers::ALL.get(code));
+    let unknown = || reader.error(ErrorKind::Parameter, "categories have an unknown type");
+    integers.copied().map(Encoding::Integers).ok_or_else(unknown)
 }
 
 /// Reads a feature's values. The writer sorts keys, so their encoding precedes them.
@@ -134,8 +176,12 @@ fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -
             let bytes = array(reader, MAX_BYTES, "bytes of categories", byte)?;
             Categories::from_offsets(offsets, &bytes)
         }
-        Some(Encoding::Integers) => {
-            let values = array(reader, Categories::MAX_CODES, "categories", R::integer)?;
+        Some(Encoding::Integers(integers)) => {
+            let values = array(reader, Categories::MAX_CODES, "categories", |reader| {
+                let too_large = "a category is too large for its type, or for bigint";
+                let written = reader.integer()?;
+                integers.value(written).ok_or_else(|| reader.error(ErrorKind::Number, too_large))
+            })?;
             Ok(Categories::Integer(values))
         }
         Some(Encoding::Floats) => {
@@ -187,4 +233,32 @@ pub(super) fn drop_miscut_categories(
         features.iter_mut().for_each(|feature| drop(feature.take_if(is_cut)));
     }
     features
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsigned_integers_are_read_behind_the_markers_of_signed_ones() {
+        let cases = [
+            (Integers::I8, -3, Some(-3)),
+            (Integers::I8, 128, None),
+            (Integers::U8, -1, Some(255)),
+            (Integers::U8, 255, Some(255)),
+            (Integers::I16, -25_536, Some(-25_536)),
+            (Integers::U16, -25_536, Some(40_000)),
+            (Integers::U16, 40_000, Some(40_000)),
+            (Integers::U16, 65_536, None),
+            (Integers::U16, -32_769, None),
+            (Integers::I32, i64::from(i32::MAX) + 1, None),
+            (Integers::U32, -1, Some(i64::from(u32::MAX))),
+            (Integers::I64, i64::MIN, Some(i64::MIN)),
+            (Integers::U64, i64::MAX, Some(i64::MAX)),
+            (Integers::U64, -1, None),
+        ];
+        for (integers, written, value) in cases {
+            assert_eq!(integers.value(written), value, "{integers:?} {written}");
+        }
+    }
 }

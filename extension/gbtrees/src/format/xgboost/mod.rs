@@ -40,6 +40,9 @@ use crate::format::xgboost::tree_nodes::RawTree;
 use crate::memory::{collect, filled};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
+const LOST_WEIGHTS: &str = "XGBoost 3.1 and 3.2 lose weights of a slice such as booster[2:] or booster[::2]; \
+                            booster[2:n] has them.";
+
 pub(super) struct File {
     version: [u32; 3],
     learner: Learner,
@@ -136,7 +139,8 @@ pub(in crate::format) fn build(
         Some(weights) => weights,
         None => filled(num_trees, 1.0)?,
     };
-    same_number("weights of trees", weights.len(), num_trees)?;
+    same_number("weights of trees", weights.len(), num_trees)
+        .map_err(|error| error.with_hint(LOST_WEIGHTS))?;
     let rounds = match booster.iteration_indptr {
         // An invalid index is not in order either, so it fails the same check.
         Some(stated) => {

@@ -45,9 +45,10 @@ const TABLE: &[(&str, Transform, Link, Task)] = &[
     ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
 ];
 
-/// Returns the supported XGBoost objectives in a fixed order: name and task.
-pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
-    TABLE.iter().map(|&(name, _, _, task)| (name, task))
+/// XGBoost's objectives that are scored, in a fixed order: their names, what they are for, and how margins
+/// become values.
+pub fn objectives() -> impl Iterator<Item = (&'static str, Task, Transform)> {
+    TABLE.iter().map(|&(name, transform, _, task)| (name, task, transform))
 }
 
 /// Returns the objective of a name and its link; accepts old names.
@@ -55,6 +56,8 @@ pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
         let (class_by, class_threshold) = match transform {
+            // XGBClassifier compares whatever it gets with 0.5.
+            _ if name == "binary:logitraw" => (ClassBy::Margin, 0.5),
             Transform::Logistic => (ClassBy::Value, 0.5),
             Transform::Softmax => (ClassBy::Value, 0.0),
             _ => (ClassBy::Margin, 0.0),
@@ -125,7 +128,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        for (index, (name, _)) in objectives().enumerate() {
+        for (index, (name, ..)) in objectives().enumerate() {
             assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
             assert_eq!(named(name).unwrap().0.name(), name);
         }

@@ -167,6 +167,10 @@ fn lightgbms_other_spellings_are_accepted() {
         )
         .unwrap();
     }
+    // A copy that a program has marked as UTF-8, or put lines behind.
+    for copy in [format!("\u{feff}{VALID}"), format!("{VALID}\n  \n\t"), format!("{VALID} ")] {
+        assert_eq!(parse(copy.as_bytes()).unwrap(), parse(VALID.as_bytes()).unwrap());
+    }
     // A copy with CRLF line endings; sizes are the original's.
     for text in [VALID, *FRAME] {
         let model = parse(text.replace('\n', "\r\n").as_bytes()).unwrap();

@@ -1,0 +1,187 @@
+//! What happens where a name comes to mean a version whose predictions or arguments mean something else.
+//!
+//! Applications have the name alone: other labels, another task or link give them other answers without an
+//! error, and so do the same features in another order, where calls give them by position. Such a change is
+//! refused unless the caller says that it is meant. Features of other names are warned of, since rows and jsonb
+//! go by name; functions of `create_predict_function` have the names of the features that they were made for,
+//! so these stand in the way. Where the number of features differs, calls by position fail by themselves.
+
+use std::collections::BTreeSet;
+
+use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::{report, transaction};
+
+use super::model::Model;
+use super::reference::Wanted;
+use super::{Registry, lookup, predict_functions};
+use crate::error::{Error, Result};
+
+/// Names that a message lists.
+const MAX_LISTED: usize = 20;
+
+/// A reference to a model that meant version `before`, if any, and is to mean version `after`.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) wanted: Wanted<'a>,
+    pub(crate) before: Option<i32>,
+    pub(crate) after: i32,
+}
+
+/// The ways that a caller has where a version means something else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ways {
+    /// The caller has said that it is meant.
+    Allowed,
+    /// To say so.
+    Allow,
+    /// To say so, or to store the version only.
+    AllowOrStore,
+}
+
+impl Ways {
+    pub(crate) fn allowing(allow_change: bool) -> Ways {
+        if allow_change { Ways::Allowed } else { Ways::Allow }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Ways::AllowOrStore => {
+                "Pass allow_change => true if that is meant, or deploy => false to store the version only."
+            }
+            Ways::Allow | Ways::Allowed => "Pass allow_change => true if that is meant.",
+        }
+    }
+}
+
+/// What users rely on that the values and arguments of a version are.
+#[derive(Debug)]
+pub(crate) struct Meaning {
+    pub(crate) task: String,
+    pub(crate) link: String,
+    pub(crate) outputs: i32,
+    pub(crate) labels: Vec<String>,
+    pub(crate) feature_names: Vec<String>,
+}
+
+impl Meaning {
+    /// The classes as `predict_class` returns them.
+    fn classes(&self) -> Vec<String> {
+        let count = match self.task.as_str() {
+            "binary" => 2,
+            "multiclass" => self.outputs,
+            _ => 0,
+        };
+        if self.labels.is_empty() {
+            (0..count).map(|class| class.to_string()).collect()
+        } else {
+            self.labels.clone()
+        }
+    }
+
+    /// What a version has otherwise that takes the place of this one; first in few words, then both values.
+    fn difference(&self, after: &Meaning) -> Option<(&'static str, [String; 2])> {
+        let both = |value: fn(&Meaning) -> String| [value(self), value(after)];
+        let (classes, new_classes) = (self.classes(), after.classes());
+        if self.task != after.task {
+            return Some(("another task", both(|one| format!("the task {}", one.task))));
+        }
+        if self.outputs != after.outputs {
+            let count = |one: &Meaning| match one.outputs {
+                1 => "1 output".to_owned(),
+                outputs => format!("{outputs} outputs"),
+            };
+            return Some(("another number of outputs", both(count)));
+        }
+        if classes != new_classes {
+            let what = if is_reordered(&classes, &new_classes) {
+                "its labels in another order"
+            } else {
+                "other labels"
+            };
+            return Some((what, both(|one| format!("the labels {}", listed(&one.classes())))));
+        }
+        if self.link != after.link {
+            return Some(("another link", both(|one| format!("the link {}", one.link))));
+        }
+        if is_reordered(&self.feature_names, &after.feature_names) {
+            let names = |one: &Meaning| format!("the features {}", listed(&one.feature_names));
+            return Some(("its features in another order", both(names)));
+        }
+        None
+    }
+
+    /// The first feature of two versions with as many that has another name.
+    fn renamed<'a>(&'a self, after: &'a Meaning) -> Option<(usize, &'a str, &'a str)> {
+        if self.feature_names.len() != after.feature_names.len() {
+            return None;
+        }
+        let pairs = self.feature_names.iter().zip(&after.feature_names).enumerate();
+        let mut renamed = pairs.filter(|(_, (before, after))| before != after);
+        renamed.next().map(|(index, (before, after))| (index + 1, before.as_str(), after.as_str()))
+    }
+}
+
+/// Whether the same texts come in another order.
+fn is_reordered(before: &[String], after: &[String]) -> bool {
+    let sorted = |texts: &[String]| texts.iter().cloned().collect::<BTreeSet<String>>();
+    before != after && before.len() == after.len() && sorted(before) == sorted(after)
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> =
+        names.iter().take(MAX_LISTED).map(|name| format!("\"{name}\"")).collect();
+    let rest = if names.len() > MAX_LISTED { ", ..." } else { "" };
+    format!("{}{rest}", shown.join(", "))
+}
+
+/// # Errors
+/// [`Error::OtherMeaning`], [`Error::FunctionOfOtherFeatures`], [`Error::NoSuchVersion`].
+pub(crate) fn check(
+    registry: &Registry,
+    model: Model<'_>,
+    change: Change<'_>,
+    ways: Ways,
+) -> Result<()> {
+    let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
+    let meaning = |version| {
+        lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
+            Ok(stored.meaning())
+        })
+    };
+    transaction::see_own_changes();
+    let (old, new) = (meaning(before)?, meaning(after)?);
+    let name = model.name;
+    let renamed = old.renamed(&new).map(|(position, old, new)| {
+        format!(
+            "Feature {position} is \"{old}\" in version {before} and \"{new}\" in version {after}."
+        )
+    });
+    if let Some(detail) = &renamed
+        && let Some(function) = predict_functions::existing(registry, model, Some(wanted))?
+    {
+        let (name, detail) = (name.to_owned(), detail.clone().into());
+        let function = function.into();
+        return Err(Error::FunctionOfOtherFeatures { name, function, detail });
+    }
+    if ways != Ways::Allowed
+        && let Some((what, [old, new])) = old.difference(&new)
+    {
+        let reference = match wanted {
+            Wanted::Alias(alias) => format!("{name}@{alias}"),
+            Wanted::Deployed | Wanted::Version(_) => name.to_owned(),
+        };
+        let detail = format!("Version {before} has {old}; version {after} has {new}.");
+        return Err(Error::OtherMeaning { reference, before, what, detail, hint: ways.hint() });
+    }
+    if let Some(detail) = renamed {
+        report::warning_with(
+            &format!(
+                "version {after} of model \"{name}\" has other features than version {before}, or \
+                 in another order"
+            ),
+            &detail,
+            "Calls with columns or an array give features by position; calls with a row or jsonb go on.",
+        );
+    }
+    Ok(())
+}

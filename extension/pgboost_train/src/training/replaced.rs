@@ -1,0 +1,51 @@
+//! Whether a trained model means what the version does that it is to replace.
+//!
+//! What the new one means is known once the rows are read: `load_model` would refuse another meaning, but only
+//! after the last round.
+
+use super::Request;
+use super::prepared::Prepared;
+use crate::error::{Error, Result};
+use crate::params::objectives::task_and_link;
+use crate::registry::Replaced;
+
+/// # Errors
+/// [`Error::OtherMeaning`].
+pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Request) -> Result<()> {
+    let Some((task, link)) = task_and_link(prepared.task.objective) else { return Ok(()) };
+    let labels = match prepared.start {
+        Some(start) => start.labels.clone(),
+        None => prepared.task.labels.clone(),
+    };
+    let outputs = prepared.outputs(request);
+    let labels = labels.unwrap_or_else(|| numbers(task, outputs));
+    let old_labels = match replaced.labels.is_empty() {
+        true => numbers(&replaced.task, replaced.outputs),
+        false => replaced.labels.clone(),
+    };
+    let listed = |labels: &[String]| format!("the labels \"{}\"", labels.join("\", \""));
+    let (what, [old, new]) = if task != replaced.task {
+        ("another task", [replaced.task.as_str(), task].map(|task| format!("the task {task}")))
+    } else if outputs != replaced.outputs {
+        let both = [replaced.outputs, outputs];
+        ("another number of outputs", both.map(|count| format!("{count} outputs")))
+    } else if labels != old_labels {
+        ("other labels", [listed(&old_labels), listed(&labels)])
+    } else if link != replaced.link {
+        ("another link", [replaced.link.as_str(), link].map(|link| format!("the link {link}")))
+    } else {
+        return Ok(());
+    };
+    let (name, version) = (replaced.name.clone(), replaced.version);
+    Err(Error::OtherMeaning { name, version, what, old, new })
+}
+
+/// The classes of a model without labels.
+fn numbers(task: &str, outputs: u64) -> Vec<String> {
+    let count = match task {
+        "binary" => 2,
+        "multiclass" => outputs,
+        _ => 0,
+    };
+    (0..count).map(|class| class.to_string()).collect()
+}

@@ -1,0 +1,194 @@
+"""A value is one number in every form and type, and the one that Python reads from the same table.
+
+What psycopg returns for a column goes to the library as pandas would hand it over: integers as int64,
+all else as float64, a real by its few digits and a numeric by way of the double. The values lie at
+thresholds, in the middle between two reals, beside both, and at the ends of all numbers.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+import xgboost as xgb
+
+import catboost
+import lightgbm as lgb
+from tests.extension.e2e.reference import assert_same_bits, floats, model_bytes
+
+TYPES = {
+    "real": np.float64,
+    "double precision": np.float64,
+    "numeric": np.float64,
+    "smallint": np.int64,
+    "integer": np.int64,
+    "bigint": np.int64,
+    "boolean": np.int64,
+}
+FORMS = {"columns": "x", "array": "ARRAY[x]", "row": "t", "jsonb": "to_jsonb(t)"}
+REALS = [0.1, 0.3, 0.7, 1.1, 2.5, 3.2182388, 123456.79, 1e-30, 1e-40, 1e30, 2.0**24, 2.0**60, 1e10]
+
+
+@dataclass(frozen=True)
+class Model:
+    file: bytes
+    predict: Callable[[pd.DataFrame], np.ndarray]
+    # Whether the library takes infinities.
+    infinite: bool = True
+
+
+def reals() -> np.ndarray:
+    """Neighbouring reals, of many sizes and both signs."""
+    middle = np.array(REALS, dtype=np.float32)
+    inf = np.float32(np.inf)
+    near = [middle, np.nextafter(middle, inf), np.nextafter(middle, -inf)]
+    return np.unique(np.concatenate([*near, *(-each for each in near), [np.float32(0)]]))
+
+
+def doubles() -> np.ndarray:
+    """The reals, as their few digits too, the middles between two, and the doubles beside all of them."""
+    wide = reals().astype(np.float64)
+    middles = (wide[1:] + wide[:-1]) / 2
+    decimals = np.array([float(str(real)) for real in reals()])
+    points = np.concatenate([wide, middles, decimals, [1e300, -1e300, 5e-324, 0.25]])
+    beside = [points, np.nextafter(points, np.inf), np.nextafter(points, -np.inf)]
+    return np.unique(np.concatenate(beside))
+
+
+def frame(values: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"x": values})
+
+
+def steps() -> tuple[np.ndarray, np.ndarray]:
+    """A number for each small interval: the doubles of reals, and a label that changes with each."""
+    values = np.unique(np.array([float(str(real)) for real in reals()]))
+    return np.repeat(values, 4), np.repeat(np.arange(len(values)) % 7 * 1.5, 4)
+
+
+def of_xgboost() -> Model:
+    values = reals()
+    label = np.arange(len(values), dtype=np.float32)
+    parameters = {"tree_method": "exact", "max_depth": 12, "min_child_weight": 0, "lambda": 0}
+    data = xgb.DMatrix(frame(values), label)
+    booster = xgb.train(parameters, data, num_boost_round=1)
+    assert len(set(booster.predict(data))) == len(values)
+    return Model(model_bytes(booster), lambda x: booster.predict(xgb.DMatrix(x)), infinite=False)
+
+
+def of_lightgbm(**more: object) -> Model:
+    values, label = steps()
+    if more.get("linear_tree"):
+        values, label = np.round(np.linspace(-50, 50, 4000), 1), np.sin(np.arange(4000) / 100)
+    params = {"verbosity": -1, "min_data_in_leaf": 1, "min_data_in_bin": 1, "max_bin": 5000}
+    params |= {"num_leaves": 200, "num_threads": 1, "learning_rate": 0.5, "min_sum_hessian": 0}
+    booster = lgb.train(params | more, lgb.Dataset(frame(values), label), 8)
+    # Linear leaves make NaN of infinities, with either sign.
+    infinite = not more.get("linear_tree")
+    return Model(booster.model_to_string().encode(), booster.predict, infinite)
+
+
+def of_catboost() -> Model:
+    values, label = steps()
+    model = catboost.CatBoostRegressor(
+        iterations=20, depth=8, border_count=254, feature_border_type="Median",
+        allow_writing_files=False, verbose=0, thread_count=1,
+    )  # fmt: skip
+    model.fit(frame(values), label)
+    return Model(model._serialize_model(), model.predict)
+
+
+def of_ensemble() -> Model:
+    """A tree for each of the thresholds of doubles; some lie closer together than reals."""
+    wide = np.unique([float(str(real)) for real in reals()])
+    thresholds = np.concatenate([wide, np.nextafter(wide[::5], np.inf)])
+    weights = np.arange(1, len(thresholds) + 1) / 64
+    trees = [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
+         "threshold": [threshold, 0, 0], "leaf_values": [weight, 0]}
+        for threshold, weight in zip(thresholds.tolist(), weights.tolist(), strict=True)
+    ]  # fmt: skip
+    file = {"tree_ensemble": 1, "num_features": 1, "feature_names": ["x"], "trees": trees}
+
+    def predict(data: pd.DataFrame) -> np.ndarray:
+        values = data["x"].to_numpy(dtype=np.float64)
+        return (values[:, None] <= thresholds) @ weights
+
+    return Model(json.dumps(file).encode(), predict)
+
+
+MODELS = {
+    "xgboost": of_xgboost,
+    "lightgbm": of_lightgbm,
+    "lightgbm linear leaves": lambda: of_lightgbm(linear_tree=True, linear_lambda=0.1),
+    "catboost": of_catboost,
+    "ensemble": of_ensemble,
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return MODELS[request.param]()
+
+
+def values_of(type_name: str, model: Model) -> list[str]:
+    """Texts of the type's values."""
+    if type_name == "boolean":
+        return ["true", "false"]
+    if type_name in ("smallint", "integer", "bigint"):
+        bits = {"smallint": 15, "integer": 31, "bigint": 63}[type_name]
+        powers = np.array([1 << power for power in range(bits)], dtype=object)
+        # At and beside the middles between two reals.
+        middles = [power + (power >> 24) for power in powers if power >= 1 << 24]
+        near = [value + step for value in [*powers, *middles] for step in (-1, 0, 1)]
+        return [str(sign * value) for value in near for sign in (1, -1)]
+    if type_name == "real":
+        return [str(real) for real in reals()] + (["inf", "-inf"] if model.infinite else [])
+    # XGBoost refuses what is infinite as a real.
+    most = np.inf if model.infinite else float(np.finfo(np.float32).max)
+    texts = [repr(value) for value in doubles().tolist() if abs(value) <= most]
+    if type_name == "numeric":
+        # Of more digits than a double has.
+        return [*texts, "-3.218238949775696", "16777217.00000000001", "0.1000000000000000055"]
+    return texts + (["inf", "-inf"] if model.infinite else [])
+
+
+def store(connection: psycopg.Connection, type_name: str, texts: list[str]) -> list:
+    """Makes the table `t`; returns what a client reads of it."""
+    connection.execute(f"CREATE TEMP TABLE t (id int, x {type_name})")
+    with connection.cursor().copy("COPY t FROM STDIN") as copy:
+        for number, text in enumerate(texts):
+            copy.write_row((number, text))
+    return [value for (value,) in connection.execute("SELECT x FROM t ORDER BY id")]
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_every_form_and_type(connection: psycopg.Connection, model: Model, type_name: str) -> None:
+    read = store(connection, type_name, values_of(type_name, model))
+    values = np.array([TYPES[type_name](value) for value in read])
+    with np.errstate(over="ignore"):
+        expected = model.predict(frame(values)).astype(np.float32).reshape(-1, 1)
+    connection.execute("SELECT load_model('m', %s, feature_names => '{x}')", (model.file,))
+    for form, features in FORMS.items():
+        if (type_name, form) == ("boolean", "array"):
+            continue
+        for batch in ("on", "off"):
+            connection.execute(f"SET pgboost.enable_batch = {batch}")
+            found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
+            assert_same_bits(floats(found.fetchall()), expected)
+
+
+def test_a_model_of_float32_data_takes_reals_for_themselves(
+    connection: psycopg.Connection, model: Model
+) -> None:
+    """In the forms that have a real; JSON has its digits alone."""
+    store(connection, "real", values_of("real", model))
+    narrow = np.array([np.float32(text) for text in values_of("real", model)])
+    expected = model.predict(frame(narrow.astype(np.float64))).astype(np.float32).reshape(-1, 1)
+    load = "SELECT load_model('m', %s, feature_names => '{x}', real_input => 'float32')"
+    connection.execute(load, (model.file,))
+    for features in ("x", "ARRAY[x]", "t"):
+        found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
+        assert_same_bits(floats(found.fetchall()), expected)

@@ -1,0 +1,43 @@
+-- A version that means something else takes no name's place unless that is said.
+SELECT load_model('s', file_of('price'), allow_change => false), load_model('s', file_of('price_doubled'), allow_change => false);
+-- Another task, other labels, in another order, another number of outputs.
+SELECT load_model('s', file_of('churn'), allow_change => false);
+SELECT load_model('s', file_of('targets'), allow_change => false);
+SELECT load_model('f', file_of('flower'), labels => '{a,b,c}', allow_change => false);
+SELECT load_model('f', file_of('flower'), labels => '{a,c,b}', allow_change => false);
+SELECT load_model('f', file_of('flower'), labels => '{a,b,d}', allow_change => false);
+SELECT load_model('f', file_of('flower'), allow_change => false);
+SELECT load_model('f', file_of('price'), allow_change => false);
+-- Without labels, classes are numbers.
+SELECT load_model('n', file_of('churn'), allow_change => false), load_model('n', file_of('churn'), labels => '{0,1}', allow_change => false);
+SELECT load_model('n', file_of('churn'), labels => '{no,yes}', allow_change => false);
+-- Another link, which predict shows: of margins, and of probabilities.
+SELECT load_model('l', convert_to('{"tree_ensemble": 1, "task": "binary", "link": "logistic", "num_features": 1, "trees": []}', 'UTF8'), allow_change => false);
+SELECT load_model('l', convert_to('{"tree_ensemble": 1, "task": "binary", "link": "identity", "num_features": 1, "trees": []}', 'UTF8'), allow_change => false);
+-- The same features in another order; others are a warning.
+SELECT load_model('s', file_of('price'), feature_names => '{rooms,area,age}', allow_change => false);
+SELECT load_model('s', file_of('price'), feature_names => '{area,rooms,built}', allow_change => false);
+-- It can be stored, and deployed once it is said.
+SELECT load_model('f', file_of('flower'), labels => '{a,c,b}', deploy => false);
+SELECT predict_class('f', 1, 1), predict_class('f@2', 3, 1);
+SELECT deploy_model('f@2', allow_change => false);
+SELECT set_alias('f@1', 'live', allow_change => false);
+SELECT set_alias('f@2', 'live', allow_change => false);
+SELECT set_alias('f@2', 'new', allow_change => false), set_alias('f@2', 'live', allow_change => true);
+SELECT deploy_model('f@2', allow_change => true), deploy_model('f@2', allow_change => false);
+SELECT deploy_model('f@1', allow_change => false);
+SELECT load_model('f', file_of('flower'), labels => '{x,y,z}', allow_change => true);
+SELECT deploy_model('f@1', allow_change => NULL);
+SELECT drop_alias('f@live'), drop_alias('f@new'), drop_model(m) FROM unnest('{f,n,l,s}'::text[]) AS m WHERE m = 'f';
+SELECT drop_model(m) FROM unnest('{n,l,s}'::text[]) AS m;
+
+-- What a real is to a model that compares doubles.
+SELECT load_model('d', convert_to('{"tree_ensemble": 1, "num_features": 1, "feature_names": ["a"], "trees": [{"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0], "threshold": [0.1, 0, 0], "leaf_values": [10, 20]}]}', 'UTF8'));
+SELECT model_info('d') -> 'real_input' AS real_input, predict('d', a), predict('d', ARRAY[a]), predict('d', t), predict('d', to_jsonb(t)),
+       predict('d', a::float8) AS widened FROM (SELECT 0.1::real AS a) AS t;
+SELECT load_model('d', export_model('d'), real_input => 'float32');
+SELECT model_info('d') -> 'real_input' AS real_input, predict('d', a), predict('d', ARRAY[a]), predict('d', t), predict('d', to_jsonb(t)),
+       predict('d@1', a) AS first FROM (SELECT 0.1::real AS a) AS t;
+SELECT load_model('d', export_model('d'), real_input => 'double');
+SELECT load_model('d', export_model('d'), real_input => NULL);
+SELECT drop_model('d');

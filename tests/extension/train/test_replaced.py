@@ -1,0 +1,87 @@
+"""A training that replaces a version keeps the order of its features and means the same."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+TRAIN = "SELECT train_model('m', %s, %s, rounds => 1{})"
+REFUSE = ", allow_change => false"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def passengers(cluster: Any, dbname: str) -> None:
+    with cluster.connect(dbname) as connection:
+        connection.execute(
+            """CREATE TABLE passenger (age real, class real, marks real[], lived boolean, kind text);
+            INSERT INTO passenger SELECT i % 70, i % 3, ARRAY[i % 5, i % 7], i % 2 = 0,
+                (ARRAY['a', 'b', 'c'])[1 + i % 3] FROM generate_series(1, 300) AS i"""
+        )
+
+
+def names(connection: psycopg.Connection, model: str = "m") -> list[str]:
+    query = "SELECT feature FROM model_features(%s) ORDER BY position"
+    return [name for (name,) in connection.execute(query, (model,))]
+
+
+def train(connection: psycopg.Connection, source: str, target: str, more: str = "") -> None:
+    connection.execute(TRAIN.format(more), (source, target)).fetchall()
+
+
+def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
+    train(connection, "SELECT age, class, marks, lived FROM passenger", "lived")
+    before = names(connection)
+    assert before == ["age", "class", "marks[1]", "marks[2]"]
+    for source, more in (
+        ("SELECT marks, lived, class, age FROM passenger", ""),
+        ("passenger", ", features => '{class, marks, age}'"),
+        ("SELECT class, age, lived, marks FROM passenger", ", deploy => false"),
+    ):
+        train(connection, source, "lived", more)
+        (last,) = connection.execute(
+            "SELECT 'm@' || max(version) FROM pgboost_models WHERE name = 'm'"
+        ).fetchone()
+        assert names(connection, last) == before
+    # Other features have an order of their own.
+    train(connection, "SELECT class, age, lived FROM passenger", "lived")
+    assert names(connection) == ["class", "age"]
+
+
+@pytest.mark.parametrize(
+    ("target", "params", "what"),
+    [
+        ("age", "{}", "task"),
+        ("kind", "{}", "task"),
+        ("lived", '{"objective": "binary:logitraw"}', "link"),
+    ],
+)
+def test_another_meaning_is_refused_before_the_first_round(
+    connection: psycopg.Connection, target: str, params: str, what: str
+) -> None:
+    source = "SELECT class, {} FROM passenger"
+    train(connection, source.format("lived"), "lived")
+    more = f", params => '{params}', verbose_eval => 1"
+    notices = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    with (
+        connection.transaction(),
+        pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as raised,
+    ):
+        train(connection, source.format(target), target, more + REFUSE)
+        pytest.fail("it was deployed")
+    diag = raised.value.diag
+    said = f'the new version of model "m" has another {what} than version '
+    assert diag.message_primary.startswith(said)
+    assert "allow_change => true" in diag.message_hint
+    assert not any(said.startswith("round") or said.startswith("[") for said in notices), notices
+    for way in (", deploy => false", ", allow_change => true"):
+        train(connection, source.format(target), target, more + way)
+
+
+def test_other_labels_are_refused(connection: psycopg.Connection) -> None:
+    train(connection, "SELECT age, kind FROM passenger", "kind")
+    with (
+        connection.transaction(),
+        pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has other labels than"),
+    ):
+        train(connection, "SELECT age, upper(kind) AS kind FROM passenger", "kind", REFUSE)
