@@ -64,7 +64,7 @@ def connection(connect: Connect) -> psycopg.Connection:
 
 @pytest.fixture
 def logged(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
-    """What the server has logged during the test, with SQLSTATEs; the test fails if it crashed."""
+    """Returns the lines logged during the test, with SQLSTATEs; the test fails if the server crashed."""
     with cluster.connect() as connection:
         started = running_since(connection)
         connection.execute("ALTER SYSTEM SET log_error_verbosity = verbose")

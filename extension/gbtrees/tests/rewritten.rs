@@ -1,5 +1,5 @@
-//! Models of XGBoost, written anew for libxgboost: what is read of them is the same model, and nothing of the
-//! given file is left.
+//! Models of XGBoost, rewritten for libxgboost: they read as the same model, and nothing of the given file
+//! is left.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

@@ -28,8 +28,8 @@ const POWERS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// The f64 nearest to a numeric, given what follows its length word; nothing if it takes more
-/// than one operation to tell.
+/// Returns the f64 nearest to a numeric, given the bytes behind its length word; `None` where one operation
+/// cannot tell.
 #[inline]
 pub(crate) fn double(stored: &[u8]) -> Option<f64> {
     let (header, rest) = word(stored)?;

@@ -37,7 +37,7 @@ impl<'a> VirtualObject<'a> {
         self.object_type
     }
 
-    /// The value at a position; nothing if only the built object can tell. A real stands for the decimal that
+    /// Returns the value at a position, or `None` where only the built object has it. A real stands for the decimal that
     /// the object would hold.
     #[inline]
     pub fn item(self, position: usize) -> Option<Item<'a>> {

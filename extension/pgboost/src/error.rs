@@ -63,7 +63,7 @@ error_table! {
         detail "{detail}",
         hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
     /// `reference` would come to mean a version whose predictions or arguments are other things.
-    OtherMeaning { reference: String, before: i32, what: &'static str, detail: String, hint: &'static str } =>
+    OtherMeaning { reference: String, before: i32, what: &'static str, detail: Phrase, hint: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "the new version of model \"{reference}\" has {what} than version {before}",
         detail "{detail}", hint "{hint}";

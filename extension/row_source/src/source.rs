@@ -127,7 +127,7 @@ fn is_no_name(text: &str) -> bool {
         !quoted && *c != '"'
     });
     let plain: String = plain.collect();
-    // Blanks are allowed beside the dot of a qualified name.
+    // Blanks are allowed around the dot of a qualified name.
     let parts = plain.split('.').map(str::trim);
     parts
         .into_iter()

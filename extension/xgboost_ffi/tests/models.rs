@@ -20,7 +20,7 @@ static LIBRARY: LazyLock<&Library> = LazyLock::new(|| {
     Library::open(&path).unwrap_or_else(|error| panic!("{error:?}"))
 });
 
-/// What libxgboost makes of rows with a model's file, or its refusal.
+/// Returns libxgboost's predictions for rows by a model's file, as bits, or its refusal.
 fn predicted(file: &[u8], rows: &[f32], width: usize, output: Output) -> Result<Vec<u32>, String> {
     let predict = || {
         let booster = Booster::of_model(*LIBRARY, file)?;

@@ -107,7 +107,7 @@ SCORES: dict[str, Callable[..., dict[str, float]]] = {
     "count": scores_of_numbers,
     "quantiles": scores_of_quantiles,
     "binary": scores_of_two_classes,
-    "raw": lambda *rows: scores_of_two_classes(*rows, threshold=0),
+    "raw": lambda *rows: scores_of_two_classes(*rows, threshold=0.5),
     "classes": scores_of_classes,
     "class": scores_of_classes,
 }

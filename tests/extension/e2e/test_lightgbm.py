@@ -43,7 +43,9 @@ def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Conne
 
 
 def load(connection: psycopg.Connection, booster: lgb.Booster) -> None:
-    connection.execute("SELECT load_model('m', %s)", (booster.model_to_string().encode(),))
+    # The frame has columns of float32, which LightGBM widens.
+    file = booster.model_to_string().encode()
+    connection.execute("SELECT load_model('m', %s, real_input => 'float32')", (file,))
 
 
 @pytest.mark.parametrize("name", MODELS)

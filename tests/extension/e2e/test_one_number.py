@@ -2,7 +2,7 @@
 
 What psycopg returns for a column goes to the library as pandas would hand it over: integers as int64,
 all else as float64, a real by its few digits and a numeric by way of the double. The values lie at
-thresholds, in the middle between two reals, beside both, and at the ends of all numbers.
+thresholds, in the middle between two reals, next to both, and at the ends of all numbers.
 """
 
 import json
@@ -49,7 +49,7 @@ def reals() -> np.ndarray:
 
 
 def doubles() -> np.ndarray:
-    """The reals, as their few digits too, the middles between two, and the doubles beside all of them."""
+    """The reals, as their few digits too, the middles between two, and the doubles next to all of them."""
     wide = reals().astype(np.float64)
     middles = (wide[1:] + wide[:-1]) / 2
     decimals = np.array([float(str(real)) for real in reals()])
@@ -140,7 +140,7 @@ def values_of(type_name: str, model: Model) -> list[str]:
     if type_name in ("smallint", "integer", "bigint"):
         bits = {"smallint": 15, "integer": 31, "bigint": 63}[type_name]
         powers = np.array([1 << power for power in range(bits)], dtype=object)
-        # At and beside the middles between two reals.
+        # At the middles between two reals, and next to them.
         middles = [power + (power >> 24) for power in powers if power >= 1 << 24]
         near = [value + step for value in [*powers, *middles] for step in (-1, 0, 1)]
         return [str(sign * value) for value in near for sign in (1, -1)]

@@ -49,7 +49,7 @@ CASES = [
 
 @pytest.fixture
 def role(connection: psycopg.Connection, connect: Connect) -> Iterator[psycopg.Connection]:
-    """A role that may train, beside another one's model and table."""
+    """A role that may train, and another role's model and table."""
     connection.execute(f"DROP ROLE IF EXISTS {ROLE}; CREATE ROLE {ROLE} LOGIN")
     connection.execute(f"GRANT EXECUTE ON FUNCTION train_model, load_model TO {ROLE}")
     connection.execute("SELECT * FROM train_model('theirs', %s, 'y', rounds => 1)", (ROWS,))

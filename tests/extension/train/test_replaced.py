@@ -42,7 +42,7 @@ def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
             "SELECT 'm@' || max(version) FROM pgboost_models WHERE name = 'm'"
         ).fetchone()
         assert names(connection, last) == before
-    # Other features have an order of their own.
+    # Other features have their order in the source.
     train(connection, "SELECT class, age, lived FROM passenger", "lived")
     assert names(connection) == ["class", "age"]
 

@@ -288,7 +288,7 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// What a number of f32 is to the model.
+    /// Returns how the model reads an f32.
     pub fn real_input(&self) -> RealInput {
         self.real_input
     }

@@ -322,15 +322,15 @@ impl<B: StableBytes> CompiledModel<B> {
     }
 
     /// Returns whether values are class probabilities: of the second of two, or of each of several. A
-    /// library that sums probabilities does not transform them, and decides between two classes at one
-    /// half.
+    /// library that sums probabilities does not transform them, and decides between two classes by the sum, at
+    /// one half.
     pub fn predicts_probabilities(&self) -> bool {
         use crate::ensemble::Transform::{
             Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
             (Task::Binary, _) if self.num_values() != 1 => false,
-            (Task::Binary, Identity) => self.class_rule().1 == 0.5,
+            (Task::Binary, Identity) => self.class_rule() == (ClassBy::Margin, 0.5),
             (Task::Multiclass, Identity) => true,
             (Task::Binary | Task::Multiclass, transform) => {
                 matches!(

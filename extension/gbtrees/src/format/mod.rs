@@ -82,7 +82,7 @@ pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemb
     }
 }
 
-/// What a file of XGBoost says, and the name of its format.
+/// Reads a file of XGBoost; returns it with the name of its format.
 #[cfg(feature = "xgboost")]
 fn xgboost_file(
     format: &Format,
@@ -99,8 +99,8 @@ fn xgboost_file(
     })
 }
 
-/// Reads a model of XGBoost, up to so many of its rounds, and writes what was checked of it as a file that
-/// libxgboost reads: no byte of the given file is in it. Nothing comes back for another library's model.
+/// Reads a model of XGBoost, up to `rounds` of its rounds, and writes the checked model as a file for
+/// libxgboost, in which no byte of the given file is left. Returns `None` for another library's model.
 ///
 /// # Errors
 /// As those of [`parse`]; [`ErrorKind::Names`](crate::ErrorKind::Names) if there are no such rounds.

@@ -112,7 +112,7 @@ impl Cuts {
 /// Comparisons between two polls for cancellation; sorting the largest models' cuts takes half a
 /// second.
 const COMPARISONS_PER_CHECK: usize = 1 << 20;
-/// To find the ends of so many cuts takes a few milliseconds.
+/// Cuts between two polls for cancellation; finding their ends takes a few milliseconds.
 const CUTS_PER_CHECK: usize = 1 << 15;
 
 #[derive(Clone, Default)]
@@ -179,7 +179,7 @@ fn binary_end(cut: f64) -> f32 {
 /// The smallest f32 that is taken for a number not below a cut.
 fn end(cut: f64, real_input: RealInput) -> f32 {
     let binary = binary_end(cut);
-    // A decimal is closer to its f32 than to any other, so only those beside it can be the end.
+    // A decimal is closer to its f32 than to any other, so only its neighbours can be the end.
     let is_not_below = |real: f32| shortest_decimal(real) >= cut;
     match real_input {
         RealInput::Binary => binary,
@@ -209,7 +209,7 @@ mod tests {
         cuts.spans[0].narrow(&cuts.numbers, &cuts.ends, value)
     }
 
-    /// What a kernel decides of a value, nothing if it is missing.
+    /// Returns a kernel's decision on a value, or `None` for a missing one.
     fn decided(cuts: &Cuts, narrow: f32, comparison: Comparison, threshold: f64) -> Option<bool> {
         let below = cuts.below(0, comparison, threshold);
         (!narrow.is_nan()).then(|| below.is_none_or(|below| narrow < below))

@@ -107,7 +107,7 @@ fn category_sets() {
     run(categorical, cases);
 }
 
-/// What the engine does not use, and libxgboost takes for an index or a length.
+/// Fields that the engine does not use, and that libxgboost takes as an index or a length.
 #[test]
 fn what_libxgboost_would_follow() {
     let pruned = r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;

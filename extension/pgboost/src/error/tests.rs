@@ -89,7 +89,7 @@ fn samples() -> Vec<Error> {
             reference: name.clone(),
             before: 1,
             what: "other labels",
-            detail: "Version 1 has others.".to_owned(),
+            detail: "Version 1 has others.".to_owned().into(),
             hint: "Pass allow_change => true if that is meant.",
         },
         Error::RealInput { given: name.clone() },

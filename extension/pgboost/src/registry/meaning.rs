@@ -170,7 +170,7 @@ pub(crate) fn check(
             Wanted::Alias(alias) => format!("{name}@{alias}"),
             Wanted::Deployed | Wanted::Version(_) => name.to_owned(),
         };
-        let detail = format!("Version {before} has {old}; version {after} has {new}.");
+        let detail = format!("Version {before} has {old}; version {after} has {new}.").into();
         return Err(Error::OtherMeaning { reference, before, what, detail, hint: ways.hint() });
     }
     if let Some(detail) = renamed {

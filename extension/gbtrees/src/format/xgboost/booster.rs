@@ -77,7 +77,7 @@ fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Ve
     array(reader, limits.trees, "weights of trees", R::float)
 }
 
-/// What a model has if its booster is gblinear.
+/// The parts of a gblinear booster.
 #[derive(Default)]
 struct Linear {
     coefficients: Option<Vec<f32>>,

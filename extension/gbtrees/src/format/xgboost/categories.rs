@@ -112,8 +112,8 @@ impl Integers {
         [I8, U8, I16, U16, I32, U32, I64, U64]
     };
 
-    /// The value of a number as it is written, of an unsigned type perhaps as a signed one; nothing if the type
-    /// or i64 does not hold it.
+    /// Returns the value of a written number, which may be the signed form of an unsigned one; `None` unless the
+    /// type and i64 hold it.
     fn value(self, written: i64) -> Option<i64> {
         let bits = match self {
             Integers::I8 | Integers::U8 => 8,

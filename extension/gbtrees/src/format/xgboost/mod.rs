@@ -97,7 +97,7 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
         .map_err(|_| reader.error(ErrorKind::Length, "the version does not have three parts"))
 }
 
-/// The checked model of a file, up to so many of its rounds, and what is written of it for libxgboost.
+/// Checks the model of a file, up to `rounds` of its rounds; returns it with the file written for libxgboost.
 pub(in crate::format) fn rewrite(
     mut file: File,
     format: &'static str,

@@ -56,8 +56,8 @@ pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
         let (class_by, class_threshold) = match transform {
-            // XGBClassifier compares whatever it gets with 0.5.
-            _ if name == "binary:logitraw" => (ClassBy::Margin, 0.5),
+            // XGBClassifier compares what `predict` gives with 0.5, though it is no probability.
+            _ if name == "binary:logitraw" => (ClassBy::Value, 0.5),
             Transform::Logistic => (ClassBy::Value, 0.5),
             Transform::Softmax => (ClassBy::Value, 0.0),
             _ => (ClassBy::Margin, 0.0),

@@ -9,7 +9,7 @@ use crate::format::reader::{Reader, ValueKind, object};
 use crate::format::xgboost::parameters;
 use crate::{Limits, Result};
 
-/// What a file says besides the checked model.
+/// The training parameters of a file, which the checked model does not have.
 #[derive(Default)]
 pub(super) struct Training {
     /// The objective's parameters: the object of each, its name, and its value as libxgboost writes it.
@@ -52,7 +52,7 @@ const TABLE: [(&str, &str, Rule); 15] = [
     ("tweedie_regression_param", "tweedie_variance_power", Rule::Number(1.0, 2.0)),
 ];
 
-/// With it libxgboost reads two vectors besides, which a training that goes on begins anew.
+/// With it libxgboost reads two more vectors, which a training that goes on starts afresh.
 pub(super) const UNBIASED: &str = "lambdarank_unbiased";
 
 impl Training {

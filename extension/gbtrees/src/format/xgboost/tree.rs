@@ -40,7 +40,7 @@ pub(super) struct Arrays {
     pub default_left: Option<Vec<bool>>,
     pub loss_changes: Option<Vec<f32>>,
     pub sum_hessian: Option<Vec<f32>>,
-    /// What no prediction needs; a leaf vector has one for each output.
+    /// The weight of each node, or one for each output of a leaf vector; no prediction needs them.
     pub base_weights: Vec<f32>,
     /// Whether a split is categorical; absent in files of releases that have none.
     pub split_type: Option<Vec<bool>>,

@@ -28,7 +28,7 @@ pub(super) struct RawTree {
     pub statistics: Statistics,
 }
 
-/// What a file says of nodes that the checked model does not, for the file that is written of it.
+/// Properties of nodes that the checked model does not have, for the file that is written of it.
 #[derive(Default)]
 pub(super) struct Statistics {
     pub base_weights: Vec<f32>,

@@ -26,7 +26,7 @@ const DELETED: i32 = i32::MAX;
 /// Whole numbers of any width, as libxgboost numbers the types of categories.
 const INTEGERS: i64 = 15;
 
-/// What the file says that the checked model does not.
+/// Parts of the file that the checked model does not have.
 pub(super) struct Besides {
     pub training: Training,
     /// How many trees a round grows for an output.
