@@ -765,10 +765,11 @@ CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
 COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
     'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
 
-CREATE FUNCTION @extschema@.check_storable(model text)
+CREATE FUNCTION pgboost_catalog.check_storable(model text)
     RETURNS boolean LANGUAGE c STABLE
     AS 'MODULE_PATHNAME', 'pgboost_check_storable_wrapper';
-COMMENT ON FUNCTION @extschema@.check_storable(text) IS
+REVOKE ALL ON FUNCTION pgboost_catalog.check_storable(text) FROM PUBLIC;
+COMMENT ON FUNCTION pgboost_catalog.check_storable(text) IS
     'pgboost: raises an error if the name cannot be that of a model of the current user';
 
 CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()

@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::{FromDatum, pg_guard};
+use pgrx::{FromDatum, IntoDatum, pg_guard};
 
 use crate::unguarded::{self, allocated};
 use crate::{array, catalog, fault, varlena};
@@ -353,6 +353,13 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
 /// Returns the function of a call from pgrx.
 pub fn called_function(call: pg_sys::FunctionCallInfo) -> Oid {
     Arguments::of_pgrx(call).function()
+}
+
+/// Calls a function of one text for the errors that it raises, whoever may execute it. It returns no NULL.
+pub fn with_text(function: Oid, text: &str) {
+    let argument = text.into_datum().unwrap_or(Datum::null());
+    // SAFETY: the function has one argument, of type text.
+    unsafe { pg_sys::OidFunctionCall1Coll(function, pg_sys::DEFAULT_COLLATION_OID, argument) };
 }
 
 /// A value kept by a function, after its type, with the callback that drops it.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use gbtrees::Limits;
 use gbtrees::internals::Ensemble;
 use pg_interface::invalidation::{SnapshotMark, Validity};
-use pg_interface::{catalog, invalidation, query, report};
+use pg_interface::{call, catalog, invalidation, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
@@ -119,8 +119,11 @@ impl Registry {
                 return Err(Error::Denied { function });
             }
         }
-        let allowed = self.ask::<bool>("SELECT {schema}.check_storable($1)", &[name.into()]);
-        if allowed == Some(true) { Ok(()) } else { Err(Error::Registry { what: "answer" }) }
+        let function = catalog::schema(c"pgboost_catalog")
+            .and_then(|schema| catalog::function(schema, "check_storable", &[catalog::TEXTOID]));
+        let function = function.ok_or(Error::Registry { what: "function check_storable" })?;
+        call::with_text(function, name);
+        Ok(())
     }
 
     /// The deployed version of a model, if there is one that the current user may see.
@@ -209,7 +212,7 @@ impl Registry {
                 owned: owned?,
                 rounds: whole("used_rounds")?,
                 categories,
-                feature_names: list("feature_names"),
+                feature_names: list("feature_names").filter(|names| !names.is_empty()),
                 labels: list("labels"),
             })
         };

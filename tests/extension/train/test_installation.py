@@ -16,14 +16,19 @@ from tools.cluster.server import bin_directory
 SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
 
 
+def installed() -> Path:
+    """The folder of PostgreSQL's libraries."""
+    pg_config = bin_directory() / "pg_config"
+    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
+    return Path(found.stdout.strip())
+
+
 @pytest.fixture
 def library_alone() -> Iterator[Path]:
     """A folder with the extension's library and nothing next to it."""
-    pg_config = bin_directory() / "pg_config"
-    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy(Path(found.stdout.strip()) / "pgboost_train.so", folder)
+        shutil.copy(installed() / "pgboost_train.so", folder)
         folder.chmod(0o755)
         yield folder
 
@@ -35,9 +40,15 @@ def empty(cluster: Cluster) -> str:
     return "empty"
 
 
-def test_missing_library_is_named_with_what_to_do(
-    connect: Callable[..., Any], empty: str, library_alone: Path
+@pytest.mark.parametrize("missing", ["pgboost_trainer", "libxgboost"])
+def test_missing_part_is_named_with_what_to_do(
+    connect: Callable[..., Any], empty: str, library_alone: Path, missing: str
 ) -> None:
+    if missing == "libxgboost":
+        (library_alone / "pgboost_train").mkdir(mode=0o755)
+        shutil.copy(
+            installed() / "pgboost_train" / "pgboost_trainer", library_alone / "pgboost_train"
+        )
     connection = connect(dbname=empty)
     connection.execute(f"SET dynamic_library_path = '{library_alone}:$libdir'")
     connection.execute("CREATE EXTENSION pgboost")
@@ -45,7 +56,7 @@ def test_missing_library_is_named_with_what_to_do(
         connection.execute("CREATE EXTENSION pgboost_train")
     assert caught.value.sqlstate == "58P01"
     said = caught.value.diag
-    assert said.message_primary == "libxgboost is not installed"
+    assert said.message_primary == f"{missing} is not installed"
     assert str(library_alone / "pgboost_train") in said.message_detail
     assert "make install" in said.message_hint
     assert connection.execute("SELECT count(*) FROM pgboost_models").fetchone() == (0,)

@@ -81,7 +81,7 @@ STATEMENTS = {
     "the registry's tables": ["SELECT FROM pgboost_catalog.model"],
 }  # fmt: skip
 # Those that anybody may call, since they are of no model or need a model of several classes.
-OTHERS = {"predict_class", "predict_proba", "xgboost_version", "check_storable"}
+OTHERS = {"predict_class", "predict_proba", "xgboost_version"}
 
 
 def table() -> list[tuple[str, str, str]]:
