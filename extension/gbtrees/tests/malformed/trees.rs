@@ -111,9 +111,9 @@ fn category_sets() {
 #[test]
 fn what_libxgboost_would_follow() {
     let pruned = r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;
-        $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
-        $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
-        $.categories_segments = [0]; $.categories_sizes = [1]"#;
+            $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
+            $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
+            $.categories_segments = [0]; $.categories_sizes = [1]"#;
     let cases = r#"
         leaf vectors of negative size | $.tree_param.size_leaf_vector = "-1" | Parameter | tree 0
         leaf vectors of the least size | $.tree_param.size_leaf_vector = "-2147483648"

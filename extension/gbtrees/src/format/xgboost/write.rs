@@ -23,6 +23,8 @@ const NO_PARENT: [i32; 2] = [i32::MAX, -1];
 const NO_CHILD: i32 = -1;
 /// The feature of a deleted node, which is one only if missing values go left too.
 const DELETED: i32 = i32::MAX;
+/// The threshold of a categorical split, `DftBadValue` in include/xgboost/tree_model.h.
+const NO_THRESHOLD: f32 = f32::from_bits(1);
 /// Whole numbers of any width, as libxgboost numbers the types of categories.
 const INTEGERS: i64 = 15;
 
@@ -246,7 +248,7 @@ fn condition(node: &Node) -> f32 {
         Node::Leaf { value, .. } => *value as f32,
         Node::Split(split) => match split.condition {
             SplitCondition::Compare { threshold, .. } => threshold as f32,
-            SplitCondition::InSet { .. } => f32::NAN,
+            SplitCondition::InSet { .. } => NO_THRESHOLD,
         },
         Node::LeafVector { .. } | Node::Deleted => 0.0,
     }
