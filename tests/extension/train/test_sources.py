@@ -310,6 +310,9 @@ def test_errors_in_subtransactions_leave_nothing_behind(connection: psycopg.Conn
           BEGIN PERFORM train_model('z', 'SELECT a, 1 / (50 - a::int) AS y FROM rows', 'y');
             EXCEPTION WHEN division_by_zero THEN NULL; END;
           BEGIN PERFORM train_model('z', 'SELECT 1 AS a, -1 AS y', 'y', '{"objective": "count:poisson"}');
+            EXCEPTION WHEN numeric_value_out_of_range THEN NULL; END;
+          BEGIN PERFORM train_model('z', 'SELECT a, a < 9 AS y FROM rows', 'y',
+                                    '{"objective": "binary:logistic", "base_score": 2}');
             EXCEPTION WHEN external_routine_exception THEN NULL; END;
           BEGIN PERFORM train_model('z', 'rows', 'y', rounds => 1); RAISE EXCEPTION 'x';
             EXCEPTION WHEN raise_exception THEN NULL; END;

@@ -346,6 +346,8 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("missing", &["NaN", "nan"]),
     ("monotone_constraints", &["", "()"]),
     ("multi_strategy", &["one_output_per_tree"]),
+    ("n_jobs", &["-1"]),
+    ("nthread", &["-1"]),
     ("predictor", &["auto", "cpu_predictor"]),
     ("process_type", &["default"]),
     ("sampling_method", &["uniform"]),
@@ -476,7 +478,7 @@ mod tests {
             "gpu_id": -1, "grow_policy": null, "importance_type": null,
             "interaction_constraints": "", "learning_rate": 0.3, "max_depth": 6, "missing": "NaN",
             "monotone_constraints": "()", "multi_strategy": null, "n_estimators": 100,
-            "n_jobs": null, "num_parallel_tree": 1, "predictor": "auto", "random_state": null,
+            "n_jobs": -1, "num_parallel_tree": 1, "predictor": "auto", "random_state": null,
             "sampling_method": "uniform", "tree_method": "hist", "use_label_encoder": false,
             "validate_parameters": true, "verbosity": null,
         });

@@ -1,7 +1,8 @@
 //! Predictions by libxgboost itself with registered models.
 //!
 //! One trainer predicts for all statements of a backend: it is started by the first of them, and ends with the
-//! backend or with the first error, a cancel among them. It has the last models that were used.
+//! backend or with the first error of a prediction, a cancel of one among them. It has the last models that were
+//! used.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
