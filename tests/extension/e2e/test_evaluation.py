@@ -74,16 +74,16 @@ def scores_of_labels(
 
 
 def scores_of_two_classes(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, threshold: float = 0.5
+    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, probabilities: bool = True
 ) -> dict[str, float]:
     (values,) = values.T
     found = {
-        "error": metrics.zero_one_loss(truth, values > threshold, sample_weight=weight),
+        "error": metrics.zero_one_loss(truth, values > 0.5, sample_weight=weight),
         "auc": metrics.roc_auc_score(truth, values, sample_weight=weight),
         "aucpr": metrics.average_precision_score(truth, values, sample_weight=weight),
-        **scores_of_labels(truth, values > threshold, weight, "binary"),
+        **scores_of_labels(truth, values > 0.5, weight, "binary"),
     }
-    if threshold:
+    if probabilities:
         found["logloss"] = metrics.log_loss(truth, values, sample_weight=weight)
     return found
 
@@ -107,7 +107,7 @@ SCORES: dict[str, Callable[..., dict[str, float]]] = {
     "count": scores_of_numbers,
     "quantiles": scores_of_quantiles,
     "binary": scores_of_two_classes,
-    "raw": lambda *rows: scores_of_two_classes(*rows, threshold=0.5),
+    "raw": lambda *rows: scores_of_two_classes(*rows, probabilities=False),
     "classes": scores_of_classes,
     "class": scores_of_classes,
 }
