@@ -125,7 +125,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[psycopg.Connection], Any]]] =
         lambda c: pgboost.predict(c, "m", FRAME.astype(str))),
     (pgboost.InvalidDataError, "the model does not predict the rows: ZeroDivisionError",
         lambda c: pgboost.verify(c, "m", Broken(), FRAME)),
-    (pgboost.InvalidDataError, "invalid name", lambda c: pgboost.evaluate(c, "m", "a b", "y")),
+    (pgboost.InvalidDataError, "neither the name of a table", lambda c: pgboost.evaluate(c, "m", "a b", "y")),
     (pgboost.InvalidModelError, "name", lambda c: pgboost.push(c, "a@b", MODEL)),
     (pgboost.UnsupportedModelError, "not fitted|need to call fit",
         lambda c: pgboost.push(c, "m", xgboost.XGBRegressor())),

@@ -33,9 +33,9 @@ def copies(connection: psycopg.Connection, count: int) -> None:
     )
     connection.execute(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by, task, link)"
         " SELECT c.id, 1, size, digest, ARRAY['x' || c.name], format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by, task, link"
         f" FROM pgboost_catalog.version{pairs}"
     )
     connection.execute(

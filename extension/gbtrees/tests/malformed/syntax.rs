@@ -17,8 +17,8 @@ fn files_that_are_no_document() {
     refused(b" \n\t ", ErrorKind::Truncated, 4);
     refused(b"hello", ErrorKind::Syntax, 0);
     refused(b"  [1]", ErrorKind::Syntax, 2);
-    refused(b"\"learner\"", ErrorKind::Syntax, 0);
-    refused(b"\xef\xbb\xbf{}", ErrorKind::Syntax, 0);
+    refused(b"\"learner\"", ErrorKind::Unsupported, 0);
+    refused(b"\xef\xbb\xbf{}", ErrorKind::Unsupported, 0);
     refused(b"\0\0\0\0", ErrorKind::Syntax, 0);
     assert_eq!(parse(b"{}").unwrap_err().kind(), ErrorKind::MissingKey);
 }

@@ -15,7 +15,7 @@ use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
 use crate::format::xgboost::training::Training;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, tree, tree_nodes};
-use crate::memory::with_capacity;
+use crate::memory::{push, with_capacity};
 use crate::transform::single;
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
@@ -106,7 +106,7 @@ fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<B
         let tree = tree_nodes::build(&arrays, index, &mut left, cancel);
         let mut tree = tree.map_err(|error| in_tree(error, index))?;
         tree.statistics = arrays.into_statistics();
-        trees.push(tree);
+        push(&mut trees, tree)?;
     }
     let tree_info = bytes.list(num_trees, |word| i64::from(word.cast_signed()))?;
     Ok(Booster {
