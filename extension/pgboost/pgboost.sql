@@ -704,6 +704,12 @@ CREATE FUNCTION @extschema@.feature_drift(model text, source text)
 COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS
     'measures the drift of the features of a table, a view or a query from the baseline';
 
+CREATE FUNCTION pgboost_catalog.check_storable(model text)
+    RETURNS boolean LANGUAGE c STABLE
+    AS 'MODULE_PATHNAME', 'pgboost_check_storable_wrapper';
+COMMENT ON FUNCTION pgboost_catalog.check_storable(text) IS
+    'pgboost: raises an error if the name cannot be that of a model of the current user';
+
 -- What follows is called with the privileges of whoever reads the view.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pgboost_catalog FROM PUBLIC;
 
@@ -764,13 +770,6 @@ CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
     AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
 COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
     'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
-
-CREATE FUNCTION pgboost_catalog.check_storable(model text)
-    RETURNS boolean LANGUAGE c STABLE
-    AS 'MODULE_PATHNAME', 'pgboost_check_storable_wrapper';
-REVOKE ALL ON FUNCTION pgboost_catalog.check_storable(text) FROM PUBLIC;
-COMMENT ON FUNCTION pgboost_catalog.check_storable(text) IS
-    'pgboost: raises an error if the name cannot be that of a model of the current user';
 
 CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
     RETURNS void LANGUAGE c VOLATILE

@@ -124,7 +124,7 @@ def test_where_it_cannot_be_written_each_connection_makes_its_own(
     finally:
         folder.chmod(0o700)
     log = cluster.place.log.read_text(errors="replace")
-    assert 'could not write the image of model "m"' in log
+    assert 'could not write the image of model "m@1"' in log
     assert one(connect(), f"SELECT predict('m', {ROW})") == expected
     assert len(images(folder)) == 1
 

@@ -32,10 +32,12 @@ def copies(connection: psycopg.Connection, count: int) -> None:
         " pgboost_catalog.model AS c WHERE version = 1 AND c.name ~ '^c[0-9]'"
     )
     connection.execute(
-        "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by, task, link)"
+        "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format,"
+        " objective, task, link, real_input, features, outputs, trees, rounds, used_rounds,"
+        " depth, attributes, loaded_by)"
         " SELECT c.id, 1, size, digest, ARRAY['x' || c.name], format, objective,"
-        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by, task, link"
+        " task, link, real_input, features, outputs, trees, rounds, used_rounds,"
+        " depth, attributes, loaded_by"
         f" FROM pgboost_catalog.version{pairs}"
     )
     connection.execute(

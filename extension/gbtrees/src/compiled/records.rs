@@ -442,7 +442,7 @@ pub(crate) enum CutKind {
     RanksWithoutZero = 2,
     /// Values are category codes.
     Codes = 3,
-    /// As `Beside`, where a real lies on another side of some cut than its decimal.
+    /// Like the first, where a real lies on another side of some cut than its decimal.
     BesideDecimal = 4,
 }
 
