@@ -10,7 +10,6 @@ use pg_interface::scan::{Key, Row, rows};
 use pg_interface::varlena::NewBytea;
 use pgrx::AnyElement;
 
-use super::meaning::Meaning;
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
 use super::{Registry, model_file, query_jsonb};
@@ -150,15 +149,16 @@ impl Stored<'_> {
         name.and_then(|name| RealInput::named(&name)).ok_or_else(|| self.invalid("real_input"))
     }
 
-    /// What its values mean.
-    pub(crate) fn meaning(&self) -> Meaning {
-        Meaning {
-            task: self.row.text(c"task").unwrap_or_default(),
-            link: self.row.text(c"link").unwrap_or_default(),
-            outputs: self.row.integer(c"outputs").unwrap_or_default(),
-            labels: self.labels(),
-            feature_names: self.feature_names(),
-        }
+    pub(crate) fn task(&self) -> String {
+        self.row.text(c"task").unwrap_or_default()
+    }
+
+    pub(crate) fn link(&self) -> String {
+        self.row.text(c"link").unwrap_or_default()
+    }
+
+    pub(crate) fn outputs(&self) -> i32 {
+        self.row.integer(c"outputs").unwrap_or_default()
     }
 
     /// How many rounds predictions use.

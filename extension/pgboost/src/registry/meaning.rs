@@ -11,9 +11,10 @@ use std::collections::BTreeSet;
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
+use super::lookup::{self, Stored};
 use super::model::Model;
 use super::reference::Wanted;
-use super::{Registry, lookup, predict_functions};
+use super::{Registry, predict_functions};
 use crate::error::{Error, Result};
 
 /// Names that a message lists.
@@ -64,6 +65,16 @@ pub(crate) struct Meaning {
 }
 
 impl Meaning {
+    fn of(stored: &Stored<'_>) -> Meaning {
+        Meaning {
+            task: stored.task(),
+            link: stored.link(),
+            outputs: stored.outputs(),
+            labels: stored.labels(),
+            feature_names: stored.feature_names(),
+        }
+    }
+
     /// The classes as `predict_class` returns them.
     fn classes(&self) -> Vec<String> {
         let count = match self.task.as_str() {
@@ -145,7 +156,7 @@ pub(crate) fn check(
     let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
     let meaning = |version| {
         lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
-            Ok(stored.meaning())
+            Ok(Meaning::of(stored))
         })
     };
     transaction::see_own_changes();

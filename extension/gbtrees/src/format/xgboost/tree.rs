@@ -2,7 +2,6 @@
 
 use crate::format::reader::{Reader, array, object, switch};
 use crate::format::xgboost::parameters;
-use crate::format::xgboost::tree_nodes::Statistics;
 use crate::{ErrorKind, Limits, Result};
 
 /// Limits of the trees not yet read.
@@ -22,6 +21,13 @@ impl Allowance {
             outputs: limits.outputs,
         }
     }
+}
+
+/// Properties of nodes that the checked model does not have, for the file that is written of it.
+#[derive(Default)]
+pub(super) struct Statistics {
+    pub base_weights: Vec<f32>,
+    pub gains: Vec<f32>,
 }
 
 /// A tree's arrays as found; `tree_nodes` checks presence and lengths.

@@ -10,7 +10,7 @@ use crate::ensemble::{
     TreeParts, node_of,
 };
 use crate::format::reader::required;
-use crate::format::xgboost::tree::{Allowance, Arrays};
+use crate::format::xgboost::tree::{Allowance, Arrays, Statistics};
 use crate::memory::{collect, with_capacity};
 use crate::{Cancel, Error, ErrorKind, Result};
 
@@ -26,13 +26,6 @@ pub(super) struct RawTree {
     /// Values per leaf.
     pub leaf_size: i64,
     pub statistics: Statistics,
-}
-
-/// Properties of nodes that the checked model does not have, for the file that is written of it.
-#[derive(Default)]
-pub(super) struct Statistics {
-    pub base_weights: Vec<f32>,
-    pub gains: Vec<f32>,
 }
 
 /// The arrays with an entry per node.

@@ -10,7 +10,7 @@ use crate::ensemble::{
     Categories, CategorySet, Ensemble, FeatureType, Node, SplitCondition, Task, Tree, TreeOutput,
 };
 use crate::format::xgboost::training::{Training, UNBIASED, spelled};
-use crate::format::xgboost::tree_nodes::Statistics;
+use crate::format::xgboost::tree::Statistics;
 use crate::format::xgboost::ubjson::Ubjson;
 use crate::memory::{collect, extend, filled, push, try_collect};
 use crate::{Cancel, Error, ErrorKind, Result};
