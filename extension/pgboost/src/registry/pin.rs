@@ -11,7 +11,7 @@
 use std::ops::ControlFlow;
 
 use pg_interface::dependency::{self, Dependent, Object};
-use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::invalidation::{self, ReadSnapshot};
 use pg_interface::nodes::{Expr, StoredText};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, rows};
@@ -139,8 +139,11 @@ fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
         let mut dependents = dependents(registry, model.id, function);
         dependents.find_map(|dependent| dependent.made_by)
     };
+    // Objects that were not visible yet are remembered as missing, until their transaction's messages are read.
+    invalidation::accept();
     while let Some(transaction) = open() {
         transaction.wait();
+        invalidation::accept();
     }
     Ok(())
 }
