@@ -166,8 +166,9 @@ fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Opti
                 .any(|(called, given)| *called == function && given.first().is_none_or(is_meant))
         })
     };
-    let mut objects = dependents(registry, model.id, function).map(|dependent| dependent.object);
-    Ok(objects.find(uses).and_then(Object::described))
+    let objects = dependents(registry, model.id, function).map(|dependent| dependent.object);
+    // One that was dropped meanwhile has no description, and says nothing of the others.
+    Ok(objects.filter(uses).find_map(Object::described))
 }
 
 /// What depends on `predict_pinned` with an expression, and belongs to a role that may predict with the model:
