@@ -1,8 +1,8 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! What libxgboost refuses has a state of class 38, which the SQL standard keeps for what happens outside
-//! of the server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages repeat no values of
-//! rows, except the name of a group that is in two places.
+//! Refusals of libxgboost have a state of class 38, the SQL standard's class for external routines; no error
+//! has XX000, which PostgreSQL reserves for bugs. Messages show no values of rows, except the name of a group
+//! that is in two places.
 
 use gbtrees::ErrorKind;
 use pg_interface::report::Phrase;
@@ -12,7 +12,7 @@ use row_source::names::hint as meant;
 
 error_table! {
     "pgboost_train":
-    /// The source, or what is in it, is not what it should be.
+    /// An error of the source's query or of its values.
     Source { error: SourceError } =>
         error.report().sqlstate, (Some(error.report().message)),
         detail (error.report().detail), hint (error.report().hint);
@@ -28,12 +28,12 @@ error_table! {
     /// The current user may not call the function of pgboost that stores a model.
     Denied { function: &'static str } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for function {function}";
-    /// One that takes the call in place of pgboost's: anybody who may create functions in the schema can make
-    /// it.
+    /// A function that would be called in place of pgboost's. Whoever may create functions in the schema can add
+    /// one.
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
-    /// What `load_model` would refuse once the model is trained.
+    /// A change of meaning that `load_model` would refuse after the training.
     OtherMeaning { name: String, version: i32, what: &'static str, old: String, new: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "the new version of model \"{name}\" has {what} than version {version}",
@@ -60,11 +60,11 @@ error_table! {
         hint "Give one of the two.";
     ParameterValue { name: String, allowed: Phrase, given: String } =>
         INVALID_PARAMETER_VALUE, "training parameter \"{name}\" must be {allowed}, not {given}";
-    /// A parameter that XGBoost has.
+    /// A parameter of XGBoost that `train_model` does not support.
     ParameterRefused { name: String, hint: &'static str } =>
         FEATURE_NOT_SUPPORTED, "training parameter \"{name}\" cannot be used in train_model",
         hint "{hint}";
-    /// A model that does not fit the training that is to go on from it.
+    /// A model that a training with these columns and parameters cannot continue.
     CannotContinue { model: String, reason: Phrase } =>
         INVALID_PARAMETER_VALUE, "training cannot continue from model \"{model}\"",
         detail "{reason}", hint "Train a new model without continue_from.";
@@ -97,7 +97,7 @@ error_table! {
     TooManyFolds { column: String, limit: u32 } =>
         PROGRAM_LIMIT_EXCEEDED,
         "column \"{column}\" has more than {limit} distinct values, too many for folds";
-    /// A column of arrays whose first row does not say how long they are.
+    /// A column of arrays whose first row does not determine their length.
     ArrayUnmeasured { column: String, what: &'static str } =>
         DATA_EXCEPTION, "the array of column \"{column}\" is {what} in the first row",
         detail "The first row says how many features the column is.",
@@ -117,7 +117,7 @@ error_table! {
         detail "It should be at {path}: {reason}", hint (install());
     LibraryOld { version: String } =>
         UNDEFINED_FILE, "libxgboost {version} is too old", hint (install());
-    /// The trainer is not where it should be, or not of this version.
+    /// The trainer is missing, or has another version.
     TrainerMissing { path: Phrase, reason: Phrase } =>
         UNDEFINED_FILE, "pgboost_trainer is not installed",
         detail "It should be at {path}: {reason}", hint (install());
@@ -148,12 +148,12 @@ error_table! {
         UNDEFINED_COLUMN,
         "cannot match a source to model \"{model}\", which has no feature names",
         hint "Name them with the feature_names argument of load_model.";
-    /// Only libxgboost's own answers are to be had here.
+    /// A model of another library than XGBoost, which libxgboost cannot read.
     OtherLibrary { model: String, format: &'static str } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" is not a model of XGBoost",
         detail "Its format is {format}, which libxgboost cannot read.",
         hint "Use predict, and compare with the predictions of the model's own library.";
-    /// pgboost returned something that it should not.
+    /// An unexpected result of one of pgboost's functions.
     Registry { what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "extension pgboost gave no {what}";
 }
@@ -175,7 +175,7 @@ impl From<SourceError> for Error {
 }
 
 impl From<gbtrees::Error> for Error {
-    /// The model comes from extension pgboost, which has read it before: memory may be missing now.
+    /// Converts an error of reading a model that extension pgboost has read before: only memory can be short.
     fn from(error: gbtrees::Error) -> Self {
         match error.kind() {
             ErrorKind::OutOfMemory => Error::OutOfMemory,
@@ -194,7 +194,7 @@ mod tests {
 
     fn samples() -> Vec<Error> {
         let text = || "x".to_owned();
-        // What others say is a sentence here, as their part of a detail may be none.
+        // Text of others is a sentence here, since their part of a detail need not be one.
         let said = || "It failed.".to_owned();
         let (argument, hint) = ("source", "Do this.");
         vec![

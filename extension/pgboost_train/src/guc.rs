@@ -1,4 +1,4 @@
-//! The settings: what a training may use of the machine.
+//! The settings: limits of a training's threads and memory.
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
@@ -32,13 +32,13 @@ pub(crate) fn define() {
     pg_interface::session::reserve_prefix(c"pgboost_train");
 }
 
-/// The most threads that a training may use: those that the setting allows, and no more than there are cores.
+/// Returns the most threads that a training may use: the setting's, but no more than the machine has cores.
 pub(crate) fn max_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     allowed_threads(MAX_THREADS.get(), cores)
 }
 
-/// The threads that a setting allows on so many cores: half of them unless it says a number, so that a
+/// Returns the threads that a setting allows on a machine with `cores`: by default half of them, so that a
 /// training leaves the others to the server.
 fn allowed_threads(setting: i32, cores: usize) -> usize {
     match usize::try_from(setting) {
@@ -47,7 +47,7 @@ fn allowed_threads(setting: i32, cores: usize) -> usize {
     }
 }
 
-/// The most bytes of a training's predictions, if there is a limit.
+/// Returns the most bytes that a training's predictions may take, or `None` without a limit.
 pub(crate) fn max_prediction_bytes() -> Option<u64> {
     u64::try_from(MAX_PREDICTION_MEMORY.get()).ok().filter(|max| *max > 0).map(|max| max << 10)
 }

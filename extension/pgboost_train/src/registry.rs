@@ -1,7 +1,7 @@
-//! pgboost's side, by its SQL functions alone, and with the rights of the caller.
+//! The registry of pgboost, through its SQL functions alone and with the privileges of the caller.
 //!
-//! None of its tables is read or written: what a user may do with a model by hand is what a training
-//! may do for that user. Only changes to the tables are listened to.
+//! Its tables are neither read nor written, so that a training may do no more with a model than its user may by
+//! hand. Only invalidations of the tables are received.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,13 +33,13 @@ pub(crate) struct Version {
     number: i32,
     /// SHA-256 of the bytes, in hexadecimal digits.
     pub(crate) digest: String,
-    /// Whether the user owns the model, and so may have its bytes.
+    /// The user owns the model, and may read its bytes.
     pub(crate) owned: bool,
-    /// How many rounds predictions use.
+    /// The number of rounds that predictions use.
     pub(crate) rounds: i32,
     /// The categories that were passed with the file, as JSON.
     categories: Option<String>,
-    /// The names of the features, whether or not they are the file's.
+    /// The names of the features, from the file or from `load_model`.
     feature_names: Option<Vec<String>>,
     /// The names of the classes.
     pub(crate) labels: Option<Vec<String>>,
@@ -56,22 +56,22 @@ pub(crate) struct Replaced {
     pub(crate) feature_names: Vec<String>,
 }
 
-/// How a trained model becomes a version.
+/// The arguments for storing a trained model as a version.
 #[derive(Clone, Copy)]
 pub(crate) struct Storing {
     pub(crate) deploy: bool,
-    /// Whether it may mean something else than the deployed version.
+    /// It may mean something else than the deployed version.
     pub(crate) allow_change: bool,
 }
 
 pub(crate) struct Trained {
     pub(crate) bytes: Vec<u8>,
     pub(crate) labels: Option<Vec<String>>,
-    /// Where the file has none.
+    /// Given if the file has none.
     pub(crate) feature_names: Option<Vec<String>>,
     pub(crate) parameters: JsonB,
     pub(crate) metrics: JsonB,
-    /// What the features were.
+    /// Profiles of the features in the training data.
     pub(crate) profile: JsonB,
 }
 
@@ -88,7 +88,7 @@ impl Registry {
         Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
-    /// The tables that say what a name means.
+    /// Returns the tables on which the meaning of a name depends.
     fn tables(schema: Oid) -> Option<Vec<Oid>> {
         let tables = [c"model", c"version", c"privilege", c"alias"];
         tables.into_iter().map(|name| catalog::relation(schema, name)).collect()
@@ -98,7 +98,7 @@ impl Registry {
         statement.replace("{schema}", &self.quoted_schema)
     }
 
-    /// The first value of a statement that only reads.
+    /// Returns the first value of a read-only statement.
     fn ask<T: FromDatum + IntoDatum>(
         &self,
         statement: &str,
@@ -107,8 +107,8 @@ impl Registry {
         query::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
-    /// Whether the current user may store a model under that name, as far as can be known before
-    /// the work is done.
+    /// Fails if the current user may not store a model under that name, as far as that is known before
+    /// the training.
     pub(crate) fn check_storable(&self, name: &str) -> Result<()> {
         check_name(name)?;
         for (function, arguments) in STORING {
@@ -126,7 +126,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The deployed version of a model, if there is one that the current user may see.
+    /// Returns the deployed version of a model, or `None` if there is none that the current user may see.
     pub(crate) fn deployed(&self, name: &str) -> Result<Option<Replaced>> {
         let info = self.ask::<JsonB>(
             "SELECT {schema}.model_info(m.name) FROM {schema}.pgboost_models AS m \
@@ -154,7 +154,7 @@ impl Registry {
         replaced().map(Some).ok_or(Error::Registry { what: "description" })
     }
 
-    /// Stores a model as a new version, with its profile; gives the version's number.
+    /// Stores a model as a new version, with its profile; returns the version's number.
     pub(crate) fn store(&self, name: &str, model: Trained, storing: Storing) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema(
@@ -172,7 +172,7 @@ impl Registry {
                 storing.allow_change.into(),
             ],
         );
-        // PostgreSQL's own errors do not come back here; what does is an answer without rows.
+        // PostgreSQL's own errors do not return here; only a result without rows does.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
         let with_baseline = Spi::run_with_args(
             &self.in_schema("SELECT {schema}.set_baseline($1, $2)"),
@@ -182,17 +182,17 @@ impl Registry {
         Ok(version)
     }
 
-    /// The version in use, or the one that is named. Raises pgboost's errors for a model that is not
-    /// there or not to be seen.
+    /// Looks up the deployed or the named version. Raises pgboost's errors for a model that does not exist
+    /// or is not visible.
     fn version(&self, reference: &str) -> Result<Version> {
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        // What it raises shows the statement, so this one is short.
+        // Its errors show the statement, so this one is short.
         let info = self.ask::<JsonB>("SELECT {schema}.model_info($1)", &[reference.into()]);
         let info = info.ok_or(Error::Registry { what: "version" })?.0;
         let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
         let whole = |key| info.get(key).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());
         let list = |key| serde_json::from_value::<Vec<String>>(info.get(key)?.clone()).ok();
-        // As it stands there, whatever its numbers are.
+        // As text, since serde_json could not hold all its numbers.
         let categories = self.ask::<String>(
             "SELECT {schema}.model_info($1) OPERATOR(pg_catalog.->>) 'categories'",
             &[reference.into()],
@@ -219,9 +219,9 @@ impl Registry {
         version().ok_or(Error::Registry { what: "version" })
     }
 
-    /// The model as the engine reads it, of the rounds that predictions use, and the file that the engine has
-    /// written of it: libxgboost must not see a byte that came from a user. Raises pgboost's error for a
-    /// model that is another's.
+    /// Returns the model, cut to the rounds that predictions use, and the file that the engine writes of it:
+    /// libxgboost must not see a byte that came from a user. Raises pgboost's error for a model of another
+    /// user.
     ///
     /// # Errors
     /// [`Error::OtherLibrary`].
@@ -248,9 +248,9 @@ impl Registry {
         Ok((model, file))
     }
 
-    /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
+    /// Returns the margins that pgboost computes for rows of `width` features, NaN for missing ones.
     ///
-    /// Whether the call could be another function's is asked each time, since one can be made meanwhile.
+    /// Each call checks that it cannot reach another function, since one may have been created meanwhile.
     ///
     /// # Errors
     /// [`Error::OtherFunction`].
@@ -287,7 +287,7 @@ impl Registry {
     }
 }
 
-/// The functions that store a trained model, and their arguments.
+/// The functions that store a trained model, with their arguments.
 const STORING: [(&str, &str); 2] = [
     (
         "load_model",
@@ -298,7 +298,7 @@ const STORING: [(&str, &str); 2] = [
     ("set_baseline", "pg_catalog.text, pg_catalog.jsonb"),
 ];
 
-/// Asked before the training, not after it.
+/// Checks the model's name before the training, not after it.
 fn check_name(name: &str) -> Result<()> {
     match names::check(name) {
         Ok(_) => Ok(()),
@@ -306,13 +306,13 @@ fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Names are forgotten beyond this number.
+/// The most names that are remembered.
 const MAX_NAMES: usize = 1024;
 
 struct Resolved {
     version: Rc<Version>,
     validity: Validity,
-    /// Whether the answer was the latest one when it was read.
+    /// The version was the latest one when it was read.
     latest: bool,
 }
 
@@ -327,8 +327,8 @@ thread_local! {
     static NAMES: RefCell<BTreeMap<Box<str>, Resolved>> = RefCell::default();
 }
 
-/// The version that `name` or `name@version` means to the current user under the active snapshot.
-/// Raises pgboost's errors for a model that is not there or not to be seen.
+/// Returns the version that `name` or `name@version` means to the current user under the active snapshot.
+/// Raises pgboost's errors for a model that does not exist or is not visible.
 pub(crate) fn resolve(reference: &str) -> Result<Rc<Version>> {
     invalidation::accept();
     let Some(snapshot) = SnapshotMark::active() else {

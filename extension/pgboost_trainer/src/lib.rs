@@ -1,12 +1,12 @@
-//! How a backend and its trainer talk: requests one way, replies the other, over one socket.
+//! The protocol between a backend and its trainer: requests one way, replies the other, over one socket.
 //!
 //! The trainer is a separate process that runs libxgboost for one training, or for the predictions of a
-//! backend. It starts, says that it is [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`].
-//! A message is JSON with its length before it; bytes of models, of rows to predict and of predictions follow
-//! their message as they are. The rows of a training stay in the backend's temporary files, which the
+//! backend. It starts, sends [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`].
+//! A message is JSON preceded by its length; the bytes of models, of rows to predict and of predictions follow
+//! their message unencoded. The rows of a training stay in the backend's temporary files, which the
 //! trainer reads by their paths.
 //!
-//! Neither side allocates what the other announces: a message grows as its bytes arrive.
+//! Neither side allocates by an announced length: a message grows as its bytes arrive.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -14,80 +14,80 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 pub use xgboost_ffi::{Error, Feature, Layout, means_out_of_memory};
 
-/// What a backend asks for.
+/// A request of a backend.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// Make the matrices and a booster for each fold. The bytes of [`Job::start`], if it has such,
-    /// follow. The answer is [`Reply::Done`] without a line.
+    /// Build the matrices and a booster for each fold. The bytes of [`Job::start`] follow, if there is one.
+    /// The reply is [`Reply::Done`] without a line.
     Build(Box<Job>),
-    /// Make new boosters for the same matrices, with these parameters. The answer is as for `Build`.
+    /// Create new boosters for the same matrices, with these parameters. The reply is as for `Build`.
     Reset(Parameters),
-    /// Run the round of this number, from 0, of each fold. The answer is [`Reply::Done`].
+    /// Run a round of each fold. The reply is [`Reply::Done`].
     Round {
-        /// The number.
+        /// The number of the round, from 0.
         round: u32,
-        /// Whether the answer has the metrics after the round.
+        /// The reply shall have the metrics after the round.
         evaluate: bool,
     },
-    /// Send the model of this many rounds, that of the first fold. The answer is [`Reply::Model`];
-    /// the trainer then ends.
+    /// Send the model of the first fold, cut to this number of rounds. The reply is [`Reply::Model`]; then the
+    /// trainer ends.
     Save(u32),
-    /// Keep the model of this many bytes, which follow, for predictions, in place of what this slot had. The
-    /// answer is [`Reply::Done`] without a line.
+    /// Load a model for predictions, whose bytes follow, in place of the slot's previous one. The reply is
+    /// [`Reply::Done`] without a line.
     Load {
         /// The slot, below [`SLOTS`].
         slot: usize,
-        /// How many bytes it has.
+        /// The number of its bytes.
         bytes: u64,
     },
     /// Predict rows by the model of a slot. Their words follow, four bytes each, least significant byte
-    /// first. The answer is [`Reply::Predictions`].
+    /// first. The reply is [`Reply::Predictions`].
     Predict {
         /// The slot.
         slot: usize,
-        /// How many words follow.
+        /// The number of words that follow.
         words: u64,
-        /// How many of them a row has.
+        /// The number of words of a row.
         record: usize,
-        /// Whether the answer has margins.
+        /// The reply shall have margins.
         margins: bool,
     },
 }
 
-/// How many models a trainer keeps for predictions.
+/// The number of models that a trainer keeps for predictions.
 pub const SLOTS: usize = 4;
 
 /// The parameters as libxgboost takes them, in the order in which to set them.
 pub type Parameters = Vec<(String, String)>;
 
-/// Everything that a training needs.
+/// The input of a training.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is trained side by side: the folds of a cross-validation, or one.
+    /// The models to train in parallel: the folds of a cross-validation, or one.
     pub folds: Vec<Fold>,
-    /// The model that the training goes on from; only a training of one fold does.
+    /// The model to continue, only with a single fold.
     pub start: Option<Start>,
-    /// Words of a record in the files.
+    /// The number of words of a record in the files.
     pub record: usize,
-    /// Which of them are left out, in ascending order.
+    /// The words to leave out, in ascending order.
     pub left_out: Vec<usize>,
-    /// Where the words of a record belong, without those that are left out.
+    /// The layout of a record, without the words that are left out.
     pub layout: Layout,
     /// The features: `features.len() == layout.features`.
     pub features: Vec<Feature>,
-    /// Words of a record in the files that hold codes of texts, with the number to put for each code.
+    /// The words of a record in the files that hold codes of texts, with the new code for each.
     pub recode: Vec<(usize, Vec<u32>)>,
     /// The parameters.
     pub parameters: Parameters,
-    /// Most bins per feature.
+    /// The most bins of a feature.
     pub max_bin: u32,
-    /// Most threads.
+    /// The most threads.
     pub threads: usize,
-    /// Number of rounds to run, of which the model may keep fewer.
+    /// The number of rounds to run, of which the model may keep fewer.
     pub rounds: u32,
 }
 
-/// A training among others.
+/// The rows of one model.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
     /// The rows to train on.
@@ -96,40 +96,40 @@ pub struct Fold {
     pub eval: Option<Set>,
 }
 
-/// A model to go on from.
+/// A model to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Start {
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub bytes: u64,
-    /// How many rounds it has.
+    /// The number of its rounds.
     pub rounds: u32,
 }
 
-/// Which records of a file are meant: those of a fold, or of all the others.
+/// A part of a file's records: those of a fold, or of all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The word of a record that has the number of its fold.
     pub word: usize,
     /// The fold.
     pub fold: u32,
-    /// Whether the records of the fold are meant.
+    /// True for the records of the fold, false for all others.
     pub inside: bool,
 }
 
 /// Rows for one purpose.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Set {
-    /// The file of records, below the data directory.
+    /// The file of records, relative to the data directory.
     pub path: String,
-    /// Which of them, if not all.
+    /// The part of the records to use, if not all.
     pub part: Option<Part>,
-    /// Sizes of groups, if there are such.
+    /// The sizes of groups, if there are any.
     pub groups: Vec<u32>,
-    /// The bits of the groups' weights, if they have such.
+    /// The bits of the groups' weights, if they have any.
     pub weights: Vec<u32>,
 }
 
-/// What a trainer answers.
+/// A reply of the trainer.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     /// libxgboost is loaded.
@@ -139,11 +139,11 @@ pub enum Reply {
         /// The release of libxgboost.
         libxgboost: String,
     },
-    /// The request is done; where metrics were asked for, libxgboost's line of them for each fold.
+    /// The request is done. Has libxgboost's line of metrics for each fold, if they were requested.
     Done(Vec<String>),
-    /// The model is of this many bytes, which follow.
+    /// The bytes of the model follow, of this number.
     Model(u64),
-    /// This many numbers of f32 follow, least significant byte first: all outputs of each row.
+    /// All outputs of each row follow, this number of f32, least significant byte first.
     Predictions(u64),
     /// The request failed, and the trainer ends.
     Failed(Error),
@@ -152,12 +152,12 @@ pub enum Reply {
 /// The version that both sides must have.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The numbers as bytes, least significant byte first.
+/// Converts numbers to bytes, least significant byte first.
 pub fn bytes_of(words: &[f32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// The numbers that bytes are, as many as are whole.
+/// Converts bytes to numbers; an incomplete last one is dropped.
 pub fn words_of(bytes: &[u8]) -> Vec<f32> {
     let (words, _) = bytes.as_chunks();
     words.iter().map(|word| f32::from_le_bytes(*word)).collect()
@@ -166,7 +166,7 @@ pub fn words_of(bytes: &[u8]) -> Vec<f32> {
 /// Sends a message.
 ///
 /// # Errors
-/// Those of the other end.
+/// I/O errors.
 pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     to.write_all(&(text.len() as u64).to_le_bytes())?;
@@ -176,19 +176,19 @@ pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 /// Receives a message of at most `max` bytes.
 ///
 /// # Errors
-/// Those of the other end, and what is no such message.
+/// I/O errors, and `InvalidData` for bytes that are not such a message.
 pub fn receive<T: DeserializeOwned>(from: &mut impl Read, max: u64) -> io::Result<T> {
     let mut len = [0; 8];
     from.read_exact(&mut len)?;
     let text = receive_bytes(from, u64::from_le_bytes(len), max)?;
-    // Not serde_json's own conversion, in which half a message is the end of the connection.
+    // serde_json's own conversion would report half a message as the end of the connection.
     serde_json::from_slice(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Receives as many bytes, if they are no more than `max`.
+/// Receives `len` bytes, at most `max`.
 ///
 /// # Errors
-/// Those of the other end; `InvalidData` where there are more.
+/// I/O errors, and `InvalidData` for a `len` above `max`.
 pub fn receive_bytes(from: &mut impl Read, len: u64, max: u64) -> io::Result<Vec<u8>> {
     if len > max {
         return Err(ErrorKind::InvalidData.into());

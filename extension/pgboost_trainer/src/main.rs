@@ -1,10 +1,10 @@
 //! `pgboost_trainer LIBRARY PARENT`: trains or predicts for the backend that started it, and ends with it.
 //!
-//! Requests come and replies go through the socket that is its standard input; see the library part
-//! of this package. libxgboost is at the path LIBRARY; PARENT is the backend's process.
+//! Requests and replies go through the socket that is its standard input, by the protocol of this package's
+//! library. LIBRARY is the path of libxgboost, PARENT the backend's process id.
 //!
-//! In a separate process, a round can be ended at any time, memory that runs out or a crash in
-//! C++ ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
+//! In a separate process, a round can be killed at any time, a crash in C++ or a lack of memory ends no
+//! backend, and PostgreSQL's signals reach no thread of libxgboost.
 
 mod predicting;
 mod training;
@@ -25,8 +25,8 @@ use xgboost_ffi::{Error, Library};
 use predicting::Models;
 use training::Training;
 
-/// The highest value of `/proc/PID/oom_score_adj`. A training can be run again; where the system's
-/// memory runs out, it is to go before anything of the server's.
+/// The highest value of `/proc/PID/oom_score_adj`: if the system's memory runs out, a training, which can be
+/// repeated, is killed before the server.
 const OOM_SCORE: &str = "1000";
 
 /// The first descriptor after the standard ones.
@@ -80,7 +80,7 @@ fn serve(library: &Path) -> io::Result<()> {
             }
             (Request::Build(job), _) => {
                 let start = start_model(&mut backend, &job)?;
-                // What was built before is freed first.
+                // Frees the old matrices before new ones are built.
                 training = None;
                 Training::build(library, *job, start.as_deref()).map(|built| {
                     training = Some(built);
@@ -104,7 +104,7 @@ fn serve(library: &Path) -> io::Result<()> {
     }
 }
 
-/// The bytes of the model that the training goes on from.
+/// Receives the model that the training continues.
 fn start_model(backend: &mut UnixStream, job: &Job) -> io::Result<Option<Vec<u8>>> {
     job.start.map(|start| receive_bytes(backend, start.bytes, u64::MAX)).transpose()
 }
@@ -114,17 +114,17 @@ fn send_model(backend: &mut UnixStream, model: &[u8]) -> io::Result<()> {
     backend.write_all(model)
 }
 
-/// Closes what the backend has open, and makes this process end when the backend does.
-/// Returns whether the backend, the process `parent`, is still there.
+/// Closes the descriptors that the backend had open, and ties this process's life to the backend's.
+/// Returns whether the backend, the process `parent`, still runs.
 #[allow(unsafe_code, reason = "it calls the C library")]
 fn attach_to(parent: u32) -> bool {
     for descriptor in open_descriptors() {
         // SAFETY: nothing of this process has opened a file yet, so nothing here owns it.
         unsafe { libc::close(descriptor) };
     }
-    // Where it cannot be raised, the system chooses as it would for a backend.
+    // If it cannot be raised, the system treats the trainer as a backend.
     let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE);
-    // After a crash the backend waits for the end, and gigabytes of rows are nobody's to keep.
+    // The backend waits for the end of a crash, and a core file would have gigabytes of rows.
     let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the record is valid.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &no_core) };

@@ -1,7 +1,7 @@
-//! Models for predictions, and the memory that they may take.
+//! Models for predictions, and the limit of their memory.
 //!
-//! A model's file is one that the backend has written from a checked model, so its booster takes a few times
-//! the file's bytes. What takes more ends with an error, and not with the machine's memory.
+//! A model's file is written by the engine from a checked model, so its booster takes a few times the file's
+//! bytes. Beyond the limit libxgboost fails, before the machine runs out of memory.
 
 use pgboost_trainer::SLOTS;
 use xgboost_ffi::{Batch, Booster, Error, Library, Matrix, Output, Result};
@@ -27,15 +27,15 @@ impl Models {
         Models { library, slots: [const { None }; SLOTS] }
     }
 
-    /// Takes in a model, in place of the one of the slot.
+    /// Loads a model in place of the slot's previous one.
     pub(crate) fn load(&mut self, slot: usize, file: &[u8]) -> Result<()> {
         let place = self.slots.get_mut(slot).ok_or_else(no_model)?;
-        // What was there is freed first.
+        // Frees the previous model before the new one is read.
         *place = None;
         let bytes = file.len() as u64;
         let all = self.slots.iter().flatten().map(|model| model.bytes).sum::<u64>() + bytes;
         limit_memory(BASE_BYTES.saturating_add(all.saturating_mul(BYTES_PER_BYTE)));
-        // One row is not worth a thread.
+        // A single row gains nothing from threads.
         self.library.limit_threads(1);
         let booster = Booster::of_model(self.library, file)?;
         booster.set("nthread", "1")?;
@@ -46,7 +46,7 @@ impl Models {
         Ok(())
     }
 
-    /// Predicts rows of so many words each: the outputs of each row.
+    /// Predicts rows of `record` words each. Returns the outputs of each row.
     pub(crate) fn predict(
         &self,
         slot: usize,
@@ -64,7 +64,7 @@ fn no_model() -> Error {
     Error::Rows("no model was given".to_owned())
 }
 
-/// Bounds the process's address space, where the system lets it.
+/// Limits the process's address space, if the system permits it.
 #[allow(unsafe_code, reason = "it calls the C library")]
 fn limit_memory(bytes: u64) {
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -1,8 +1,8 @@
-//! Trainings at the same time: matrices of the rows, which are read from the backend's records as often as
-//! libxgboost asks for them, boosters, the rounds.
+//! Parallel trainings: the matrices, built from the backend's records as often as libxgboost iterates over them,
+//! the boosters and the rounds.
 //!
-//! The folds of a cross-validation take each round in turn, as `xgboost.cv` does: all boosters draw
-//! their random numbers from one sequence, so that only this order gives its trees.
+//! The folds of a cross-validation take each round in turn, as in `xgboost.cv`: all boosters draw random numbers
+//! from one sequence, so that another order would give other trees.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -14,7 +14,7 @@ pub(crate) struct Training {
     library: &'static Library,
     folds: Vec<Built>,
     features: Vec<Feature>,
-    /// The rounds that the models will have if none ends early.
+    /// The number of rounds if none ends early.
     rounds: u32,
 }
 
@@ -25,7 +25,7 @@ struct Built {
 }
 
 impl Training {
-    /// `start` has the bytes of the model to go on from.
+    /// Builds the matrices and boosters. `start` has the bytes of the model to continue.
     pub(crate) fn build(
         library: &'static Library,
         job: Job,
@@ -46,7 +46,7 @@ impl Training {
         Ok(training)
     }
 
-    /// Forgets what was learned; the matrices stay.
+    /// Creates new boosters for the same matrices.
     pub(crate) fn reset(&mut self, parameters: &[(String, String)]) -> Result<()> {
         for fold in &mut self.folds {
             fold.booster = booster(self.library, &fold.train, fold.eval.as_ref())?;
@@ -63,7 +63,7 @@ impl Training {
         Ok(())
     }
 
-    /// Runs one round; returns libxgboost's lines of metrics if asked to.
+    /// Runs one round; returns libxgboost's lines of metrics if `evaluate` is true.
     pub(crate) fn round(&self, round: u32, evaluate: bool) -> Result<Vec<String>> {
         for fold in &self.folds {
             fold.booster.update(round, &fold.train)?;
@@ -72,7 +72,7 @@ impl Training {
         evaluated.map(|fold| fold.evaluate(round)).collect()
     }
 
-    /// The bytes of the model of the first rounds.
+    /// Returns the bytes of the model of the first rounds.
     pub(crate) fn save(&self, rounds: u32) -> Result<Vec<u8>> {
         let Some(Built { booster, .. }) = self.folds.first() else { return Ok(Vec::new()) };
         let kept = (rounds < self.rounds).then(|| booster.first_rounds(rounds)).transpose()?;
@@ -123,18 +123,18 @@ fn matrix(
     Ok(matrix)
 }
 
-/// About as many words are in memory at once.
+/// The most words in memory, approximately.
 const BUFFER_WORDS: usize = 1 << 18;
 
 pub(crate) struct Spool<'a> {
     file: File,
-    /// Words per record.
+    /// The number of words of a record.
     record: usize,
-    /// What to put for the codes in some words.
+    /// The new codes for words with codes of texts.
     recode: &'a [(usize, Vec<u32>)],
     /// Words to leave out.
     left_out: &'a [usize],
-    /// Which records are meant, if not all.
+    /// The part of the records to use, if not all.
     part: Option<Part>,
     words: Vec<f32>,
 }
@@ -154,7 +154,7 @@ impl Spool<'_> {
         })
     }
 
-    /// Fills the words as far as the file goes; returns how many it filled.
+    /// Fills the words up to the end of the file; returns the number of filled ones.
     fn fill(&mut self) -> io::Result<usize> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
         let mut filled = 0;
@@ -169,7 +169,7 @@ impl Spool<'_> {
 }
 
 impl Spool<'_> {
-    /// Moves the records of a part to the front; returns how many words they have.
+    /// Moves the records of a part to the front; returns the number of their words.
     fn keep(&mut self, part: Part, filled: usize) -> usize {
         let mut kept = 0;
         for start in (0..filled).step_by(self.record) {
@@ -192,7 +192,7 @@ impl Rows for Spool<'_> {
         let filled = loop {
             let filled = self.fill().map_err(failed)?;
             match self.part {
-                // A run of records may have none of those that are meant.
+                // A run of records may have none of the part.
                 Some(part) if filled > 0 => match self.keep(part, filled) {
                     0 => {}
                     kept => break kept,
@@ -214,8 +214,8 @@ impl Rows for Spool<'_> {
     }
 }
 
-/// Moves what is not left out of each record to the front. Returns how many words that is, and how many of them
-/// a record has.
+/// Moves the words to keep of each record to the front. Returns their number, and the new number of words of a
+/// record.
 fn without(words: &mut [f32], record: usize, left_out: &[usize]) -> (usize, usize) {
     if left_out.is_empty() {
         return (words.len(), record);
@@ -230,7 +230,7 @@ fn without(words: &mut [f32], record: usize, left_out: &[usize]) -> (usize, usiz
     (kept, record.saturating_sub(left_out.len()))
 }
 
-/// A missing value is no code, and stays.
+/// Replaces a code by the new one; a missing value stays.
 fn recoded(word: f32, codes: &[u32]) -> f32 {
     if word.is_nan() {
         return word;

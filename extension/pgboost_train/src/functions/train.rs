@@ -111,14 +111,14 @@ fn train(
     Ok((i32::try_from(outcome.rounds).unwrap_or(i32::MAX), outcome.scores))
 }
 
-/// Says how many rows had no target.
+/// Reports the number of rows without a target.
 pub(crate) fn notice_skipped(rows: u64) {
     if rows > 0 {
         report::notice(&format!("{rows} rows were left out because their target is null"));
     }
 }
 
-/// What the registry keeps of the outcome.
+/// The metrics that are stored with the version.
 fn metrics(outcome: &Outcome) -> Map<String, Value> {
     let [train, eval, skipped] = outcome.rows;
     let mut all = Map::new();
@@ -291,7 +291,7 @@ fn pgboost_tune_model(
     Ok(TableIterator::new(rows))
 }
 
-/// A request for each combination, which has the common parameters too.
+/// Creates a request per combination, each with the common parameters.
 fn requests(
     arguments: &Arguments<'_>,
     search: &Value,
@@ -318,7 +318,7 @@ fn joined(common: &Map<String, Value>, trial: Map<String, Value>) -> Result<Valu
     Ok(Value::Object(all))
 }
 
-/// `progress_records()`: what backends have written that the current user may see.
+/// `progress_records()`: the records of running trainings that the current user may see.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_progress_records() -> TableIterator<
@@ -356,7 +356,7 @@ const DEFAULT_ROUNDS: i32 = 100;
 const DEFAULT_SEED: i32 = 0;
 const DEFAULT_FOLDS: i32 = 5;
 
-/// Arguments as the caller gave them; nothing for NULL.
+/// Arguments as the caller gave them; `None` for NULL.
 #[derive(Default)]
 pub(crate) struct Arguments<'a> {
     pub(crate) source: Option<&'a str>,
@@ -371,14 +371,14 @@ pub(crate) struct Arguments<'a> {
     pub(crate) folds: Option<i32>,
     pub(crate) fold_by: Option<&'a str>,
     pub(crate) stratified: Option<bool>,
-    /// Whether there are folds where nothing else is said of the evaluation.
+    /// Evaluate by folds unless the caller chose another evaluation.
     pub(crate) folds_by_default: bool,
     pub(crate) early_stopping_rounds: Option<i32>,
     pub(crate) seed: Option<i32>,
     pub(crate) verbose_eval: Option<i32>,
 }
 
-/// A jsonb value, which may be more than serde_json can hold; an empty object for NULL.
+/// Parses a jsonb value, an empty object for NULL. Fails for numbers that serde_json cannot hold.
 pub(crate) fn json(argument: Option<AnyElement>) -> Result<Value> {
     let given = "one with a number out of range or more than 127 levels";
     let Some(argument) = argument else { return Ok(json!({})) };
@@ -386,7 +386,7 @@ pub(crate) fn json(argument: Option<AnyElement>) -> Result<Value> {
 }
 
 impl Arguments<'_> {
-    /// The request, with these parameters.
+    /// Checks the arguments, with these parameters.
     pub(crate) fn request(&self, parameters: &Value) -> Result<Request> {
         let parameters = Parameters::parse(parameters)?;
         let rounds = parameters.argument("rounds", self.rounds)?.unwrap_or(DEFAULT_ROUNDS);
@@ -491,7 +491,7 @@ fn between(argument: &'static str, rounds: i32) -> Result<u32> {
     }
 }
 
-/// The number of trials of a search.
+/// Checks the number of trials of a search.
 pub(crate) fn trial_count(trials: i32) -> Result<u32> {
     match u32::try_from(trials) {
         Ok(number @ 1..=10_000) => Ok(number),

@@ -1,7 +1,7 @@
 //! `xgboost_predict`, `verify_model` and `xgboost_version`: predictions by libxgboost itself.
 //!
-//! They are what pgboost's own predictions are checked against, and what their speed is compared with.
-//! Margins are compared by their bits, because pgboost promises them to be equal.
+//! They are the reference for the results and the speed of pgboost's predictions. Margins are compared by their
+//! bits, because pgboost promises equal bits.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ use crate::registry::Registry;
 use crate::source::columns::{self, Columns, UsedColumn};
 use crate::trainer::predictor::{self, ReferenceModel};
 
-/// What a statement keeps from call to call.
+/// Per-statement state of `xgboost_predict`.
 struct Statement {
     model: String,
     registered: Rc<ReferenceModel>,
@@ -65,7 +65,7 @@ fn pgboost_xgboost_predict(
     Ok(Some(state.predict(&features)?))
 }
 
-/// Rows that are scored at once.
+/// Rows per request to the trainer.
 const BATCH_ROWS: usize = 512;
 
 /// `verify_model(name, source) -> table(rows, differing, max_ulp)`
@@ -114,7 +114,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         registered: &registered,
         features,
         batch: Vec::new(),
-        // As PostgreSQL reads it; pgboost is loaded by now, since it was asked for the model.
+        // pgboost defines the setting, and is loaded: the model came from one of its functions.
         unknown_is_missing: session::setting(c"pgboost.unknown_category")
             .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
@@ -124,7 +124,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     Ok(comparison.found)
 }
 
-/// Checks that each column is of the kind that `predict` takes for the feature.
+/// Checks that each column has a type that `predict` accepts for the feature.
 fn check_types(image: &CompiledModel<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
     let mut next = 0;
     for feature in features {
@@ -159,7 +159,7 @@ struct Comparison<'a> {
     features: Vec<UsedColumn>,
     image: CompiledModel<AlignedBytes>,
     batch: Vec<f32>,
-    /// A category that the model was not trained on counts as NULL.
+    /// Reads a category that the model was not trained on as NULL.
     unknown_is_missing: bool,
     found: Found,
 }
@@ -224,7 +224,7 @@ impl Comparison<'_> {
     }
 }
 
-/// How many floats two floats are apart.
+/// Returns the distance of two floats in units in the last place.
 fn ulp(a: f32, b: f32) -> i64 {
     let ordered = |value: f32| {
         let bits = i64::from(value.to_bits());
@@ -233,7 +233,7 @@ fn ulp(a: f32, b: f32) -> i64 {
     if a.to_bits() == b.to_bits() {
         return 0;
     }
-    // Zeros of both signs are in one place, but are not the same bits.
+    // Zeros of both signs have the distance 0, but not the same bits.
     (ordered(a) - ordered(b)).abs().max(1)
 }
 

@@ -1,8 +1,8 @@
 //! Training parameters: a jsonb object in XGBoost's own names, checked against a list of their types and
 //! ranges.
 //!
-//! The names are XGBoost's own and those of its scikit-learn interface (python-package's sklearn.py); what
-//! libxgboost would accept in silence, or what belongs to the extension, is refused.
+//! The names are XGBoost's own and those of its scikit-learn interface (python-package's sklearn.py). Names that
+//! libxgboost would silently ignore are refused, and so are parameters that the extension controls.
 
 pub(crate) mod objectives;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use ValueRule::{Bool, Fractions, Number, Whole, Word};
 use objectives::Objective;
 
-/// Parameters that are known and in range.
+/// Checked parameters.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     values: Vec<Given>,
@@ -78,12 +78,12 @@ impl Parameters {
         self.values.iter().find(|given| given.name == name)
     }
 
-    /// The value of a parameter as libxgboost takes it.
+    /// Returns the value of a parameter as libxgboost takes it.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.find_given(name).map(|given| given.value.as_str())
     }
 
-    /// The value of an argument of `train_model` that may be given as a parameter instead.
+    /// Returns the value of an argument of `train_model` that may be given as a parameter instead.
     pub(crate) fn argument(
         &self,
         name: &'static str,
@@ -97,22 +97,22 @@ impl Parameters {
         Ok(given.value.parse().ok())
     }
 
-    /// How many values a parameter has, if it is given.
+    /// Returns the number of values of a parameter, or `None` if it is not given.
     pub(crate) fn count(&self, name: &str) -> Option<usize> {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
-    /// Most bins of a feature.
+    /// The most bins of a feature.
     pub(crate) fn max_bin(&self) -> u32 {
         self.get("max_bin").and_then(|bins| bins.parse().ok()).unwrap_or(DEFAULT_MAX_BIN)
     }
 
-    /// The threads that were asked for, but no more than are allowed.
+    /// Returns the requested number of threads, but at most `allowed`.
     pub(crate) fn threads(&self, allowed: usize) -> usize {
         self.get("nthread").and_then(|n| n.parse().ok()).map_or(allowed, |n: usize| n.min(allowed))
     }
 
-    /// Everything for libxgboost but the objective, the number of threads and the number of classes.
+    /// Returns all settings for libxgboost except the objective and the numbers of threads and classes.
     pub(crate) fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
         const SET_ELSEWHERE: [&str; 3] = ["nthread", "num_class", "tree_method"];
         let elsewhere = |name| SET_ELSEWHERE.contains(&name) || ARGUMENTS.contains(&name);
@@ -131,8 +131,8 @@ impl Parameters {
     }
 }
 
-/// Whether a parameter says nothing but what holds anyway, as most of those do that `get_params` of XGBoost's
-/// scikit-learn interface returns. Fails for one that there is not.
+/// Returns whether a parameter has a value without effect, as most have that `get_params` of XGBoost's
+/// scikit-learn interface returns. Fails for an unknown parameter.
 fn is_left_at_default(name: &str, value: &Value) -> Result<bool> {
     let is_known = SPECIAL.contains(&name)
         || REFUSED.iter().any(|(refused, _)| *refused == name)
@@ -145,12 +145,12 @@ fn is_left_at_default(name: &str, value: &Value) -> Result<bool> {
     Ok(defaults.is_some_and(|(_, values)| values.contains(&text.as_str())))
 }
 
-/// Whether a parameter is a whole number. Fails for one that there is not.
+/// Returns whether a parameter is a whole number. Fails for an unknown parameter.
 pub(crate) fn is_whole(name: &str) -> Result<bool> {
     Ok(matches!(find(name)?.0.rule, ValueRule::Whole(..)))
 }
 
-/// The parameter of that name or alias, and the name as it stands in the table.
+/// Finds a parameter by its name or alias; also returns the name as the table spells it.
 fn find(name: &str) -> Result<(&'static Parameter, &'static str)> {
     let mut names = TABLE.iter().flat_map(|known| known.names().map(move |alias| (known, alias)));
     if let Some(found) = names.find(|(_, alias)| *alias == name) {
@@ -164,7 +164,7 @@ fn find(name: &str) -> Result<(&'static Parameter, &'static str)> {
     Err(Error::UnknownParameter { name: name.to_owned(), nearest })
 }
 
-/// Fails if what was given under two names differs.
+/// Fails if the values under two names differ.
 fn same(one: &str, other: &str, names: impl FnOnce() -> [String; 2]) -> Result<()> {
     if one == other {
         return Ok(());
@@ -198,7 +198,7 @@ fn checked_metrics(value: &Value) -> Result<Vec<String>> {
     }
 }
 
-/// What a parameter takes, with the nearest of the names.
+/// Lists the names that a parameter accepts, and the nearest to the given one.
 fn known_names(what: &str, value: &Value, names: impl Iterator<Item = &'static str>) -> String {
     let nearest = value.as_str().and_then(|given| nearest(given, names));
     nearest.map_or_else(|| what.to_owned(), |nearest| format!("{what} such as \"{nearest}\""))

@@ -1,5 +1,5 @@
-//! Objectives, metrics and constraints by their names: what each needs of the target, which way is better,
-//! and which features a constraint names.
+//! Objectives, metrics and constraints by their names: the target that each objective needs, the direction of
+//! each metric, and the features that a constraint names.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ pub(crate) enum Target {
     Groups,
 }
 
-/// An objective by XGBoost's name.
+/// An objective of XGBoost.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Objective {
     pub(crate) name: &'static str,
@@ -33,18 +33,18 @@ const fn objective(name: &'static str, target: Target) -> Objective {
     Objective { name, target }
 }
 
-/// The objective of numbers that nothing else is said of.
+/// The default objective of a target of numbers.
 pub(crate) const REGRESSION: &Objective = &objective("reg:squarederror", Target::Numbers);
-/// The objective of a target with two texts.
+/// The default objective of a target with two texts.
 pub(crate) const BINARY: &Objective = &objective("binary:logistic", Target::TwoClasses);
-/// The objective of a target with more.
+/// The default objective of a target with more texts.
 pub(crate) const MULTICLASS: &Objective = &objective("multi:softprob", Target::Classes);
-/// The objective of groups.
+/// The default objective of groups.
 pub(crate) const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
-/// The objective of bounds.
+/// The default objective of bounds.
 pub(crate) const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
-/// Those that the engine can evaluate.
+/// The objectives that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> = LazyLock::new(|| {
     gbtrees::internals::xgboost_objectives().map(|(name, task, _)| of_task(name, task)).collect()
 });
@@ -64,7 +64,7 @@ pub(crate) fn objective_named(name: &str) -> Option<&'static Objective> {
     ALL.iter().find(|objective| objective.name == name)
 }
 
-/// The task and the link of an objective, by the names that `model_info` has.
+/// Returns the task and the link of an objective, by the names of `model_info`.
 pub(crate) fn task_and_link(objective: &Objective) -> Option<(&'static str, &'static str)> {
     let mut all = gbtrees::internals::xgboost_objectives();
     let (_, task, transform) = all.find(|(name, ..)| *name == objective.name)?;
@@ -75,10 +75,11 @@ pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|objective| objective.name)
 }
 
-/// The numbers that a target may be, and what they are called.
+/// A test of a target's values, and the description of the valid ones.
 pub(crate) type Allowed = (fn(f32) -> bool, &'static str);
 
-/// What an objective allows, if libxgboost refuses others; `exp_gain` is its parameter `ndcg_exp_gain`.
+/// Returns the values that an objective allows, or `None` if libxgboost accepts all; `exp_gain` is the parameter
+/// `ndcg_exp_gain`.
 pub(crate) fn allowed_targets(objective: &str, exp_gain: bool) -> Option<Allowed> {
     Some(match objective {
         "reg:logistic" => (|y| (0.0..=1.0).contains(&y), "between 0 and 1"),
@@ -133,7 +134,7 @@ fn metric_named(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.0 == metric_base(name))
 }
 
-/// Whether there is such a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
+/// Returns whether XGBoost has a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
 pub(crate) fn metric_exists(name: &str) -> bool {
     match (metric_named(name), name.split_once('@')) {
         (Some(_), None) => true,

@@ -1,9 +1,8 @@
 //! The columns of a source: which are features, target, weight, group or fold, and how a field of each is
 //! read.
 //!
-//! A column of arrays is as many features as its arrays have elements, `image[1]`, `image[2]` and so on, as a
-//! subscript names them. Its arrays have one length, which the first row says; their dimensions do not
-//! matter.
+//! A column of arrays gives a feature for each element, named as a subscript: `image[1]`, `image[2]` and so on.
+//! Its arrays must have one length, which the first row determines; their dimensions do not matter.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +15,11 @@ use row_source::{Column, Field, Row, SourceError};
 
 use crate::error::{Error, Result};
 
-/// What the caller says of columns, by their names.
+/// The columns by role, as the caller named them.
 #[derive(Clone, Debug)]
 pub(crate) struct Roles {
     pub(crate) target: String,
-    /// The features, or all other columns.
+    /// `None` for all other columns.
     pub(crate) features: Option<Vec<String>>,
     pub(crate) weight: Option<String>,
     /// What rows of a group have in common.
@@ -28,7 +27,7 @@ pub(crate) struct Roles {
     pub(crate) label_upper_bound: Option<String>,
     /// What rows of a fold have in common.
     pub(crate) fold: Option<String>,
-    /// The features of the model that the new one replaces, in its order, which is kept if they are the same.
+    /// The features of the model that the new one replaces. Their order is kept if they are the same.
     pub(crate) order: Vec<String>,
 }
 
@@ -46,18 +45,18 @@ pub(crate) struct UsedColumn {
     pub(crate) position: usize,
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// How many elements each array has, if values are arrays: each is a feature. 0 until a row says it.
+    /// For a column of arrays, the number of their elements, each a feature; 0 until the first row is read.
     pub(crate) elements: Option<usize>,
 }
 
 impl UsedColumn {
-    /// How many features it is.
+    /// Returns the number of features.
     pub(crate) fn width(&self) -> usize {
         self.elements.unwrap_or(1)
     }
 }
 
-/// A column of groups or folds: any type will do.
+/// A column of groups or folds, of any type.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupColumn {
     /// Its place in a row of the query.
@@ -83,7 +82,7 @@ const USABLE: &str = "Features are numbers, booleans, dates, timestamps, text, e
 const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
 impl Columns {
-    /// Finds the columns among those that there are.
+    /// Finds the columns of the roles among those of the source.
     pub(crate) fn choose(
         there: &[Column],
         roles: &Roles,
@@ -100,12 +99,12 @@ impl Columns {
         Ok(Columns { features, target, weight, label_upper_bound, group, fold })
     }
 
-    /// Finds the features alone.
+    /// Finds the columns of the features alone.
     pub(crate) fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
         SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
-    /// The names of all columns in use, in the order of `in_order`.
+    /// Returns the names of all used columns, in the order of `in_order`.
     pub(crate) fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.label_upper_bound.as_ref()];
@@ -113,7 +112,7 @@ impl Columns {
         let groups = [&self.group, &self.fold].into_iter().flatten();
         features.chain(others).chain(groups.map(|column| column.name.as_str())).collect()
     }
-    /// The same columns as a query of just these has them.
+    /// Numbers the columns as a query returns them that selects `names` alone.
     pub(crate) fn in_order(mut self) -> Columns {
         let others =
             [Some(&mut self.target), self.weight.as_mut(), self.label_upper_bound.as_mut()];
@@ -127,12 +126,12 @@ impl Columns {
         self
     }
 
-    /// How many features there are, once the first row has said how long arrays are.
+    /// Returns the number of features; valid after `measure`.
     pub(crate) fn width(&self) -> usize {
         self.features.iter().map(UsedColumn::width).sum()
     }
 
-    /// Takes the lengths of arrays from the first row.
+    /// Sets the lengths of arrays from the first row.
     pub(crate) fn measure(&mut self, row: Row<'_>) -> Result<()> {
         for column in &mut self.features {
             if column.elements == Some(0) {
@@ -142,7 +141,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The names of the features, each with its type, in order.
+    /// Returns the features in order, each with its name and type.
     pub(crate) fn feature_names(&self) -> impl Iterator<Item = (String, Kind)> {
         self.features.iter().flat_map(|column| {
             let names: Vec<String> = match column.elements {
@@ -172,7 +171,7 @@ fn put_in_order(columns: &mut [UsedColumn], order: &[String]) {
     }
 }
 
-/// The subscript in the name of an array's element.
+/// Returns the subscript in the name of an array's element.
 fn element_of<'a>(name: &'a str, array: &str) -> Option<&'a str> {
     name.strip_prefix(array)?.strip_prefix('[')?.strip_suffix(']')
 }
@@ -250,8 +249,8 @@ impl SourceColumns<'_> {
         if features.is_empty() { Err(Error::NoFeatures) } else { Ok(features) }
     }
 
-    /// The array whose elements the names begin with, and how many names those are: a model's features
-    /// `image[1]`, `image[2]` and so on are the column `image`, unless there are columns of these names.
+    /// Finds the array whose elements come first in the names, and returns the number of those names: features
+    /// `image[1]`, `image[2]` and so on are the column `image`, unless columns have these names.
     fn elements(&self, names: &[String]) -> Result<Option<(UsedColumn, usize)>> {
         let Some((name, count)) = elements_named(names) else { return Ok(None) };
         let is = |wanted: &str| self.columns.iter().any(|column| column.name == wanted);
@@ -280,8 +279,8 @@ fn unusable(column: &Column, role: &'static str, hint: &'static str) -> Error {
 pub(crate) struct Kind(ScalarType);
 
 impl Kind {
-    /// What values of a type are, or else the elements of its arrays, which must be numbers: then `true`
-    /// comes with it. Nothing if they can be neither a number nor a category.
+    /// Returns the kind of a type's values, or with `true` that of the numbers in its arrays. Returns `None` for
+    /// a type that can be neither a number nor a category.
     pub(crate) fn of(type_oid: Oid) -> Option<(Kind, bool)> {
         if let Some(scalar) = ScalarType::of(type_oid) {
             return Some((Kind(scalar), false));
@@ -297,7 +296,7 @@ impl Kind {
         self.0 == ScalarType::Number(NumberType::Bool)
     }
 
-    /// What XGBoost calls a feature of this type.
+    /// Returns XGBoost's name for a feature of this type.
     pub(crate) fn xgboost(self) -> &'static str {
         match self.0 {
             ScalarType::Text(_) => "c",
@@ -308,7 +307,7 @@ impl Kind {
     }
 }
 
-/// A number as f32. One that is infinite, or out of range, becomes an infinity; a text is no number.
+/// Returns a number as f32: an infinity for one out of range, NaN for a text.
 #[inline]
 pub(crate) fn number(field: Field<'_>) -> f32 {
     match field.value() {
@@ -317,8 +316,8 @@ pub(crate) fn number(field: Field<'_>) -> f32 {
     }
 }
 
-/// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
-/// nothing for a value that is none of them.
+/// Returns the code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+/// `None` for an unknown value.
 pub(crate) fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option<f32> {
     let code = match field.value()? {
         Value::Text(text) => categories.code_of_text(&text.text()),
@@ -331,10 +330,10 @@ pub(crate) fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option
     code.map(|code| code as f32)
 }
 
-/// Most characters of an array in a message.
+/// The most characters of an array in a message.
 const MAX_SHOWN: usize = 80;
 
-/// How long the first array of a column is; `position` is its place in a row of the query.
+/// Returns the length of a column's first array; `position` is the column's place in a row of the query.
 pub(crate) fn measured_arrays(column: &str, position: usize, row: Row<'_>) -> Result<usize> {
     let fail = |what| Err(Error::ArrayUnmeasured { column: column.to_owned(), what });
     let Some(field) = row.get(position) else { return fail("null") };
@@ -344,7 +343,7 @@ pub(crate) fn measured_arrays(column: &str, position: usize, row: Row<'_>) -> Re
     }
 }
 
-/// The elements as f32, NaN for a NULL. `place` is as long as the column is wide.
+/// Reads the elements as f32, NaN for a NULL. `place` has the column's width.
 pub(crate) fn read_elements(column: &str, field: Field<'_>, place: &mut [f32]) -> Result<()> {
     let count = match field.reals() {
         Some(reals) if reals.len() == place.len() => {

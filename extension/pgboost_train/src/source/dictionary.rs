@@ -1,12 +1,11 @@
 //! The distinct texts of a column, each with a code.
 //!
-//! Codes are given out in the order in which texts first appear, so that one pass over the rows is
-//! enough; they are put into the order of the texts when the rows are read back. The model then
-//! does not depend on the order of the rows more than XGBoost itself does, and the categories are
-//! in the order that pandas would give them.
+//! Codes are assigned in the order in which texts first appear, so that one pass over the rows is enough, and
+//! replaced by the order of the texts when the rows are read back. So the model depends on the order of the
+//! rows no more than XGBoost itself does, and the categories are in the order of pandas.
 //!
-//! Where a training goes on from a model, the texts are the model's: the dictionary is closed, and a
-//! text keeps the code that the model has for it.
+//! When a training continues a model, the dictionary is closed: it has the model's texts with their codes, and
+//! takes no other.
 
 use std::collections::HashMap;
 
@@ -14,32 +13,32 @@ pub(crate) struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
     bytes: usize,
-    /// How many values were looked up.
+    /// The number of look-ups.
     looked_up: u64,
-    /// All texts that there may be, by their codes, if they are given.
+    /// The texts of a closed dictionary, by their codes.
     closed: Option<Vec<String>>,
 }
 
-/// Most bytes of a column's distinct texts together.
+/// The most bytes of a column's distinct texts together.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// Fewer distinct texts are no sign of keys.
+/// The fewest distinct texts that may count as keys.
 const FEW_TEXTS: u64 = 20;
 
-/// Why a text has no code.
+/// The reason why a text has no code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoCode {
-    /// The column has more distinct texts, or longer ones, than it may have.
+    /// The column's distinct texts are too many or too long.
     Full,
-    /// It is none of those that there may be.
+    /// A closed dictionary does not have the text.
     Unknown,
 }
 
-/// Texts in order, and what becomes of the codes.
+/// Texts in order, and the mapping from old to new codes.
 pub(crate) struct Sorted {
     /// The texts; a text's place is its new code.
     pub(crate) names: Vec<String>,
-    /// By the old code, the new one.
+    /// The new code of each old one.
     pub(crate) codes: Vec<u32>,
 }
 
@@ -48,13 +47,13 @@ impl Dictionary {
         Dictionary { codes: HashMap::new(), limit, bytes: 0, looked_up: 0, closed: None }
     }
 
-    /// A dictionary of these texts and no others.
+    /// Creates a closed dictionary of these texts.
     pub(crate) fn closed(texts: Vec<String>) -> Dictionary {
         let codes = texts.iter().map(|text| text.as_str().into()).zip(0..).collect();
         Dictionary { codes, limit: texts.len(), bytes: 0, looked_up: 0, closed: Some(texts) }
     }
 
-    /// The code of a text, which is new if the text is.
+    /// Returns the code of a text; assigns the next one to a new text.
     #[inline]
     pub(crate) fn code(&mut self, text: &str) -> Result<u32, NoCode> {
         self.looked_up += 1;
@@ -73,8 +72,7 @@ impl Dictionary {
         Ok(code)
     }
 
-    /// The code of the text, or else of the one that is the same number: 3.0 is 3, and false and true
-    /// are 0 and 1.
+    /// Returns the code of the text, or else that of the same number: 3.0 is 3, and false and true are 0 and 1.
     pub(crate) fn code_of_class(&mut self, text: &str) -> Result<u32, NoCode> {
         match self.code(text) {
             Err(NoCode::Unknown) => self.same_number(text).ok_or(NoCode::Unknown),
@@ -100,14 +98,13 @@ impl Dictionary {
         self.codes.len()
     }
 
-    /// Whether more than half of many values are the only ones of their kind or nearly so, as keys and addresses are.
-    /// Returns how many values there were.
+    /// Returns the number of values if more than half of many are unique or nearly so, as keys and addresses are.
     pub(crate) fn nearly_unique(&self) -> Option<u64> {
         let texts = self.codes.len() as u64;
         (texts >= FEW_TEXTS && texts * 2 > self.looked_up).then_some(self.looked_up)
     }
 
-    /// Puts the texts in order, byte by byte.
+    /// Sorts the texts byte by byte.
     pub(crate) fn sorted(&self) -> Sorted {
         if let Some(sorted) = self.in_given_order() {
             return sorted;
@@ -117,7 +114,7 @@ impl Dictionary {
         Sorted::of(&all)
     }
 
-    /// Puts the texts in the order of the numbers that they are, or byte by byte if one is none.
+    /// Sorts the texts as numbers, or byte by byte if one is not a number.
     pub(crate) fn sorted_as_numbers(&self) -> Sorted {
         if let Some(sorted) = self.in_given_order() {
             return sorted;
@@ -141,7 +138,7 @@ impl Dictionary {
         Some(Sorted { names, codes })
     }
 
-    /// The texts with their codes, in no order.
+    /// Returns the texts with their codes, in no order.
     pub(crate) fn all(&self) -> Vec<(&str, u32)> {
         self.codes.iter().map(|(text, code)| (text.as_ref(), *code)).collect()
     }

@@ -13,12 +13,11 @@ use crate::params::objectives::Allowed;
 const MAX_CATEGORIES: usize = 65_536;
 const MAX_CLASSES: usize = 4_096;
 
-/// The texts that have been met so far, or those that there may be. The rows for evaluation share them
-/// with those for training.
+/// The dictionaries of the features and the target, shared by the rows for training and for evaluation.
 pub(crate) struct Dictionaries {
-    /// By the feature's column; nothing for numbers.
+    /// By the feature's column; `None` for numbers.
     pub(crate) features: Vec<Option<Dictionary>>,
-    /// Of the target, if it has classes.
+    /// The target's, if it has classes.
     pub(crate) target: Option<Dictionary>,
 }
 
@@ -33,7 +32,7 @@ impl Dictionaries {
     }
 }
 
-/// Where the parts of a record lie. Where rows are in folds, the number of the fold is the last word.
+/// Returns the layout of a record. With folds, the number of the fold is the last word.
 pub(crate) fn layout(columns: &Columns, folds: bool) -> Layout {
     let features = columns.width();
     let mut next = features + 1;
@@ -61,11 +60,11 @@ pub(crate) struct Records<'a> {
     record: Vec<f32>,
     /// The argument of the source, for messages.
     argument: &'static str,
-    /// What the target may be.
+    /// The valid values of the target, if they are limited.
     allowed: Option<AllowedTargets>,
 }
 
-/// The numbers that an objective allows.
+/// The values of the target that an objective allows.
 #[derive(Clone, Copy)]
 pub(crate) struct AllowedTargets {
     pub(crate) objective: &'static str,
@@ -94,7 +93,7 @@ impl<'a> Records<'a> {
         Records { dictionaries, layout, record: vec![0.0; layout.record], argument, allowed }
     }
 
-    /// The record of a row, whose target is this, not NULL; the word of the fold is anything. A group
+    /// Reads a row into a record, with this target, which is not NULL. Does not set the word of the fold. A group
     /// has one weight.
     pub(crate) fn read(
         &mut self,
@@ -129,7 +128,7 @@ impl<'a> Records<'a> {
         };
         put(target);
         if let Some(column) = &columns.label_upper_bound {
-            // Nothing is known of the end: the row is censored.
+            // Without an upper bound the row is censored.
             put(row.get(column.position).map_or(f32::INFINITY, columns::number));
         }
         if self.layout.weight.is_some() {
@@ -198,7 +197,7 @@ fn code(
     }
 }
 
-/// About as many words are in memory at once.
+/// The most words in memory, approximately.
 const BUFFER_WORDS: usize = 1 << 18;
 
 pub(crate) struct Spool {
@@ -219,7 +218,7 @@ impl Spool {
         if self.buffer.len() >= BUFFER_WORDS { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is still in memory, and frees it.
+    /// Writes the rest to the file, and frees the memory.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.buffer = Vec::new();
@@ -230,7 +229,7 @@ impl Spool {
         self.rows
     }
 
-    /// The file's path, below the data directory.
+    /// Returns the file's path, relative to the data directory.
     pub(crate) fn path(&self) -> String {
         self.file.path()
     }

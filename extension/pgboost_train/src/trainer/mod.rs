@@ -1,8 +1,8 @@
 //! The trainer: its process, the requests of the backend, and the replies.
 //!
-//! The backend sends a request and waits for the reply as PostgreSQL waits, so that a cancel, a terminate and
-//! the postmaster's end act at once. libxgboost is loaded by the trainer alone: a crash of it is an error of
-//! the statement that waits.
+//! The backend sends a request and waits on its latch for the reply, so that a cancel, a terminate and
+//! the postmaster's end act at once. Only the trainer loads libxgboost: a crash of it is an error of the waiting
+//! statement.
 
 #[allow(unsafe_code, reason = "it asks the loader")]
 mod place;
@@ -38,12 +38,12 @@ impl From<pgboost_trainer::Error> for Error {
     }
 }
 
-/// Most bytes of a reply: that of the longest line of metrics.
+/// The most bytes of a reply, the longest of which has lines of metrics.
 const MAX_REPLY: u64 = 16 << 20;
-/// Most bytes of a model, and of predictions: those of a bytea (`MaxAllocSize`, memutils.h).
+/// The most bytes of a model and of predictions: those of a bytea (`MaxAllocSize`, memutils.h).
 const MAX_MODEL: u64 = (1 << 30) - 1024;
 
-/// A trainer, which ends when this is dropped.
+/// A running trainer, which ends when this is dropped.
 pub(crate) struct Trainer {
     process: Process,
     socket: Socket,
@@ -52,7 +52,7 @@ pub(crate) struct Trainer {
 }
 
 impl Trainer {
-    /// Starts one; returns when it has loaded libxgboost.
+    /// Starts a trainer; returns when it has loaded libxgboost.
     pub(crate) fn start() -> Result<Trainer> {
         let path = place::trainer();
         let missing = |reason: String| Error::TrainerMissing {
@@ -71,18 +71,18 @@ impl Trainer {
         }
     }
 
-    /// Has it build the matrices and the boosters, which go on from a model if there is one.
+    /// Builds the matrices and the boosters, from the model `start` if given.
     pub(crate) fn build(&mut self, job: Job, start: Option<&Start>) -> Result<()> {
         let bytes = start.map_or(&[] as &[u8], |start| start.bytes.as_slice());
         self.ask_with(&Request::Build(Box::new(job)), bytes).map(|_| ())
     }
 
-    /// Has it keep a model for predictions, whose file the engine has written.
+    /// Loads a model for predictions from a file that the engine has written.
     pub(crate) fn load(&mut self, slot: usize, file: &[u8]) -> Result<()> {
         self.ask_with(&Request::Load { slot, bytes: file.len() as u64 }, file).map(|_| ())
     }
 
-    /// Has it predict rows of so many words each by the model of a slot: all outputs of each row.
+    /// Predicts rows of `record` words each by the model of a slot. Returns all outputs of each row.
     pub(crate) fn predict(
         &mut self,
         slot: usize,
@@ -100,12 +100,12 @@ impl Trainer {
         }
     }
 
-    /// Resets the booster, for other parameters.
+    /// Resets the boosters, with other parameters.
     pub(crate) fn reset(&mut self, parameters: Parameters) -> Result<()> {
         self.ask(&Request::Reset(parameters)).map(|_| ())
     }
 
-    /// Has it run a round, counted from 0; returns libxgboost's lines of metrics if asked to.
+    /// Runs a round, counted from 0; returns libxgboost's lines of metrics if `evaluate` is true.
     pub(crate) fn round(&mut self, round: u32, evaluate: bool) -> Result<Vec<String>> {
         match self.ask(&Request::Round { round, evaluate })? {
             Reply::Done(metrics) => Ok(metrics),
@@ -113,7 +113,7 @@ impl Trainer {
         }
     }
 
-    /// The bytes of the model of the first rounds.
+    /// Returns the bytes of the model of the first rounds.
     pub(crate) fn save(mut self, rounds: u32) -> Result<Vec<u8>> {
         let len = match self.ask(&Request::Save(rounds))? {
             Reply::Model(bytes) if bytes > MAX_MODEL => return Err(Error::ModelSize { bytes }),
@@ -127,7 +127,7 @@ impl Trainer {
         self.ask_with(request, &[])
     }
 
-    /// Asks with bytes that follow the message.
+    /// Sends a request and the bytes that follow it; returns the reply.
     fn ask_with(&mut self, request: &Request, bytes: &[u8]) -> Result<Reply> {
         let sent = send(&mut self.socket, request);
         let sent = sent.and_then(|()| self.socket.write_all(bytes));
@@ -135,7 +135,7 @@ impl Trainer {
     }
 
     fn answer(&mut self, sent: io::Result<()>) -> Result<Reply> {
-        // Where it could not be sent, the trainer has ended, and may have said why.
+        // If sending failed, the trainer has ended, and may have sent its error before.
         match (self.reply(), sent) {
             (Ok(_), Err(error)) => Err(self.ended(error)),
             (reply, _) => reply,

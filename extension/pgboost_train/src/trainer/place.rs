@@ -1,5 +1,5 @@
-//! Where the trainer and libxgboost are: next to this extension's library, in the folder `pgboost_train`, which
-//! has the wheel of XGBoost, unpacked, and the trainer.
+//! The paths of the trainer and of libxgboost: the folder `pgboost_train` next to this extension's library, which
+//! has the trainer and the unpacked wheel of XGBoost.
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ fn in_library_folder(path: &str) -> PathBuf {
     library_folder().map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
 }
 
-/// The folder of the library that this code is in.
+/// Returns the folder of this extension's library.
 fn library_folder() -> Option<PathBuf> {
     let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
     let address: *const c_void = (library_folder as fn() -> Option<PathBuf>) as *const c_void;

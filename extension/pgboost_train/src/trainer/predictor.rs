@@ -1,8 +1,8 @@
 //! Predictions by libxgboost itself with registered models.
 //!
-//! One trainer predicts for all statements of a backend: it is started by the first of them, and ends with the
-//! backend or with the first error of a prediction, a cancel of one among them. It has the last models that were
-//! used.
+//! One trainer predicts for all statements of a backend: the first of them starts it, and it ends with the
+//! backend or with the first error of a prediction, which may be a cancel. It keeps the models that were used
+//! last.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -16,34 +16,34 @@ use super::Trainer;
 use crate::error::Result;
 use crate::registry::{Registry, Version, resolve};
 
-/// A registered model, as libxgboost predicts with it.
+/// A registered model for predictions by libxgboost.
 pub(crate) struct ReferenceModel {
     pub(crate) version: Rc<Version>,
-    /// The model as the engine reads it, of the rounds that predictions use.
+    /// The engine's model, cut to the rounds that predictions use.
     pub(crate) model: Ensemble,
-    /// The file that the engine has written of it.
+    /// The file that the engine wrote of it.
     file: Vec<u8>,
 }
 
-/// A trainer, and the model of each slot.
+/// A trainer, and the models in its slots.
 struct Predictor {
     trainer: Trainer,
     slots: Vec<Rc<ReferenceModel>>,
-    /// The slot that the next model gets once all have one.
+    /// The slot to overwrite next once all are used.
     next: usize,
 }
 
 thread_local! {
     static KEPT: RefCell<Vec<Rc<ReferenceModel>>> = const { RefCell::new(Vec::new()) };
-    /// Nothing while it is in use: what unwinds drops it, which kills the process. At the end of the backend a
-    /// callback does, before other values of this thread are gone that a drop needs.
+    /// `None` while it is in use, so that an error that unwinds drops it, which kills the process. At the end of the
+    /// backend a callback drops it, before other thread-local values go that its drop needs.
     static PREDICTOR: ManuallyDrop<RefCell<Option<Predictor>>> =
         const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 impl ReferenceModel {
-    /// The model that a reference means now. Raises pgboost's errors for one that is not there or
-    /// not to be seen.
+    /// Finds the model that a reference means now. Raises pgboost's errors for one that does not exist or is not
+    /// visible.
     pub(crate) fn find(reference: &str) -> Result<Rc<ReferenceModel>> {
         let version = resolve(reference)?;
         let kept =
@@ -51,7 +51,7 @@ impl ReferenceModel {
         if let Some(kept) = kept {
             return Ok(kept);
         }
-        // pgboost raises an error for a user who does not own the model; nothing of it is kept.
+        // pgboost raises an error for a user who does not own the model, before it is kept.
         let (model, file) = Registry::find()?.model(&version, reference)?;
         let found = Rc::new(ReferenceModel { version, model, file });
         KEPT.with_borrow_mut(|kept| {
@@ -63,7 +63,7 @@ impl ReferenceModel {
         Ok(found)
     }
 
-    /// Predicts rows of features, NaN where they are missing: the outputs of each row.
+    /// Predicts rows of features, NaN for missing ones. Returns the outputs of each row.
     pub(crate) fn predict(self: &Rc<Self>, features: &[f32], margins: bool) -> Result<Vec<f32>> {
         let kept = PREDICTOR.with(|kept| kept.borrow_mut().take());
         let mut predictor = kept.map_or_else(Predictor::start, Ok)?;
@@ -102,7 +102,7 @@ impl Predictor {
     }
 }
 
-/// The release of libxgboost.
+/// Returns the release of libxgboost.
 pub(crate) fn xgboost_version() -> Result<String> {
     fault::at("xgboost: asked");
     let version = |predictor: &Predictor| predictor.trainer.libxgboost.clone();

@@ -1,7 +1,7 @@
 //! The process of a trainer, and the socket to it.
 //!
-//! Dropping the process kills it, so an error that unwinds does. Where the backend ends without unwinding, a
-//! callback at its exit does.
+//! Dropping the process kills it, also when an error unwinds. A callback at the backend's exit kills it when
+//! nothing unwinds.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,7 +18,7 @@ use pg_interface::session::{self, Until};
 
 use super::place;
 
-/// A socket that is read and written while interrupts are served.
+/// A socket whose reads and writes handle interrupts.
 pub(super) struct Socket(pub(super) UnixStream);
 
 impl Socket {
@@ -55,32 +55,32 @@ impl Write for Socket {
     }
 }
 
-/// Most characters of the trainer's standard error in a message.
+/// The most characters of the trainer's standard error in a message.
 const MAX_STDERR_CHARS: usize = 200;
 
-/// OpenMP's word for what a thread with nothing to do does. By default it spins for some
-/// milliseconds, which takes a busy server's cores from others.
+/// OpenMP's wait policy. By default an idle thread spins for some milliseconds, which takes cores from others on
+/// a busy server.
 const WAIT_POLICY: (&str, &str) = ("OMP_WAIT_POLICY", "passive");
 
 thread_local! {
-    /// This backend's trainers: a source may call a function that trains.
+    /// This backend's trainers: several, if a source calls a function that trains.
     static RUNNING: RefCell<Vec<Child>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The process, which is killed when this is dropped.
+/// A process that is killed when this is dropped.
 pub(super) struct Process {
     pid: u32,
     errors: UnixStream,
 }
 
 impl Process {
-    /// Starts the program; also returns this side of the socket that is its standard input.
+    /// Starts the program; also returns the backend's end of the socket that is its standard input.
     pub(super) fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
         session::at_exit(kill_all);
         let (ours, theirs) = UnixStream::pair()?;
         let (errors, said) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        // Nobody reads what it says until it ends; what there is no room for is lost.
+        // Its standard error is read after its end; what does not fit into the socket's buffer is lost.
         errors.set_nonblocking(true)?;
         said.set_nonblocking(true)?;
         let policy = env::var_os(WAIT_POLICY.0).unwrap_or_else(|| WAIT_POLICY.1.into());
@@ -89,7 +89,7 @@ impl Process {
             .arg(id().to_string())
             .env_clear()
             .env(WAIT_POLICY.0, policy)
-            // PostgreSQL signals a backend's group.
+            // PostgreSQL signals a backend's process group.
             .process_group(0)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -100,8 +100,8 @@ impl Process {
         Ok((process, ours))
     }
 
-    /// How it ended, once it has closed its socket, which is the last but one thing that a process
-    /// does; one that then goes on for a second is killed.
+    /// Waits for the end of a process that has closed its socket, and returns its status. Kills it after a second:
+    /// closing descriptors is almost the last step of a process.
     pub(super) fn wait_for_end(&self) -> Option<ExitStatus> {
         for _ in 0..100 {
             let ended = RUNNING.with_borrow_mut(|running| {
@@ -117,7 +117,7 @@ impl Process {
         self.kill()
     }
 
-    /// The first line that it has written to its standard error.
+    /// Returns the first line of its standard error.
     pub(super) fn stderr_line(&mut self) -> String {
         let mut said = vec![0; 4096];
         let len = self.errors.read(&mut said).unwrap_or(0);
@@ -127,7 +127,7 @@ impl Process {
         line.chars().take(MAX_STDERR_CHARS).collect()
     }
 
-    /// Ends it, if it has not ended.
+    /// Kills it if it runs.
     fn kill(&self) -> Option<ExitStatus> {
         let child = RUNNING.with_borrow_mut(|running| {
             let position = running.iter().position(|child| child.id() == self.pid)?;

@@ -1,4 +1,4 @@
-//! The combinations of parameters that a search tries: all of a grid, or some that are drawn at random.
+//! The combinations of parameters that a search tries: all of a grid, or a random sample.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 use crate::params;
 use crate::params::type_name;
 
-/// Most combinations.
+/// The most combinations.
 const MAX_TRIALS: u64 = 10_000;
 
-/// Parameters that all trials must have in common, or they cannot be compared.
+/// Parameters that all trials must share, so that they can be compared.
 const COMMON: [&str; 3] = ["objective", "eval_metric", "num_class"];
 
-/// A parameter, and what it may be.
+/// A parameter with its range.
 struct Axis {
     name: String,
     values: Values,
@@ -26,7 +26,7 @@ enum Values {
     Range { min: f64, max: f64, log: bool, whole: bool },
 }
 
-/// The parameters of each trial besides the common ones: the whole grid, or `trials` combinations by chance.
+/// Returns the parameters of each trial besides the common ones: the whole grid, or `trials` random combinations.
 pub(crate) fn combinations(
     search: &Value,
     trials: Option<u32>,
@@ -63,7 +63,7 @@ pub(crate) fn combinations(
     }
 }
 
-/// The combination of a grid with this number; the last parameter changes first.
+/// Returns the combination of a grid with this number; the last parameter changes first.
 fn chosen(axes: &[Axis], mut index: u64) -> Map<String, Value> {
     let mut all = Map::new();
     for axis in axes.iter().rev() {
@@ -81,7 +81,7 @@ fn drawn(axes: &[Axis], mut random: Random) -> Map<String, Value> {
     axes.iter().map(|axis| (axis.name.clone(), axis.values.draw(&mut random))).collect()
 }
 
-/// So many different numbers below a bound, in the order in which they are drawn.
+/// Draws `count` different numbers below a bound, and returns them in the order in which they were drawn.
 fn distinct(random: &mut Random, bound: u64, count: u64) -> Vec<u64> {
     let mut seen = BTreeSet::new();
     let mut numbers = Vec::new();
@@ -124,7 +124,7 @@ impl Axis {
         Ok(Axis { name: name.clone(), values })
     }
 
-    /// How many values there are, if that can be said.
+    /// Returns the number of values, or `None` for a continuous range.
     fn count(&self) -> Option<u64> {
         match &self.values {
             Values::Listed(values) => Some(values.len() as u64),
@@ -173,7 +173,7 @@ impl Values {
     }
 }
 
-/// A number with six digits, which are enough to search by and can be read.
+/// Rounds to six digits, which are enough for a search and readable.
 fn short(number: f64) -> Value {
     let rounded = format!("{number:.5e}").parse().unwrap_or(number);
     Number::from_f64(rounded).map_or(Value::Null, Value::Number)

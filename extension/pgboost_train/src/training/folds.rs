@@ -1,7 +1,6 @@
-//! Which rows are trained on and which are kept for evaluation: a split, or the fold of each row or group of
-//! rows.
+//! The choice of rows for training and for evaluation: a split, or the fold of each row or group of rows.
 //!
-//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds.
+//! Random folds are dealt like cards: `count` consecutive rows are in `count` different folds.
 
 use row_source::{Field, SourceError};
 
@@ -10,33 +9,33 @@ use crate::error::{Error, Result};
 use crate::source::columns::GroupColumn;
 use crate::source::dictionary::Dictionary;
 
-/// Most folds.
+/// The most folds.
 pub(crate) const MAX_FOLDS: u32 = 100;
 
-/// How rows are put into folds.
+/// The way in which rows are put into folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoldChoice {
-    /// By what they have in a column.
+    /// By the values of a column.
     Column,
-    /// By chance.
+    /// At random.
     Dealt { count: u32, stratified: bool },
 }
 
-/// The folds, and how many rows or groups each has.
+/// The folds, with the number of rows or groups in each.
 pub(crate) struct Folds {
     choice: FoldChoice,
     seed: u64,
-    /// By class, or one.
+    /// One for each class if stratified, otherwise one.
     decks: Vec<Deck>,
-    /// What the column has.
+    /// The values of the column.
     values: Dictionary,
     counts: Vec<u64>,
 }
 
-/// The column that says the fold, and what a row has in it.
+/// The column of folds, and a row's value in it.
 pub(crate) type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
 
-/// The folds that are still to be dealt.
+/// Folds to deal, in random order.
 struct Deck {
     random: Random,
     cards: Vec<u32>,
@@ -49,8 +48,8 @@ impl Folds {
         Folds { choice, seed, decks: Vec::new(), values, counts: Vec::new() }
     }
 
-    /// The fold of the next row, or of the group that it begins: what a column says, or what is dealt
-    /// to the class of the row.
+    /// Returns the fold of the next row, or of the group that it begins: the column's value, or the next fold
+    /// dealt to the row's class.
     pub(crate) fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
         let fold = match (self.choice, said) {
             (_, Some(said)) => self.said(said)?,
@@ -71,7 +70,7 @@ impl Folds {
         self.counts.get_mut(place).into_iter().for_each(|count| *count += 1);
     }
 
-    /// The fold of a further row of a group.
+    /// Returns the fold of a further row of a group. Fails if the column has another.
     pub(crate) fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
         match said {
             Some(said) if self.said(said)? != fold => Err(Error::Arguments {
@@ -100,7 +99,7 @@ impl Folds {
         self.decks.get_mut(class).map_or(0, |deck| deck.deal(count))
     }
 
-    /// The folds in order, once all rows are read: that of numbers, if the column's values are such.
+    /// Returns the folds in order, after the last row: by number if all values of the column are numbers.
     pub(crate) fn in_order(&self) -> Result<Vec<u32>> {
         let fail = |message, hint| Err(Error::Arguments { message, hint });
         let sorted = match self.choice {
@@ -134,11 +133,11 @@ impl Deck {
     }
 }
 
-/// Which rows are kept for evaluation: a share of them, chosen by the seed and their number, or of
-/// groups by the group's number.
+/// A pseudorandom share of the rows for evaluation, chosen by the seed and the number of the row, or of its
+/// group.
 #[derive(Clone, Copy)]
 pub(crate) struct Split {
-    /// Numbers below this are kept; nothing if none are.
+    /// Random numbers below this are kept for evaluation; `None` keeps no row.
     below: Option<u64>,
     seed: u64,
 }
@@ -149,12 +148,12 @@ impl Split {
         Split { below, seed: u64::from(seed.cast_unsigned()) }
     }
 
-    /// Whether any are kept.
+    /// Returns whether any row is kept for evaluation.
     pub(crate) fn keeps_some(self) -> bool {
         self.below.is_some()
     }
 
-    /// Whether the row or group of that number is kept.
+    /// Returns whether the row or group of that number is kept for evaluation.
     pub(crate) fn keeps(self, number: u64) -> bool {
         self.below.is_some_and(|below| scattered(self.seed, number) < below)
     }
@@ -165,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// What `next` does where no column says the fold; it would need a server to be linked.
+    /// Does as `next` without a column of folds; `next` itself could be linked only with a server.
     fn dealt(count: u32, stratified: bool, seed: i32, classes: &[usize]) -> (Vec<u32>, Folds) {
         let mut folds = Folds::new(FoldChoice::Dealt { count, stratified }, seed);
         let mut numbers = Vec::new();

@@ -1,9 +1,8 @@
-//! What is to be learned: the objective, and the classes if the target has such.
+//! The learning task: the objective, and the classes if the target has any.
 //!
-//! What the caller has not named, the objective and the features, is chosen here, and notices
-//! report it before the rounds begin, so that a wrong choice costs a cancel and no wrong model.
-//! There are none for what the caller has named, nor for a training that goes on from a model,
-//! which has both.
+//! An objective or features that the caller has not named are chosen here. Notices report the choice before the
+//! rounds begin, so that a wrong one costs a cancel and no wrong model. A training that continues a model has
+//! the model's, without a notice.
 
 use pg_interface::report::notice_with;
 use row_source::{Source, SourceError};
@@ -20,7 +19,7 @@ use crate::source::columns::{Columns, Kind};
 use crate::source::dictionary::Sorted;
 use crate::source::record_file::{AllowedTargets, Dictionaries};
 
-/// The objective, as far as it is known.
+/// The objective, if it is known before the rows are read.
 pub(crate) struct ObjectiveChoice {
     given: Option<&'static Objective>,
     num_class: Option<usize>,
@@ -28,15 +27,15 @@ pub(crate) struct ObjectiveChoice {
 
 pub(crate) struct Task {
     pub(crate) objective: &'static Objective,
-    /// The classes in order, if there are such.
+    /// The classes in order, if the target has any.
     pub(crate) classes: Option<Sorted>,
     pub(crate) labels: Option<Vec<String>>,
 }
 
 impl Task {
-    /// What the request says before a row is read. Where it chooses no objective, groups mean
-    /// ranking and bounds mean survival; a target of text or booleans is classified. A training that goes
-    /// on from a model has that model's.
+    /// Chooses the objective before a row is read. Without one in the request, groups mean ranking and bounds mean
+    /// survival; a target of text or booleans is classified. A training that continues a model keeps the
+    /// model's.
     pub(crate) fn of(
         request: &Request,
         start: Option<&Start>,
@@ -75,7 +74,7 @@ impl Task {
 }
 
 impl ObjectiveChoice {
-    /// What the target may be, as far as the objective is known before a row is read.
+    /// Returns the valid values of the target, if the objective is known and limits them.
     pub(crate) fn allowed_targets(&self, request: &Request) -> Option<AllowedTargets> {
         let objective = self.given?.name;
         let exp_gain = request.parameters.get("ndcg_exp_gain") != Some("0");
@@ -90,7 +89,7 @@ impl ObjectiveChoice {
         }
     }
 
-    /// What is known once all rows are read: the classes, and with their number the objective.
+    /// Completes the task after the last row: the classes, and by their number the objective.
     pub(crate) fn with_classes(
         &self,
         columns: &Columns,
@@ -159,10 +158,10 @@ fn numbers_only(columns: &Columns) -> Result<()> {
     Ok(())
 }
 
-/// Names that a notice shows.
+/// The most names in a notice.
 const MAX_SHOWN: usize = 20;
 
-/// Says what was chosen for a request, once its rows are read.
+/// Reports the choices for a request, after its rows are read.
 pub(crate) fn notice(
     request: &Request,
     columns: &Columns,
@@ -190,7 +189,7 @@ pub(crate) fn notice(
     if chosen { notice_of_keys(&request.source, &names) } else { Ok(()) }
 }
 
-/// Names the texts that are nearly unique.
+/// Reports the columns of text with nearly unique values.
 pub(crate) fn notice_of_unique_texts(columns: &Columns, dictionaries: &Dictionaries) {
     for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
         let Some((texts, values)) =
@@ -223,8 +222,8 @@ fn notice_of_two_values(column: &str, [low, high]: [f32; 2]) {
     );
 }
 
-/// Names the primary keys among the features: a model learns from one by heart what does not hold for new
-/// rows.
+/// Reports the primary keys among the features: a model memorizes rows by them, which does not help with new
+/// ones.
 fn notice_of_keys(source: &str, features: &[&str]) -> Result<()> {
     for key in Source::of(source)?.primary_keys("source")? {
         if key.iter().all(|column| features.contains(&column.as_str())) {
@@ -241,7 +240,7 @@ fn notice_of_keys(source: &str, features: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Names in quotes, as many as a notice shows.
+/// Lists names in quotes, up to `MAX_SHOWN` of them.
 pub(super) fn listed(names: &[&str]) -> String {
     let mut shown: Vec<String> =
         names.iter().take(MAX_SHOWN).map(|name| format!("\"{name}\"")).collect();

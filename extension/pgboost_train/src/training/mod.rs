@@ -1,7 +1,7 @@
-//! A training, from the source's rows to the bytes of a model; and what else is trained on such rows.
+//! Trainings, from the source's rows to the bytes of a model, and cross-validations and searches.
 //!
-//! `prepared` has read them, `job` tells the trainer of them, `rounds` has it run. A cross-validation and a
-//! search read as a training does, and keep figures instead of a model.
+//! `prepared` reads the rows and describes them to the trainer, `rounds` runs the trainer. A cross-validation
+//! and a search read as a training does, and keep metrics instead of a model.
 
 mod combinations;
 pub(crate) mod folds;
@@ -32,19 +32,19 @@ use start::Start;
 pub(crate) struct Outcome {
     pub(crate) bytes: Vec<u8>,
     pub(crate) labels: Option<Vec<String>>,
-    /// The names of the features, where the model's file has none.
+    /// The names of the features, if the model's file has none.
     pub(crate) feature_names: Option<Vec<String>>,
-    /// The rounds that the model has.
+    /// The number of the model's rounds.
     pub(crate) rounds: u32,
     pub(crate) scores: Vec<Score>,
     pub(crate) parameters: Map<String, Value>,
-    /// What the features were, as pgboost keeps it.
+    /// Profiles of the features, in pgboost's form.
     pub(crate) profile: Value,
-    /// Rows that were trained on, kept for evaluation, and left out because their target is NULL.
+    /// The numbers of rows trained on, kept for evaluation, and left out because their target is NULL.
     pub(crate) rows: [u64; 3],
 }
 
-/// Trains a model, from nothing or from another model's trees.
+/// Trains a model, a new one or from another model's trees.
 pub(crate) fn train(
     request: &Request,
     start: Option<&Start>,
@@ -78,7 +78,7 @@ pub(crate) struct Request {
     pub(crate) roles: Roles,
     pub(crate) parameters: Parameters,
     pub(crate) rounds: u32,
-    /// What is evaluated besides the rows that are trained on.
+    /// The rows for evaluation, besides those for training.
     pub(crate) evaluation: Option<Evaluation>,
     /// Rounds without a better evaluation after which the training ends.
     pub(crate) early_stopping_rounds: Option<u32>,
@@ -91,11 +91,11 @@ pub(crate) struct Request {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Evaluation {
-    /// A share of the rows, which is not trained on.
+    /// A share of the source's rows, excluded from training.
     Fraction(f64),
     /// The rows of another source.
     Source(String),
-    /// Each row, by a model that was trained on the other folds.
+    /// All rows, each by a model trained on the other folds.
     Folds(FoldChoice),
 }
 

@@ -1,5 +1,5 @@
-//! The rows of a training, read and described: what all that is trained on them has in common, and the
-//! trainer's job for them: the rows, the features, the parameters.
+//! The rows of a training, read and described, which all folds and trials share, and the trainer's job for them:
+//! the rows, the features, the parameters.
 
 use std::collections::BTreeSet;
 
@@ -27,18 +27,18 @@ pub(crate) struct Prepared<'a> {
     pub(crate) columns: Columns,
     pub(crate) task: Task,
     pub(crate) features: Vec<Feature>,
-    /// What becomes of the codes of texts once they are in order.
+    /// For each word with codes of texts, the new codes, in the order of the texts.
     pub(crate) recode: Vec<(usize, Vec<u32>)>,
-    /// Words of a record in the file.
+    /// The number of words of a record in the file.
     record: usize,
-    /// Which of them are left out, in ascending order: the texts that are all NULL.
+    /// The words to leave out, in ascending order: the texts that are all NULL.
     left_out: Vec<usize>,
     pub(crate) rows: Rows,
-    /// What the features were, as pgboost keeps it.
+    /// Profiles of the features, in pgboost's form.
     pub(crate) profile: Value,
 }
 
-/// Reads the source, once, with the baseline of the features if `with_baseline` is true.
+/// Reads the source once, and profiles the features if `with_baseline` is true.
 pub(crate) fn read<'a>(
     request: &Request,
     start: Option<&'a Start>,
@@ -86,8 +86,8 @@ pub(crate) fn read<'a>(
     Ok(Prepared { start, columns, task, features, recode, record, left_out, rows, profile })
 }
 
-/// Leaves the texts that are all NULL out of the features: libxgboost does not train on categories of
-/// which there are none. Returns their places in a record.
+/// Leaves the texts that are all NULL out of the features: libxgboost does not train on an empty set of
+/// categories. Returns their places in a record.
 fn leave_out(columns: &mut Columns, dictionaries: &Dictionaries) -> Result<Vec<usize>> {
     let is_empty = |texts: &Option<Dictionary>| texts.as_ref().is_some_and(|t| t.len() == 0);
     let empty: Vec<bool> = dictionaries.features.iter().map(is_empty).collect();
@@ -115,7 +115,7 @@ fn leave_out(columns: &mut Columns, dictionaries: &Dictionaries) -> Result<Vec<u
     Ok(words)
 }
 
-/// Removes what stands at these places, which ascend.
+/// Removes the values at these places, which ascend.
 fn remove<T>(values: &mut Vec<T>, places: &[usize]) {
     let mut place = 0..;
     values.retain(|_| !place.next().is_some_and(|place| places.contains(&place)));
@@ -131,7 +131,7 @@ fn retain_profiles(profiles: &mut Value, features: &[Feature]) {
     }
 }
 
-/// The columns in use of a source, and the query that returns its rows.
+/// Returns the used columns of a source, and the query that returns its rows.
 fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, String)> {
     let source = Source::of(text)?;
     let columns = Columns::choose(&source.columns(argument)?, roles, argument)?;
@@ -143,10 +143,10 @@ fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, S
 
 const EVAL_SOURCE: &str = "eval_source";
 
-/// The columns in use of `eval_source`, which must be the same, and the query that returns its rows. Raises
-/// PostgreSQL's error if the user may not read them.
+/// Returns the used columns of `eval_source`, which must be the same, and the query that returns its rows.
+/// Raises PostgreSQL's error if the user may not read them.
 fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, String)> {
-    // The same features in the same order, also where they are all columns of the source.
+    // The features are named, so that they are the same in the same order even if the source's are all its columns.
     let features = like.features.iter().map(|column| column.name.clone()).collect();
     let roles = Roles { features: Some(features), order: Vec::new(), ..request.roles.clone() };
     let (columns, query) = open(text, &roles, EVAL_SOURCE)?;
@@ -163,7 +163,7 @@ fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, 
             .into());
         }
     }
-    // Plans the query and asks for the privileges, and reads nothing.
+    // Plans the query and checks the privileges, without reading a row.
     let planned = Spi::run(&format!("EXPLAIN VERBOSE {query}"));
     planned.map_err(|_| Error::Registry { what: "plan" })?;
     Ok((columns, query))
@@ -193,7 +193,7 @@ fn read_eval(
     Ok(rows.train)
 }
 
-/// Describes the features, and says what becomes of the codes of texts once they are in order.
+/// Describes the features, and returns the new codes of texts, in the order of the texts.
 fn described(
     columns: &Columns,
     dictionaries: &Dictionaries,
@@ -223,7 +223,7 @@ fn described(
 const PREDICTION_BYTES: u64 = 12;
 
 impl Prepared<'_> {
-    /// The whole job, for a request whose rows these are.
+    /// Returns the trainer's job for a request on these rows.
     pub(crate) fn job(&self, request: &Request) -> Result<Job> {
         self.check_predictions(request)?;
         let folds = request.folds().is_some();
@@ -260,7 +260,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// How many outputs the model will have; two classes have one.
+    /// Returns the number of the model's outputs; two classes have one.
     pub(crate) fn outputs(&self, request: &Request) -> u64 {
         if let Some(start) = self.start {
             return start.outputs();
@@ -275,7 +275,7 @@ impl Prepared<'_> {
         outputs as u64
     }
 
-    /// The parameters as libxgboost takes them. The objective comes first, because others are its.
+    /// Returns the parameters as libxgboost takes them. The objective comes first, because others belong to it.
     pub(crate) fn settings(&self, request: &Request) -> Result<Parameters> {
         let names: Vec<&str> = self.features.iter().map(|feature| feature.name.as_str()).collect();
         let mut all = vec![
@@ -291,13 +291,13 @@ impl Prepared<'_> {
         Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
-    /// The names of the features, if the trainer leaves them out of the model's file.
+    /// Returns the names of the features, if the trainer leaves them out of the model's file.
     pub(crate) fn names_beside(&self) -> Option<Vec<String>> {
         let plain = self.features.iter().all(Feature::is_named_plainly);
         (!plain).then(|| self.features.iter().map(|feature| feature.name.clone()).collect())
     }
 
-    /// What the registry keeps of the parameters.
+    /// Returns the parameters that are stored with the version.
     pub(crate) fn parameters(&self, request: &Request) -> Map<String, Value> {
         let roles = &request.roles;
         let mut all = request.parameters.given();

@@ -1,11 +1,10 @@
-//! How far a training is, for other connections to see.
+//! The progress of trainings, for `pg_stat_progress_train_model`.
 //!
-//! PostgreSQL has no progress slot for extensions, and shared memory only for libraries that the
-//! server preloads. So a training writes a small file, named for its process, in the folder that
-//! PostgreSQL keeps for passing statistics; base backups leave that folder out. The file is
-//! written whole and renamed, at most a few times per second, and removed at the end. A backend
-//! that was terminated leaves its file behind, or an unfinished one: readers know a file by the
-//! start of the backend, and remove it once the process is gone.
+//! PostgreSQL has no progress slot for extensions, and shared memory only for preloaded libraries. So a training
+//! writes a small file, named after its process, into PostgreSQL's folder of temporary statistics, which base
+//! backups leave out. The file is written whole and renamed, at most a few times per second, and removed at the
+//! end. A terminated backend may leave its file behind, or an unfinished one: readers compare the start of the
+//! backend, and remove the file of a process that has ended.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -16,14 +15,14 @@ use std::time::{Duration, Instant};
 use pg_interface::session;
 use serde::{Deserialize, Serialize};
 
-/// In the data directory, which is where a backend runs.
+/// Relative to the data directory, a backend's working directory.
 const FOLDER: &str = "pg_stat_tmp";
 const PREFIX: &str = "pgboost_train.";
-/// Ends the name of a file that is being written.
+/// The ending of the name of an unfinished file.
 const UNFINISHED: &str = ".new";
 
 const BETWEEN_WRITES: Duration = Duration::from_millis(200);
-/// The clock is asked only once per this many rows.
+/// The number of rows between two readings of the clock.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +44,13 @@ impl Phase {
     }
 }
 
-/// What a backend writes, for the rows of the view.
+/// A backend's record, for the rows of the view.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) backend_start: i64,
-    /// The user that the connection was made for.
+    /// The session's user.
     pub(crate) user: u32,
-    /// Nothing where no model is stored.
+    /// `None` if no model will be stored.
     pub(crate) model: Option<String>,
     pub(crate) phase: String,
     pub(crate) rows_read: u64,
@@ -92,14 +91,14 @@ impl Progress {
         self.write();
     }
 
-    /// A trial of a search begins, of this many rounds.
+    /// Begins a trial of a search.
     pub(crate) fn trial(&mut self, number: usize, of: usize, rounds: u32) {
         (self.record.round, self.record.rounds) = (0, rounds);
         self.record.phase = format!("trial {number} of {of}");
         self.write();
     }
 
-    /// This many rows are read.
+    /// Reports the number of rows that are read.
     #[inline]
     pub(crate) fn rows(&mut self, rows: u64) {
         self.record.rows_read = rows;
@@ -121,7 +120,7 @@ impl Progress {
         }
     }
 
-    /// A training goes on where its progress cannot be written.
+    /// Writes the record. A failure is ignored, since a training does not depend on it.
     fn write(&self) {
         let record = serde_json::to_vec(&self.record).unwrap_or_default();
         let unfinished = self.path.with_extension(format!("{}{UNFINISHED}", session::pid()));
@@ -145,7 +144,7 @@ impl Drop for Progress {
     }
 }
 
-/// All records of processes that still exist, by their numbers; those of others are removed.
+/// Returns the records of running backends, by their process ids, and removes those of ended ones.
 pub(crate) fn records() -> Vec<(i32, Record)> {
     let Ok(folder) = fs::read_dir(FOLDER) else { return Vec::new() };
     let paths = folder.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,6 +1,6 @@
-//! Numbers that look random and depend on a seed alone: SplitMix64.
+//! SplitMix64, a pseudorandom sequence for each seed.
 
-/// A sequence of numbers.
+/// A pseudorandom sequence.
 #[derive(Clone)]
 pub(crate) struct Random {
     state: u64,
@@ -9,7 +9,7 @@ pub(crate) struct Random {
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The sequence of a seed and a number; others have other sequences.
+    /// Creates the sequence of a seed and a stream number.
     pub(crate) fn of(seed: u64, number: u64) -> Random {
         Random { state: scattered(seed, number) }
     }
@@ -19,19 +19,19 @@ impl Random {
         finished(self.state)
     }
 
-    /// One of the numbers below a bound; 0 if there are none.
+    /// Draws a number below a bound; 0 for the bound 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // The upper half of the product, which is as even as 64 bits allow.
+        // The upper half of the product is as uniform as 64 bits allow.
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from 0 to 1, without 1.
+    /// Draws a number from 0 to 1, without 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// A number that depends on both in no simple way.
+/// Hashes a seed and a number.
 pub(crate) fn scattered(seed: u64, number: u64) -> u64 {
     let mixed = (seed << 32).wrapping_add(number).wrapping_add(1);
     finished(mixed.wrapping_mul(STEP))

@@ -1,8 +1,8 @@
-//! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation. Where rows
-//! are in folds they are all in one file, and each record says its fold.
+//! Reads the rows of a source, once, into temporary files, one for training and one for evaluation. With folds
+//! all rows are in one file, and each record has its fold.
 //!
 //! The features' distributions are stored with the version, as its baseline for `feature_drift`. Numbers are
-//! collected as they are read; texts are counted by their codes, which the dictionaries have anyway.
+//! collected as they are read; texts are counted by their codes.
 
 use std::collections::BTreeMap;
 use std::iter::repeat_n;
@@ -22,9 +22,9 @@ use crate::source::record_file::{self, AllowedTargets, Dictionaries, Records, Sp
 /// Rows for one purpose.
 pub(crate) struct Set {
     spool: Spool,
-    /// The trainer's description of them, without the path.
+    /// The description for the trainer, without the path.
     described: pgboost_trainer::Set,
-    /// The fold of each group, if there are such.
+    /// The fold of each group, if rows are in groups and folds.
     group_folds: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Set {
         pgboost_trainer::Set { path: self.spool.path(), ..self.described.clone() }
     }
 
-    /// The rows of a fold, or all the others.
+    /// Describes the rows of a fold, or all others.
     fn part(&self, part: Part) -> pgboost_trainer::Set {
         let belongs = |fold: &u32| (*fold == part.fold) == part.inside;
         let of_groups = |numbers: &[u32]| {
@@ -64,31 +64,31 @@ impl Set {
 pub(crate) struct Rows {
     pub(crate) train: Set,
     pub(crate) eval: Option<Set>,
-    /// The distributions of the features in the rows to train on, if they are wanted.
+    /// The distributions of the features in the rows for training, if requested.
     pub(crate) profile: Option<Baseline>,
-    /// The folds in order, if rows are in such.
+    /// The folds in order, if rows are in folds.
     folds: Option<Vec<u32>>,
     skipped: u64,
-    /// What the target is, where it is a number.
+    /// The values of a numeric target, if they are at most two.
     pub(crate) target_values: FewValues,
-    /// Whether a row has a weight above 0.
+    /// A row has a weight above 0.
     pub(crate) has_weight: bool,
 }
 
 impl Rows {
-    /// Rows trained on, kept for evaluation, and skipped.
+    /// Returns the numbers of rows trained on, kept for evaluation, and skipped.
     pub(crate) fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
     }
 
-    /// How many rows the trainer has in memory.
+    /// Returns the number of rows that the trainer keeps in memory.
     pub(crate) fn in_training(&self) -> u64 {
         let [train, eval, _] = self.counts();
         let folds = self.folds.as_ref().map_or(1, Vec::len) as u64;
         train.saturating_add(eval).saturating_mul(folds)
     }
 
-    /// The folds for the trainer, whose number is in this word of a record, or one.
+    /// Returns the folds for the trainer, by the word of a record that has their number, or else the only fold.
     pub(crate) fn for_trainer(&self, word: usize) -> Vec<Fold> {
         let Some(folds) = &self.folds else {
             let eval = self.eval.as_ref().map(Set::for_trainer);
@@ -104,9 +104,9 @@ impl Rows {
 
 pub(crate) struct Reader<'a> {
     columns: &'a mut Columns,
-    /// Nothing until the first row has said how long arrays are.
+    /// `None` before the first row, which determines the length of arrays.
     records: Option<Records<'a>>,
-    /// Where a record has the weight.
+    /// The place of the weight in a record.
     weight_word: Option<usize>,
     dictionaries: Option<&'a mut Dictionaries>,
     groups: Groups,
@@ -115,13 +115,13 @@ pub(crate) struct Reader<'a> {
     with_baseline: bool,
     allowed: Option<AllowedTargets>,
     rows: Rows,
-    /// Rows that were read, also those without a target.
+    /// The number of rows that were read, including those without a target.
     read: u64,
     /// The number of the current group, whether it is kept for evaluation, and its fold.
     group: u64,
     group_kept: bool,
     group_fold: u32,
-    /// The weight of the current group, if groups have such.
+    /// The weight of the current group, if groups have weights.
     group_weight: Option<f32>,
 }
 
@@ -158,17 +158,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Profiles the features of the rows to train on as well.
+    /// Sets whether to profile the features of the rows for training.
     pub(crate) fn with_baseline(self, with_baseline: bool) -> Self {
         Reader { with_baseline, ..self }
     }
 
-    /// Refuses rows whose target is none of these.
+    /// Sets the valid values of the target.
     pub(crate) fn with_allowed_targets(self, allowed: Option<AllowedTargets>) -> Self {
         Reader { allowed, ..self }
     }
 
-    /// Puts the rows into folds.
+    /// Sets the folds of the rows.
     pub(crate) fn with_folds(self, folds: Option<Folds>) -> Self {
         Reader { folds, ..self }
     }
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         set.spool.push(record)
     }
 
-    /// Whether a row begins a group.
+    /// Returns whether a row begins a group.
     fn begins(&mut self, row: Row<'_>) -> Result<bool> {
         let Some(group) = &self.columns.group else { return Ok(false) };
         let begins = self.groups.begins(&group.name, row.get(group.position))?;
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         Ok(begins)
     }
 
-    /// The rows.
+    /// Writes the last rows, and returns them all.
     pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let weightless = self.columns.weight.as_ref().filter(|_| !self.rows.has_weight);
         let Rows { train, eval, skipped, .. } = &mut self.rows;
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The distinct values of a target of numbers, as long as there are at most two.
+/// The distinct values of a numeric target, up to two of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FewValues {
     values: [Option<f32>; 2],
@@ -299,7 +299,7 @@ impl FewValues {
         }
     }
 
-    /// The two whole numbers that all values are, the smaller first.
+    /// Returns the values if they are two whole numbers, the smaller first.
     pub(super) fn two_whole_numbers(self) -> Option<[f32; 2]> {
         match self.values {
             [Some(a), Some(b)] if !self.more && a.fract() == 0.0 && b.fract() == 0.0 => {
@@ -310,13 +310,13 @@ impl FewValues {
     }
 }
 
-/// What a training's features are in its rows, which becomes the version's baseline.
+/// The distributions of a training's features, which become the version's baseline.
 pub(crate) struct Baseline {
     collector: Collector,
     rows: u64,
-    /// By feature and code, how often a text was met.
+    /// The number of each text, by feature and code.
     codes: Vec<Vec<u64>>,
-    /// By feature, the place of its column.
+    /// The place of each feature's column.
     columns: Vec<usize>,
 }
 
@@ -332,7 +332,7 @@ impl Baseline {
         }
     }
 
-    /// Takes in the features of a record.
+    /// Adds the features of a record.
     pub(crate) fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
         self.rows += 1;
         for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
@@ -349,7 +349,7 @@ impl Baseline {
         Ok(())
     }
 
-    /// The profiles as pgboost's `set_baseline` takes them.
+    /// Returns the profiles as pgboost's `set_baseline` takes them.
     pub(crate) fn json(
         mut self,
         dictionaries: &Dictionaries,

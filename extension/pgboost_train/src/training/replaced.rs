@@ -1,7 +1,7 @@
-//! Whether a trained model means what the version does that it is to replace.
+//! Compares the meaning of a trained model with that of the version that it will replace.
 //!
-//! What the new one means is known once the rows are read: `load_model` would refuse another meaning, but only
-//! after the last round.
+//! The new meaning is known after the rows are read, before the first round; `load_model` would refuse a change
+//! only after the last round.
 
 use super::Request;
 use super::prepared::Prepared;

@@ -1,8 +1,8 @@
-//! The boosting rounds, and what each evaluation says: a value for each set of rows, each metric and each
+//! The boosting rounds, and the scores of each evaluation: a value for each set of rows, each metric and each
 //! fold.
 //!
-//! Between two rounds the progress is written, and the training may stop early. In a cross-validation, as
-//! `xgboost.cv` has it, all folds take a round, then their metrics are averaged, and the last average decides
+//! Between two rounds the progress is written, and the training may stop early. A cross-validation works as
+//! `xgboost.cv`: all folds take a round, then their metrics are averaged, and the last average decides
 //! about stopping.
 
 use std::time::{Duration, Instant};
@@ -15,20 +15,20 @@ use crate::error::Result;
 use crate::params::objectives;
 use crate::trainer::Trainer;
 
-/// Without rows for evaluation, the metric is worked out only this often, for the progress.
+/// The interval between two evaluations for the progress alone, if there are no rows for evaluation.
 const BETWEEN_EVALUATIONS: Duration = Duration::from_secs(2);
 
 /// The outcome of the rounds.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundsOutcome {
-    /// How many of them count: all, or those up to the best one.
+    /// The number of rounds that count: all, or those up to the best one.
     pub(crate) rounds: u32,
-    /// The scores after these.
+    /// The scores after those rounds.
     pub(crate) scores: Vec<Score>,
 }
 
-/// Runs the rounds. Where there are rows for evaluation, `each` is given the scores of each round. The best
-/// round is that of the last metric of the last set, as in XGBoost.
+/// Runs the rounds. If there are rows for evaluation, `each` receives the scores of each round. The best
+/// round is by the last metric of the last set, as in XGBoost.
 pub(crate) fn run(
     trainer: &mut Trainer,
     request: &Request,
@@ -78,12 +78,12 @@ pub(crate) struct Score {
     /// The rows: `train` or `eval`.
     pub(crate) set: String,
     pub(crate) metric: String,
-    /// By fold; one where there are none.
+    /// By fold; one without folds.
     pub(crate) values: Vec<f64>,
 }
 
 impl Score {
-    /// Reads lines of libxgboost's, one for each fold: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
+    /// Parses libxgboost's lines, one for each fold: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
     pub(crate) fn all_of(lines: &[String]) -> Vec<Score> {
         let mut scores: Vec<Score> = Vec::new();
         for line in lines {
@@ -101,19 +101,19 @@ impl Score {
         scores
     }
 
-    /// The mean over the folds.
+    /// Returns the mean over the folds.
     pub(crate) fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// The standard deviation over the folds, which are all that there are.
+    /// Returns the standard deviation over the folds, as of a whole population.
     pub(crate) fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
         (squares / self.values.len() as f64).sqrt()
     }
 
-    /// Whether this is better than an earlier mean of the same metric.
+    /// Returns whether this is better than an earlier mean of the same metric.
     pub(crate) fn is_better_than(&self, earlier: f64) -> bool {
         if objectives::more_is_better(&self.metric) {
             self.mean() > earlier
@@ -123,14 +123,14 @@ impl Score {
     }
 }
 
-/// The set, the metric and its value.
+/// Parses the set, the metric and its value.
 fn parsed(text: &str) -> Option<(&str, &str, f64)> {
     let (name, value) = text.trim().rsplit_once(':')?;
     let (set, metric) = name.split_once('-')?;
     Some((set, metric, value.parse().unwrap_or(f64::NAN)))
 }
 
-/// The scores in a line for a person.
+/// Formats the scores for a notice.
 pub(crate) fn line(scores: &[Score]) -> String {
     let texts: Vec<String> = scores
         .iter()
@@ -139,8 +139,8 @@ pub(crate) fn line(scores: &[Score]) -> String {
     texts.join(", ")
 }
 
-/// The scores of each round, up to the best one if the training stopped early; and how many rows were left
-/// out because their target is NULL.
+/// Returns the scores of each round, up to the best one if the training stopped early, and the number of rows
+/// left out because their target is NULL.
 pub(crate) fn cross_validate(
     request: &Request,
     progress: &mut Progress,

@@ -1,7 +1,7 @@
 //! A search for parameters: the same rows are trained on with each combination in turn.
 //!
-//! The rows are read once, and the matrices stay with the trainer as long as `max_bin` does. Each trial
-//! begins with a new booster, and gives what a training with its parameters alone would give.
+//! The rows are read once, and the trainer keeps the matrices as long as `max_bin` is the same. Each trial
+//! begins with a new booster, and gives the result of a training with its parameters alone.
 
 use serde_json::{Map, Value, json};
 
@@ -14,29 +14,29 @@ use crate::error::Result;
 use crate::params::objectives;
 use crate::trainer::Trainer;
 
-/// What came of one combination.
+/// The outcome of one combination.
 pub(crate) struct Trial {
     /// Counted from 1.
     pub(crate) number: usize,
     pub(crate) best: bool,
     pub(crate) metric: String,
-    /// The rounds up to the best one, or all.
+    /// The number of rounds, up to the best one or all.
     pub(crate) rounds: u32,
     pub(crate) train: f64,
     pub(crate) eval: f64,
     /// The standard deviation of the folds' metrics, if there are folds.
     pub(crate) deviation: Option<f64>,
-    /// What `train_model` needs to train the like.
+    /// The parameters for `train_model` to train the same.
     pub(crate) parameters: Map<String, Value>,
 }
 
-/// Tries all requests, which differ in their parameters only, and marks the best one. Also returns how many
-/// rows were left out because their target is NULL.
+/// Tries all requests, which differ in their parameters only, and marks the best one. Also returns the number
+/// of rows left out because their target is NULL.
 pub(crate) fn search(requests: &[Request], progress: &mut Progress) -> Result<(Vec<Trial>, u64)> {
     let Some(first) = requests.first() else { return Ok((Vec::new(), 0)) };
     let mut trainer = Trainer::start()?;
     let prepared = prepared::read(first, None, false, progress)?;
-    // What can be known to be wrong is, before the first trial.
+    // Errors that need no training are raised before the first trial.
     requests.iter().try_for_each(|request| prepared.check(request))?;
     let mut order: Vec<(usize, &Request)> = requests.iter().enumerate().collect();
     order.sort_by_key(|(_, request)| request.parameters.max_bin());
@@ -83,7 +83,7 @@ fn trial(number: usize, request: &Request, prepared: &Prepared<'_>, ran: &Rounds
     }
 }
 
-/// The first of the best ones. What is no number is never best.
+/// Marks the best trial, the first of equal ones. NaN is never best.
 fn mark_best(trials: &mut [Trial]) {
     let better = |trial: &Trial, best: &Trial| {
         if objectives::more_is_better(&trial.metric) {

@@ -1,8 +1,8 @@
-//! The model that a training goes on from.
+//! The model that a training continues.
 //!
-//! Its trees stay as they are, so what they are about must stay too: the features in their order, the codes
-//! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
-//! see in them is an error.
+//! Its trees stay, so their meaning must stay too: the features in their order, the codes of categories, the
+//! classes, the objective. The rows are read as for a prediction by the model, and an unknown category or class
+//! is an error.
 
 use gbtrees::internals::{Categories, Ensemble, FeatureType};
 use pgboost_trainer as messages;
@@ -18,17 +18,17 @@ use crate::source::record_file::Dictionaries;
 pub(crate) struct Start {
     /// `name@number`.
     pub(crate) reference: String,
-    /// The file that the engine has written of it.
+    /// The file that the engine wrote of it.
     pub(crate) bytes: Vec<u8>,
     model: Ensemble,
-    /// How many rounds its predictions use.
+    /// The number of rounds that its predictions use.
     pub(crate) rounds: u32,
     pub(crate) labels: Option<Vec<String>>,
     pub(crate) objective: &'static Objective,
 }
 
 impl Start {
-    /// Raises pgboost's errors for a model that is not there, or is another's.
+    /// Finds the model. Raises pgboost's errors for one that does not exist or that another user owns.
     pub(crate) fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
         let version = resolve(reference)?;
         let fail = |reason| Err(cannot(&version.reference, reason));
@@ -67,7 +67,7 @@ impl Start {
         Ok(start)
     }
 
-    /// The trainer's description of it.
+    /// Describes it for the trainer.
     pub(crate) fn for_trainer(&self) -> messages::Start {
         messages::Start { bytes: self.bytes.len() as u64, rounds: self.rounds }
     }
@@ -92,7 +92,7 @@ impl Start {
         }
     }
 
-    /// The roles of columns, with the model's features in its order.
+    /// Returns the roles of columns, with the model's features in its order.
     pub(crate) fn roles(&self, roles: &Roles) -> Result<Roles> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let names = self.model.feature_names();
@@ -103,7 +103,7 @@ impl Start {
         let Some(asked) = &roles.features else {
             return Ok(Roles { features, order, ..roles.clone() });
         };
-        // A column of an array is named as a whole.
+        // A column of arrays is named once for all its elements.
         let named = |name: &String, other: &String| {
             name == other
                 || name.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('['))
@@ -120,7 +120,7 @@ impl Start {
         Ok(Roles { features, order, ..roles.clone() })
     }
 
-    /// The texts that the model knows. Fails for columns that are not what its features are.
+    /// Returns closed dictionaries of the model's texts. Fails for columns whose types do not fit its features.
     pub(crate) fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let mut features = Vec::with_capacity(columns.features.len());
@@ -155,7 +155,7 @@ impl Start {
         Ok(Dictionaries { features, target: self.classes().map(Dictionary::closed) })
     }
 
-    /// The names of the classes, which are numbers where the model has none.
+    /// Returns the names of the classes, which are numbers if the model has no labels.
     fn classes(&self) -> Option<Vec<String>> {
         let count = match self.objective.target {
             Target::TwoClasses => 2,
