@@ -1,6 +1,6 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! None is XX000, which PostgreSQL keeps for bugs. Nothing here repeats model bytes or row values,
+//! None is XX000, which PostgreSQL reserves for bugs. No message shows model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
 #[cfg(test)]
@@ -11,7 +11,7 @@ use pg_interface::report::Phrase;
 use pg_interface::{error_table, *};
 use row_source::SourceError;
 
-/// Bytes of a column's name: PostgreSQL's NAMEDATALEN, without the zero at the end.
+/// The most bytes of a column's name: PostgreSQL's NAMEDATALEN, without the terminating zero.
 const NAME_BYTES: usize = 63;
 
 error_table! {
@@ -20,29 +20,29 @@ error_table! {
     Engine { error: gbtrees::Error } =>
         engine_sqlstate(error.kind()), (Some(engine_message(error))),
         detail (engine_detail(error)), hint (error.hint());
-    /// A source of rows, or what is in it, is not what it should be.
+    /// An error of a source's query or of its values.
     Source { error: SourceError } =>
         error.report().sqlstate, (Some(error.report().message)),
         detail (error.report().detail), hint (error.report().hint);
     /// A name that no model can have.
     ModelName { name: String, reason: &'static str } =>
         INVALID_NAME, "invalid model name: \"{name}\"", detail "{reason}";
-    /// What follows the `@` is not a version number.
+    /// The text after the `@` is not a version number.
     VersionNumber { reference: String } =>
         INVALID_NAME, "invalid model version in \"{reference}\"",
         hint "Write model@version with a version number, such as flights@2, or model@alias.";
     /// A name that no alias can have.
     AliasName { alias: String, reason: &'static str } =>
         INVALID_NAME, "invalid alias: \"{alias}\"", detail "{reason}";
-    /// A reference to a version where a model with all its versions is meant.
+    /// A reference to a version for a function of whole models.
     WholeModel { reference: String, name: String } =>
         INVALID_PARAMETER_VALUE, "\"{reference}\" is a version of model \"{name}\", not the model",
         hint "Write the model's name alone.";
-    /// A reference to a model where one of its versions is to be named.
+    /// A reference to a model for a function of single versions.
     NeedsVersion { name: String } =>
         INVALID_PARAMETER_VALUE, "deploy_model needs a version of model \"{name}\"",
         hint "Write model@version, such as flights@2, or model@alias.";
-    /// What a transaction would have to change was written after its snapshot.
+    /// A row to change was written after the transaction's snapshot.
     ConcurrentUpdate =>
         SERIALIZATION_FAILURE, "could not serialize access due to concurrent update";
     /// A reference that does not end in an alias.
@@ -51,7 +51,7 @@ error_table! {
         hint "Write model@alias, such as flights@champion.";
     ModelExists { name: String } =>
         DUPLICATE_OBJECT, "model \"{name}\" already exists";
-    /// Stored expressions may name a version of the old or of the new name.
+    /// Stored expressions may refer to a version by the old or the new name.
     RenamePinned { name: String, pinned: String } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because a version of \"{pinned}\" was pinned",
         detail "What predict_pinned returned for a version once, it returns for ever.";
@@ -62,7 +62,7 @@ error_table! {
         OBJECT_IN_USE, "cannot change the features of model \"{name}\" because function {function} gives them by position",
         detail "{detail}",
         hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
-    /// `reference` would come to mean a version whose predictions or arguments are other things.
+    /// `reference` would mean a version whose predictions or arguments have another meaning.
     OtherMeaning { reference: String, before: i32, what: &'static str, detail: Phrase, hint: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "the new version of model \"{reference}\" has {what} than version {before}",
@@ -81,15 +81,15 @@ error_table! {
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
     NoSuchAlias { name: String, alias: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no alias \"{alias}\"";
-    /// Versions were stored, and none is deployed.
+    /// Versions exist, but none is deployed.
     NothingDeployed { name: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no deployed version",
         hint "Deploy one with deploy_model, or name a version as model@version.";
-    /// The current user may not do that with the model.
+    /// The current user lacks a privilege for the model.
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
         hint "The model's owner can grant it with grant_model.";
-    /// The current user may predict with the model, and not see what it was trained on.
+    /// The current user may predict with the model, but not see values of its training data.
     InspectDenied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for the baseline of model \"{name}\"",
         detail "It has values of the rows that the model was trained on.",
@@ -102,24 +102,24 @@ error_table! {
     NoSuchRole { role: String } =>
         UNDEFINED_OBJECT, "role \"{role}\" does not exist",
         hint (role.eq_ignore_ascii_case("public").then_some("Everybody is public, in lower case."));
-    /// The version is the deployed one and cannot be dropped alone.
+    /// The deployed version cannot be dropped alone.
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
-    /// A model without versions could not be seen.
+    /// A model's last version cannot be dropped alone.
     OnlyVersion { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is the only one",
         hint "Drop the model, by leaving out the version.";
-    /// An alias refers to the version that is to be dropped.
+    /// An alias refers to the version to drop.
     Aliased { name: String, version: i32, alias: String } =>
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
         hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
-    /// The version that is to be dropped, by itself or with its model, is pinned.
+    /// The version to drop, alone or with its model, is pinned.
     Pinned { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
         hint "Drop what predicts with predict_pinned, then unpin the version with unpin_model.";
-    /// An object has an expression that predicts with the version that is to be unpinned.
+    /// An object has an expression that predicts with the version to unpin.
     PinnedInUse { name: String, version: i32, object: Phrase } =>
         OBJECT_IN_USE, "cannot unpin version {version} of model \"{name}\" because {object} depends on it",
         hint "Drop what depends on it first.";
@@ -127,16 +127,16 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
         hint "Let the model's owner pin the version with pin_model, and write model@version without leading zeros.";
-    /// A row, whose columns can be renamed, where results must stay the same.
+    /// A row in a pinned call: its columns can be renamed.
     PinnedRow { type_name: String } =>
         DATATYPE_MISMATCH, "predict_pinned cannot take a row of type {type_name}",
         detail "Rows are matched by the names of their columns, which can change, and predict_pinned must not notice it.",
         hint "Pass the columns one by one, as an array or as a jsonb object.";
-    /// `predict_pinned` with a name that is a column, or is worked out of one.
+    /// `predict_pinned` with a name that is not a constant or parameter.
     PinnedNotConstant =>
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
         hint "Write the name as a literal, or use predict, whose model may be an expression.";
-    /// `names` is a sentence of the features' names, where they are few.
+    /// `names` is a sentence with the features' names, if they are few.
     FeatureCount { model: String, expected: usize, given: usize, names: Option<Phrase>, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         detail (names), hint (*hint);
@@ -151,18 +151,18 @@ error_table! {
         } else {
             "Names are compared exactly. A feature whose value is missing must be there, as null."
         }));
-    /// A jsonb value that is no object.
+    /// A jsonb value that is not an object.
     NotAnObject =>
         DATATYPE_MISMATCH, "features must be a jsonb object",
         hint "Pass an object with a key for each feature.";
-    /// A name of what is loaded that no library gives.
+    /// A name longer than libraries give.
     NameLength { what: &'static str, bytes: usize, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a {what} has {bytes} bytes, more than the limit of {limit}";
-    /// A name that no column can have.
+    /// A feature with an empty name, which no column can have.
     EmptyFeatureName =>
         INVALID_PARAMETER_VALUE, "feature name is empty",
         hint "Name the features with the feature_names argument of load_model.";
-    /// Bytes that are a file's name instead of a model.
+    /// The name of a file in place of its content.
     FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
         hint (Some(if *is_pickle {
@@ -170,20 +170,20 @@ error_table! {
         } else {
             "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file."
         }));
-    /// The model does not name its features, so nothing can be matched by name.
+    /// The model does not name its features, so columns or keys cannot be matched.
     NoFeatureNames { model: String, form: &'static str } =>
         UNDEFINED_COLUMN, "cannot match a {form} to model \"{model}\", which has no feature names",
         hint "Pass the features as columns or as an array, or name them with the feature_names \
               argument of load_model.";
-    /// A value of this type cannot be this feature, which is its name in quotes or its number.
+    /// A value of this type cannot be this feature. `feature` is the quoted name, or the number.
     FeatureType { feature: Phrase, type_name: String, reason: TypeReason } =>
         DATATYPE_MISMATCH, "feature {feature} cannot be of type {type_name}",
         detail (reason.texts().0), hint (Some(reason.texts().1));
-    /// An array of features, labels or names, of which `what` is one, has not one dimension.
+    /// An array that does not have one dimension; `what` is its content: features, labels or names.
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
-    /// A column of the row that has features of the model in its elements.
+    /// An array whose number of elements is not that of the features in it.
     ArrayLength { column: String, expected: usize, given: usize } =>
         DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
         detail "Each element is a feature of the model.";
@@ -193,11 +193,11 @@ error_table! {
     AmbiguousColumn { column: String } =>
         AMBIGUOUS_COLUMN, "column \"{column}\" is ambiguous",
         hint "Each feature of the model must be one column of the row.";
-    /// A value that is none of the feature's categories; the feature as above.
+    /// A value that is none of the feature's categories.
     UnknownCategory { feature: Phrase, value: String, reason: CategoryReason } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
         hint (Some(reason.hint()));
-    /// NULL for a category that the model takes statistics of; the feature as above.
+    /// NULL for a category that the model maps to statistics.
     NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",
         detail "The model takes statistics of this category, and CatBoost has none of a missing one.",
@@ -214,24 +214,24 @@ error_table! {
         INVALID_TEXT_REPRESENTATION,
         "a value of column \"{column}\" is not a class of the model: \"{value}\"",
         hint "A class is its label, or its number from 0 if the model has no labels.";
-    /// A model whose target is more than a column can say.
+    /// A model whose target is more than one column, such as censored times.
     NoMetrics { model: String, objective: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot be evaluated",
         detail "There are no metrics for objective {objective}.";
-    /// Levels of quantiles that were not given, or do not fit.
+    /// Missing levels of quantiles, or another number of them than of outputs.
     QuantileLevels { model: String, values: usize } =>
         INVALID_PARAMETER_VALUE, "quantile_alpha must have {values} numbers between 0 and 1",
         detail "Model \"{model}\" predicts a quantile at each of them.",
         hint "Pass the levels that the model was trained for, such as \
               quantile_alpha => '{{0.1, 0.5, 0.9}}'.";
-    /// An argument that the model's objective needs, or has no use for.
+    /// An argument that the model's objective needs, or does not use.
     EvaluationArgument { message: &'static str, hint: &'static str } =>
         INVALID_PARAMETER_VALUE, "{message}", hint "{hint}";
-    /// Two models that do not predict the same.
+    /// Two models that predict different things.
     NotComparable { baseline: String, candidate: String } =>
         WRONG_OBJECT_TYPE, "models \"{baseline}\" and \"{candidate}\" cannot be compared",
         detail "Their values or classes are not the same.";
-    /// A version without the distributions that its features had in training.
+    /// A version without a baseline.
     NoBaseline { name: String, version: i32 } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "version {version} of model \"{name}\" has no baseline",
@@ -246,7 +246,7 @@ error_table! {
     GroupTooLarge { rows: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",
         hint "Raise work_mem.";
-    /// Metrics of an order need rows to order; the group by its place in the source, counted from 1.
+    /// A group with a single row to rank. `number` is its place in the source, counted from 1.
     GroupOfOneRow { number: u64 } =>
         DATA_EXCEPTION, "group {number} of the source has one row, which cannot be ranked",
         hint "Leave out groups of one row, such as by count(*) OVER (PARTITION BY ...) > 1 in a query.";
@@ -255,36 +255,36 @@ error_table! {
     FunctionExists { function: String } =>
         DUPLICATE_FUNCTION, "function \"{function}\" already exists",
         hint "Pass another name as function, or replace => true.";
-    /// One that takes the call in place of pgboost's: anybody who may create functions in the schema can make
-    /// it.
+    /// A function that would be called in place of pgboost's. Whoever may create functions in the schema can add
+    /// one.
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
-    /// More features than arguments that a function can have.
+    /// A name that is none of the functions of a model's output.
     OutputFunction { output: String } =>
         INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
         hint "The outputs are predict, predict_array, predict_class and predict_margin.";
-    /// The search path names no schema that exists.
+    /// The search path has no existing schema.
     NoSchema =>
         UNDEFINED_OBJECT, "no schema has been selected to create in";
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
-    /// More numbers for a row than an array holds.
+    /// A row's explanation does not fit into an array.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
         detail "The model has {features} features and {outputs} outputs.";
     NoSuchOutput { model: String, output: String } =>
         UNDEFINED_OBJECT, "model \"{model}\" has no output \"{output}\"",
         hint "An output's name is its class's label; without labels, its number, counted from 0.";
-    /// An output must be named where there are several, none of which is the predicted class's.
+    /// No output was named, and the model has several, none of which belongs to a predicted class.
     OutputNotNamed { model: String, outputs: usize } =>
         INVALID_PARAMETER_VALUE, "one of the {outputs} outputs of model \"{model}\" must be named",
         hint "Pass the output's number, counted from 0, as output.";
     NegativeTop =>
         INVALID_PARAMETER_VALUE, "top must not be negative",
         hint "Pass NULL for all features.";
-    /// Contributions of another shape than the model's, or than those before.
+    /// Contributions of different shapes, or of no model's shape.
     ContributionShape =>
         ARRAY_SUBSCRIPT_ERROR, "contributions are not those of one model",
         hint "Pass what predict_contribs returns, of one model at a time.";
@@ -295,42 +295,42 @@ error_table! {
         UNDEFINED_FUNCTION, "accuracy needs a type with an equality operator";
     OutsideAggregate =>
         FEATURE_NOT_SUPPORTED, "the function can only be called by its aggregate";
-    /// Both arguments that say which rounds to use.
+    /// Both arguments for the rounds to use were given.
     RoundsTwice =>
         INVALID_PARAMETER_VALUE, "rounds and best_iteration cannot be used together",
         hint "Pass rounds for a number of rounds, or best_iteration for those that early stopping found best.";
     NoBestIteration =>
         INVALID_PARAMETER_VALUE, "the model file has no best_iteration",
         hint "Only a training that stops early writes it. Pass rounds to use a number of rounds.";
-    /// Text that the database's encoding and UTF-8 do not share.
+    /// Text that cannot be converted between the database's encoding and UTF-8.
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
-    /// A kernel whose instructions the processor does not have, and those that it can run.
+    /// A kernel with instructions that the processor does not have; `present` are those that it can run.
     KernelMissing { name: &'static str, present: Vec<&'static str> } =>
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
         hint "Set pgboost.kernel to auto for the best of them.";
-    /// The functions are there, but the extension's tables are not.
+    /// The extension's tables do not exist.
     NoRegistry =>
         UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
         hint "Create the extension again.";
-    /// A plan of a batch that was not written by this library.
+    /// A plan of the node that this library did not write.
     DamagedPlan =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the plan of a batch cannot be read",
         hint "Plan the statement again.";
-    /// Something that a model needs is missing in the registry: somebody changed it by hand.
+    /// An inconsistent registry, after changes by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",
         detail "It was changed by other means than the functions of pgboost.";
 }
 
-/// Why a type cannot be used for a feature.
+/// The reason why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeReason {
     Unusable,
     TextForNumber,
-    /// The same in JSON, which has strings for dates.
+    /// The same in JSON, which writes dates as strings.
     StringForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
     TextWithoutCategories,
@@ -338,7 +338,7 @@ pub(crate) enum TypeReason {
     TextForNumericCategories,
     /// A number, but the feature's categories are text.
     NumberForTextCategories,
-    /// An enum, whose values can be renamed, where results must stay the same.
+    /// An enum in a pinned call: its values can be renamed.
     EnumForPinned,
 }
 
@@ -381,15 +381,15 @@ impl TypeReason {
     }
 }
 
-/// Why a value is none of a feature's categories.
+/// The reason why a value is none of a feature's categories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CategoryReason {
     Unknown,
-    /// A fraction, where CatBoost's categories are text and whole numbers.
+    /// A fraction: CatBoost's categories are texts and whole numbers.
     Fraction,
-    /// A text with blanks at its end, as JSON has one of type char(n).
+    /// A text with trailing blanks, as JSON has for type char(n).
     Blanks,
-    /// Of a pinned call, which depends on no setting.
+    /// An unknown category in a pinned call, which depends on no setting.
     Pinned,
 }
 
@@ -414,14 +414,14 @@ impl CategoryReason {
     }
 }
 
-/// Why a function cannot be used with a model.
+/// The reason why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShapeReason {
-    /// It produces several values per row; of one class each, or not.
+    /// It produces several values per row; `classes` if each belongs to a class.
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.
     NoClasses,
-    /// Its values are no probabilities.
+    /// Its values are not probabilities.
     NoProbabilities,
 }
 
@@ -471,7 +471,7 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
         ErrorKind::Cancelled => QUERY_CANCELED,
         ErrorKind::RowLength => DATA_EXCEPTION,
-        // ErrorKind::CompiledModel, ErrorKind::Internal, and kinds that are still to come.
+        // ErrorKind::CompiledModel, ErrorKind::Internal, and future kinds.
         _ => IO_ERROR,
     }
 }

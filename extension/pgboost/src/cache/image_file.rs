@@ -1,16 +1,15 @@
-//! Images as files: one copy of a lowered model for all backends, which maps it read-only.
+//! Images as files: one copy of a compiled model for all backends, which map it read-only.
 //!
-//! A file's name is a digest of its inputs: the digest of the model's bytes, the rounds that are used,
-//! names, labels, categories and the meaning of reals, and the engine's version of the layout. So a file never changes, a wrong one
-//! is never found, and an upgrade makes new ones. A file is written under another name and renamed, and
-//! carries a checksum. The folder is below the data directory, which is the current directory of every
-//! backend; each database has its own. Losing the folder costs nothing but the time to make the images again.
+//! A file's name is a digest of its inputs: the digest of the model's bytes, the rounds that are used, names,
+//! labels, categories and the meaning of reals, and the engine's version of the layout. So a file never changes,
+//! a wrong one is never found, and an upgrade makes new ones. A file is written under another name and renamed,
+//! and carries a checksum. The folder of a database is below the data directory, which is the working directory
+//! of every backend. If it is lost, the images are made again.
 //!
 //! A check reads the whole image: half a millisecond for a few megabytes. It is needed because a crash of the
-//! machine may tear a file that was never synced, and because files can be damaged. So the first backend that
-//! opens a file checks it and writes a record, which spares others the check for as long as the server runs
-//! and the file stays as it was: whatever writes to it changes the time of change that the kernel keeps,
-//! which nobody can set.
+//! machine may tear a file that was never synced, and because files can be damaged. The first backend that
+//! opens a file checks it and writes a record, which spares others the check while the server runs and the
+//! file is unchanged: every write updates the file's ctime, which no process can set.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -33,14 +32,14 @@ pub(super) const FOLDER: &str = "pgboost";
 pub(super) const SUFFIX: &str = ".image";
 pub(super) const RECORD: &str = ".checked";
 pub(super) const UNFINISHED: &str = ".tmp";
-/// Bytes written between two looks at whether the statement was cancelled.
+/// The number of bytes written between two checks for interrupts.
 const PIECE: usize = 8 << 20;
 
-/// The digest of an image's inputs, as a short text that is the same in every backend.
+/// The digest of an image's inputs, as a short text, equal in every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ImageKey(pub(super) String);
 
-/// The inputs of an image, which its key is a digest of.
+/// The inputs of an image, whose digest is its key.
 pub(crate) struct KeyInputs<'a> {
     /// Of the model's file.
     pub(crate) digest: &'a [u8],
@@ -75,13 +74,13 @@ impl ImageKey {
         folder().join(format!("{}{SUFFIX}", self.0))
     }
 
-    /// Where the record of its check is.
+    /// Returns the path of the record of its check.
     fn record(&self) -> PathBuf {
         folder().join(format!("{}{RECORD}", self.0))
     }
 }
 
-/// The folder of this database.
+/// Returns the folder of this database.
 pub(crate) fn folder() -> PathBuf {
     folder_of(session::database())
 }
@@ -90,7 +89,7 @@ pub(super) fn folder_of(database: u32) -> PathBuf {
     PathBuf::from(FOLDER).join(database.to_string())
 }
 
-/// Opens an image that some backend has written, if it is there and undamaged.
+/// Opens an image that some backend has written, if it exists and is undamaged.
 pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
     let file = File::open(key.path()).ok()?;
     let stamp = FileStamp::of(&file).ok()?;
@@ -104,7 +103,7 @@ pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
         CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts))
             .ok()?;
     if let Some(record) = stamp.record() {
-        // Without it the next backend checks the image again.
+        // Without a record the next backend checks the image again.
         let _ = replace(&key.record(), record);
     }
     Some(image)
@@ -116,7 +115,7 @@ pub(crate) fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     replace(&key.path(), image)
 }
 
-/// A file that is removed unless it bears another name by then.
+/// A file that is removed on drop unless it was renamed.
 struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
@@ -125,7 +124,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes a file whole under another name and renames it. The statement may be cancelled meanwhile.
+/// Writes a file under another name and renames it. Checks for interrupts.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut unfinished = Unfinished(path.to_owned());
     unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
@@ -146,15 +145,15 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 pub(crate) type ModelImage = CompiledModel<ImageBytes>;
 
 pub(crate) enum ImageBytes {
-    /// A file, one copy of which serves every process that maps it.
+    /// A file that all processes map.
     Mapped(Mmap),
-    /// Memory of this backend, for when the file cannot be written.
+    /// Memory of this backend, if the file cannot be written.
     Private(AlignedBytes),
 }
 
 impl ImageBytes {
     pub(crate) fn map(file: &File) -> io::Result<Self> {
-        // One row's way through all trees comes by most pages: taken at once they cost no faults.
+        // One row's paths through all trees touch most pages: mapped at once they cost no faults.
         let mut options = MmapOptions::new();
         options.populate();
         // SAFETY: image files are written whole under another name, renamed, and never written or
@@ -181,11 +180,11 @@ impl Deref for ImageBytes {
 // files are never modified in place.
 unsafe impl StableBytes for ImageBytes {}
 
-/// Two changes may bear the same time if less than a tick of the kernel's clock lies between them.
-/// Ticks are of at most ten milliseconds.
+/// Two changes within one tick of the kernel's clock may have the same time. A tick is at most ten
+/// milliseconds.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A file as it is now, on this run of the server.
+/// The identity and the time of change of a file, in this run of the server.
 pub(crate) struct FileStamp {
     text: String,
     changed: SystemTime,
@@ -208,10 +207,10 @@ impl FileStamp {
         Ok(FileStamp { text, changed })
     }
 
-    /// What is written down of a file that was checked after its stamp was taken; nothing where a
-    /// change since might not have altered the stamp.
+    /// Returns the record for a file that was checked after its stamp was taken, or `None` if a later
+    /// change might have left the stamp equal.
     pub(crate) fn record(&self) -> Option<&[u8]> {
-        // The time of change counts as whole seconds here, and so as earlier than it is.
+        // The time of change is rounded down to whole seconds.
         let age = SystemTime::now().duration_since(self.changed).ok()?;
         (age > TICK + Duration::from_secs(1)).then_some(self.text.as_bytes())
     }
@@ -228,32 +227,32 @@ pub(crate) fn open_checked(file: &File, stamp: &FileStamp, record: &[u8]) -> Opt
     unsafe { CompiledModel::open_checked(bytes) }.ok()
 }
 
-/// The file's name.
+/// The name of the file that counts the images made since the last sweep.
 const MADE: &str = "made";
-/// What stands between the two numbers in it.
+/// Separates the number of versions that the last sweep read from the images made since.
 const END: &str = "\n";
-/// The name of the file with the path of the registry's table of versions.
+/// The name of the file that has the path of the registry's table of versions.
 const TABLE: &str = "table";
-/// A sweep reads this many versions, at most, per image that was made since the last one.
+/// The most versions that a sweep reads per image made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
-/// Younger images may belong to a version that another session has not committed yet, which would then be
-/// made again. A standby only has images of committed versions.
+/// The least age of images to remove: younger ones may belong to a version that another session has not
+/// committed yet. A standby only has images of committed versions.
 const SWEEP_GRACE: Duration = Duration::from_secs(60);
-/// A file of an unfinished write this old was left behind by a backend that died.
+/// The age from which an unfinished file counts as left behind by a backend that died.
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
-/// Counts an image that was made; returns whether the folder is to be swept.
+/// Counts an image that was made; returns whether a sweep of the folder is due.
 pub(crate) fn is_sweep_due() -> bool {
     count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
 }
 
-/// Whether the folder was not swept lately, nor was an image made.
+/// Returns whether the folder has neither been swept nor got an image for `SWEEP_GRACE`.
 pub(crate) fn is_long_unswept() -> bool {
     let modified = fs::metadata(folder().join(MADE)).and_then(|found| found.modified());
     modified.is_ok_and(|modified| is_past(modified, SWEEP_GRACE))
 }
 
-/// Counts an image; returns how many versions the last sweep read, and how many images were made since.
+/// Counts an image; returns the numbers of versions that the last sweep read and of images made since.
 fn count() -> io::Result<(usize, usize)> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(session::file_mode());
@@ -266,14 +265,14 @@ fn count() -> io::Result<(usize, usize)> {
     Ok((swept.parse().unwrap_or(0), made.len()))
 }
 
-/// Removes the images that are not among those in use, what dead backends left behind, and the
-/// folders of databases that are gone.
+/// Removes images that no version uses, files left behind by backends that died, and the folders of dropped
+/// databases.
 ///
-/// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
-/// made again. So nothing here can do harm, and errors are left for the next sweep.
+/// A backend that maps a removed image keeps its mapping, and an image that is needed again is made again. So a
+/// wrong removal does no harm, and errors are left for the next sweep.
 pub(crate) fn sweep(in_use: impl FnOnce() -> HashSet<ImageKey>) {
     let grace = if session::in_recovery() { Duration::ZERO } else { SWEEP_GRACE };
-    // What is written later may be of a version that is not among those in use yet.
+    // Images written later than this may be of a version that `in_use` does not see.
     let found: Vec<fs::DirEntry> = entries(&folder()).collect();
     let in_use = in_use();
     let swept = format!("{}{END}", in_use.len());
@@ -295,7 +294,7 @@ pub(crate) fn sweep(in_use: impl FnOnce() -> HashSet<ImageKey>) {
     entries(Path::new(FOLDER)).for_each(|entry| sweep_other(&entry));
 }
 
-/// Removes the folder of a database that is gone, and the images in that of one whose extension is.
+/// Removes the folder of a dropped database, or the images of a database without the extension.
 fn sweep_other(folder: &fs::DirEntry) {
     let name = folder.file_name();
     let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
@@ -312,7 +311,7 @@ fn sweep_other(folder: &fs::DirEntry) {
     }
 }
 
-/// Writes down where the table of versions is, for those who sweep in other databases.
+/// Records the path of the table of versions, for sweeps in other databases.
 pub(crate) fn record_table(table: Oid) {
     let recorded = folder().join(TABLE);
     if let Some(path) = catalog::file_of(table)
@@ -322,8 +321,8 @@ pub(crate) fn record_table(table: Oid) {
     }
 }
 
-/// Whether the table is not where it was when an image was last made: dropped, or rewritten, after which
-/// images are made again. PostgreSQL empties the file of a dropped table at once, and removes it later.
+/// Returns whether the table of versions was dropped, or rewritten, since an image was last made; in the latter
+/// case images are made again. PostgreSQL empties the file of a dropped table at once, and removes it later.
 fn is_abandoned(folder: &Path) -> bool {
     fs::read_to_string(folder.join(TABLE))
         .is_ok_and(|path| fs::metadata(path).map_or(true, |found| found.len() == 0))

@@ -1,10 +1,9 @@
 //! The images that this backend has open.
 //!
-//! They are shared by reference count: a statement that uses an image keeps it even when it is let
-//! go here meanwhile. Two bounds hold: one on the bytes of all images, which counts an image's full
-//! size although a mapped one costs this backend only page tables, and one on their number. No step
-//! here takes time that grows with the number of open images, because a change of any model makes
-//! the next statement come by.
+//! They are reference-counted: a statement keeps the image that it uses even if it is evicted here. Two bounds
+//! hold: one on the bytes of all images, which counts an image's full size although a mapped one costs this
+//! backend only page tables, and one on their number. No step takes time that grows with the number of open
+//! images, because every change of a model leads the next statement here.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -24,14 +23,14 @@ use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::registry::model::{Model, ModelId};
 
-/// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
+/// The most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
-/// Most images whose files one read of the registry looks for.
+/// The most images whose files one read of the registry looks for.
 const MAX_CHECKED: usize = 8;
 
 const MAX_IDLE: usize = 4;
 
-/// An open image, and what statements that used it have left for the next.
+/// An open image, and the states that statements have left for the next ones.
 pub(crate) struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
@@ -47,7 +46,7 @@ impl CachedImage {
         &self.model
     }
 
-    /// Takes the last state left behind that is of this type and fits.
+    /// Takes the most recent idle state of this type that fits.
     #[inline]
     pub(crate) fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
         let mut idle = self.idle.borrow_mut();
@@ -55,7 +54,7 @@ impl CachedImage {
         idle.remove(found).downcast().ok()
     }
 
-    /// Leaves a state for a later statement; of too many, the one left first is dropped.
+    /// Leaves a state for a later statement; if there are too many, the oldest is dropped.
     pub(crate) fn put_idle(&self, state: Box<dyn Any>) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() >= MAX_IDLE {
@@ -68,24 +67,24 @@ impl CachedImage {
 #[derive(Default)]
 struct Images {
     by_key: BTreeMap<ImageKey, Rc<CachedImage>>,
-    /// By the clock at some use, which is the last one of those that come first.
+    /// By the clock at a use; for the first entries it is the last use.
     by_use: BTreeMap<u64, Rc<CachedImage>>,
     bytes: usize,
     clock: u64,
     /// The generation for which files are looked for, the image that was looked for last, and
-    /// how many remain.
+    /// the number of those that remain.
     generation: u64,
     checked: Option<ImageKey>,
     unchecked: usize,
 }
 
 thread_local! {
-    // Never dropped: at a backend's exit memory goes back as a whole, and what an idle state holds of
-    // PostgreSQL's memory must not be freed so late.
+    // Never dropped: an idle state refers to PostgreSQL's memory, which must not be freed so late in a
+    // backend's exit.
     static IMAGES: RefCell<ManuallyDrop<Images>> = RefCell::default();
 }
 
-/// The image of a stored version: from this backend, from its file, or compiled.
+/// Returns the image of a stored version: an open one, one from its file, or a newly compiled one.
 pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {
@@ -120,7 +119,7 @@ pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     Ok(ImageKey::new(&inputs))
 }
 
-/// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
+/// Writes an image for all backends and opens it. If that fails, it is private to this backend.
 fn share(
     key: &ImageKey,
     lowered: AlignedBytes,
@@ -146,8 +145,8 @@ fn share(
     )?)
 }
 
-/// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a
-/// file that it wrote is removed; what another version needs of that is made again.
+/// Makes the image of a version that this transaction has just stored, unless it exists. A rollback removes the
+/// file; if another version needs it, it is made again.
 pub(crate) fn share_new(
     registry: &Registry,
     model: Model<'_>,
@@ -170,7 +169,7 @@ pub(crate) fn share_new(
     Ok(())
 }
 
-/// Removes the files of images that no version uses, if enough were made since the last time.
+/// Removes the files of images that no version uses, if enough were made since the last sweep.
 fn sweep_if_due(registry: &Registry) {
     image_file::record_table(registry.version.relation);
     if image_file::is_sweep_due() {
@@ -178,9 +177,8 @@ fn sweep_if_due(registry: &Registry) {
     }
 }
 
-/// Learns that the registry may have changed since this connection last read it, which it may never have:
-/// lets go of images whose files were removed. A standby, on which nobody calls `drop_model`, removes those
-/// that no version uses any more.
+/// Evicts images whose files were removed, after the registry may have changed since this connection last read
+/// it, if ever. A standby, on which nobody calls `drop_model`, also sweeps the files that no version uses.
 pub(crate) fn registry_read(registry: &Registry, generation: u64) {
     let before =
         IMAGES.with_borrow_mut(|images| std::mem::replace(&mut images.generation, generation));
@@ -193,14 +191,14 @@ pub(crate) fn registry_read(registry: &Registry, generation: u64) {
     evict_deleted();
 }
 
-/// The images that some version uses: committed by now, or written by this transaction.
+/// Returns the images of all versions that are committed or written by this transaction.
 fn in_use(registry: &Registry) -> HashSet<ImageKey> {
     let mut keys = HashSet::new();
     lookup::each_version(registry, None, |stored| keys.extend(key_of(stored).ok()));
     keys
 }
 
-/// The images of a model's versions, each with the digest of the file that it was made from.
+/// Returns the images of a model's versions, each with the digest of the file that it was made from.
 pub(crate) fn of_model(registry: &Registry, model: ModelId) -> HashMap<ImageKey, Vec<u8>> {
     let mut images = HashMap::new();
     lookup::each_version(registry, Some(model), |stored| {
@@ -211,8 +209,8 @@ pub(crate) fn of_model(registry: &Registry, model: ModelId) -> HashMap<ImageKey,
     images
 }
 
-/// Leaves those images that no version uses any more. To work out a version's image takes longer than to
-/// read its row, so that is done for files of these digests alone.
+/// Retains the images that no version uses. Only versions with one of these digests are considered, since the
+/// key of a version's image takes longer to compute than its row to read.
 pub(crate) fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
     let digests: HashSet<Vec<u8>> = images.values().cloned().collect();
     lookup::each_version(registry, None, |stored| {
@@ -230,13 +228,13 @@ fn find(key: &ImageKey) -> Option<Rc<CachedImage>> {
     Some(image)
 }
 
-/// Marks an image as used now, so that others are let go before it.
+/// Marks an image as the most recently used.
 #[inline]
 pub(crate) fn mark_used(image: &CachedImage) {
     image.last_used.set(IMAGES.with_borrow_mut(|images| images.tick()));
 }
 
-/// Keeps an image, and lets others go until all fit; one that alone is too large is kept alone.
+/// Adds an image, and evicts others until all fit; an image larger than the bound is kept alone.
 fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
     let bound = guc::cache_bytes();
     IMAGES.with_borrow_mut(|images| {
@@ -256,8 +254,8 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
     })
 }
 
-/// Lets go of images whose files were removed, so that their space is not taken as long as the
-/// connection lives. Looks for a few files at a time, and for each once per generation.
+/// Evicts images whose files were removed, so that their space is freed before the connection ends. Looks for a
+/// few files at a time, and for each once per generation.
 fn evict_deleted() {
     IMAGES.with_borrow_mut(|images| {
         for _ in 0..images.unchecked.min(MAX_CHECKED) {
@@ -278,7 +276,7 @@ impl Images {
         self.clock
     }
 
-    /// The image after the one that was checked last; after the last one comes the first.
+    /// Returns the image after the one that was checked last, the first after the last.
     fn next_to_check(&self) -> Option<Rc<CachedImage>> {
         let later = self
             .checked
@@ -301,7 +299,7 @@ impl Images {
                 self.remove(&image.key);
                 return true;
             }
-            // It was used since: only now that matters does it take its place.
+            // It was used since it was queued: now it gets the place of its last use.
             image.queued.set(last_used);
             self.by_use.insert(last_used, image);
         }

@@ -1,14 +1,13 @@
-//! From a model's name to its image, for the current user and the active snapshot.
+//! Resolves a model's name to its image, for the current user and the active snapshot.
 //!
-//! An answer is kept with all that it depends on: the generation of invalidations, the user, and the
-//! mark of a snapshot that is known to give it. The mark is that of a snapshot taken afterwards, and
-//! the answer is kept only if that one gives the same version: so a cursor or a long transaction,
-//! which sees older rows, can neither leave its own version behind for later statements, nor be
-//! given theirs. A change that commits later is noticed before the next statement begins.
+//! An answer is kept with all that it depends on: the generation of invalidations, the user, and the mark of a
+//! snapshot that gives the same version. The mark is that of a snapshot taken afterwards: so a cursor or a
+//! long transaction, which sees older rows, can neither leave its version behind for later statements, nor get
+//! theirs. A change that commits later is noticed before the next statement begins.
 //!
 //! Names are looked up for every row of a query that names a model per row, so [`NameMap`] mixes eight bytes
-//! by one multiplication, which takes a fifth of the standard library's time. The seed is drawn by that
-//! library for each process, so nobody can choose names that collide.
+//! by one multiplication, which takes a fifth of the standard library's time. The seed is the standard library's
+//! random one for each process, so that nobody can choose names that collide.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -27,20 +26,20 @@ use crate::registry::model::{Model, ModelId};
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{self, Registry};
 
-/// Names are forgotten beyond this number, so that a client that makes them up cannot fill the memory.
+/// The most names that are remembered, so that a client with invented names cannot fill the memory.
 const MAX_NAMES: usize = 16_384;
 
-/// What a model's name means, and for whom and how long.
+/// A model's name resolved to its image.
 pub(crate) struct Resolved {
     pub(crate) image: Rc<CachedImage>,
     pub(crate) model: ModelId,
     pub(crate) version: i32,
-    /// Whether the name says the version's number, as `name@version`, and the version is pinned.
+    /// The name has the version's number, as `name@version`, and the version is pinned.
     pub(crate) pinned: bool,
     pub(crate) validity: Validity,
 }
 
-/// An answer that is kept. It does not keep the image, which `images` lets go when it must.
+/// A remembered answer. It does not keep the image, so that `images` can evict it.
 struct Answer {
     image: Weak<CachedImage>,
     model: ModelId,
@@ -50,7 +49,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// The answer, if it holds for a statement with this snapshot.
+    /// Returns the answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
         let Answer { model, version, pinned, validity, .. } = *self;
@@ -63,7 +62,8 @@ thread_local! {
     static NAMES: RefCell<NameMap<Box<str>, Answer>> = RefCell::default();
 }
 
-/// The image that `name`, `name@version` or `name@alias` means to the current user under the active snapshot.
+/// Returns the image that `name`, `name@version` or `name@alias` means to the current user under the active
+/// snapshot.
 ///
 /// `function` is one of the extension's functions, which leads to its tables.
 #[inline]
@@ -80,7 +80,7 @@ pub(crate) fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     report::with_reserve(|| read(reference, function, snapshot))
 }
 
-/// Says that a name will be resolved soon, and its image evaluate so many rows by this kernel.
+/// Prefetches the image of a name that will be resolved soon to evaluate this number of rows.
 pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     let image =
         NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.image.upgrade()));
@@ -89,9 +89,9 @@ pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     }
 }
 
-/// Reads the registry, and keeps the answer where it may be used again.
+/// Reads the registry, and remembers the answer if it may be used again.
 ///
-/// Without an active snapshot, which PostgreSQL sets for every statement, what is committed counts.
+/// Without an active snapshot, which PostgreSQL sets for every statement, the latest one counts.
 #[cold]
 #[inline(never)]
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
@@ -112,7 +112,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let (image, pinned) =
         lookup::with_version(&registry, model, version, ReadSnapshot::Active, read).map_err(
             |error| match (error, parsed.wanted) {
-                // Nobody asked for a version, so it is the registry that is wrong.
+                // No version was named, so the registry is inconsistent.
                 (Error::NoSuchVersion { name, .. }, Wanted::Deployed) => {
                     Error::Registry { name, what: "deployed version" }
                 }
@@ -123,8 +123,8 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
             },
         )?;
 
-    // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
-    // need not be read again.
+    // Usually nothing was committed since the statement's snapshot was taken, which then need not be
+    // compared with a later one.
     let mut mark = latest_mark();
     let still = snapshot == Some(mark) || {
         let (latest, later) = Model::find_with_mark(&registry, parsed.name, ReadSnapshot::Latest);
@@ -144,14 +144,14 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     Ok(Resolved { image, model: model.id, version, pinned, validity })
 }
 
-/// Whether the version is pinned and written as expressions write it that may depend on it: without
-/// leading zeros, so that they can be found.
+/// Returns whether the version is pinned and named by its number without leading zeros. Dependent expressions
+/// are found by that spelling.
 fn is_pinned_by_number(parsed: &Reference<'_>, reference: &str, stored: &Stored<'_>) -> bool {
     let Wanted::Version(version) = parsed.wanted else { return false };
     stored.is_pinned() && reference == format!("{}@{version}", parsed.name)
 }
 
-/// Whether the version is still there and made of the same, whatever was done to the tables by hand.
+/// Returns whether the version still exists with the same inputs, also after changes to the tables by hand.
 fn is_latest(registry: &Registry, model: Model<'_>, version: i32, image: &CachedImage) -> bool {
     lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
         Ok(images::key_of(stored)? == image.key)
@@ -174,7 +174,7 @@ fn keep(reference: &str, known: Answer) {
 /// An odd number with well mixed bits: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A map by the names of models.
+/// A map with names of models as keys.
 pub(crate) type NameMap<K, V> = HashMap<K, V, NameHashing>;
 
 #[derive(Clone, Copy)]
@@ -243,7 +243,7 @@ mod tests {
         let names = (0..100_000).map(|number| format!("store_{number}"));
         let hashes: HashSet<u64> = names.map(|name| hashing.hash_one(name.as_str())).collect();
         assert_eq!(hashes.len(), 100_000);
-        // The low bits choose a place of the table, the high ones tell entries of it apart.
+        // The low bits choose a place of the table, the high ones distinguish its entries.
         let low: HashSet<u64> = hashes.iter().map(|hash| hash % (1 << 20)).collect();
         let high: HashSet<u64> = hashes.iter().map(|hash| hash >> 44).collect();
         assert!(low.len() > 90_000 && high.len() > 90_000, "{} {}", low.len(), high.len());
