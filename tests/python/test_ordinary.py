@@ -8,10 +8,12 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import catboost
 import lightgbm
@@ -69,6 +71,9 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "binary:hinge": lambda: boosted(TWO * 1, objective="binary:hinge"),
     "two classes of MultiClass": lambda: cat(TWO, loss_function="MultiClass"),
     "two classes, one against all": lambda: cat(TWO, loss_function="MultiClassOneVsAll"),
+    "calibrated on folds": lambda: CalibratedClassifierCV(DecisionTreeClassifier(), cv=3).fit(
+        FRAME, TWO
+    ),
     "a vector in each leaf": lambda: boosted(CLASSES, multi_strategy="multi_output_tree"),
 }
 OTHERS: dict[str, Callable[[], Any]] = {
@@ -99,6 +104,8 @@ def test_labels_come_back_as_the_model_predicts_them(
     assert found and found.classes_differing == 0, found
     in_python = np.ravel(model.predict(FRAME))
     assert (pgboost.predict_class(connection, "classifier", FRAME) == in_python).mean() == 1.0
+    shapes = [pgboost.predict(connection, "classifier", FRAME[:n]).shape for n in (0, ROWS)]
+    assert shapes == [(0, *shapes[1][1:]), (ROWS, *shapes[1][1:])]
     pgboost.drop(connection, "classifier")
 
 

@@ -1,4 +1,4 @@
-"""Rows of a frame predicted and explained in SQL."""
+"""Predicts and explains rows of a frame in SQL."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     import numpy as np
     import shap
 
+# Links that make one value of several outputs.
+_OF_ONE_VALUE = ("arg_max", "mean_logistic")
+
 
 @translated(InvalidDataError)
 def predict(connection: Connection, model: str, frame: Any) -> np.ndarray:
-    """The values of a model for each row, as SQL's `predict` and `predict_array` return them.
+    """Returns a model's values for each row, as SQL's `predict` and `predict_array` do.
 
     `model` is `m`, `m@3` or `m@champion`. `frame` is a pandas `DataFrame`, whose columns are found by the
     model's feature names, or a NumPy array with the features in the model's order. The result is of
@@ -26,16 +29,16 @@ def predict(connection: Connection, model: str, frame: Any) -> np.ndarray:
     import numpy as np
 
     info, _, found = _found(connection, "predict_array", model, frame)
-    values = np.array(found, np.float32).reshape(len(found), info["outputs"])
-    return values[:, 0] if info["outputs"] == 1 else values
+    width = 1 if info["link"] in _OF_ONE_VALUE else info["outputs"]
+    values = np.array(found, np.float32).reshape(len(found), width)
+    return values[:, 0] if width == 1 else values
 
 
 @translated(InvalidDataError)
 def predict_class(connection: Connection, model: str, frame: Any) -> np.ndarray:
-    """The label of each row's class, as SQL's `predict_class` returns it.
+    """Returns the label of each row's class, as SQL's `predict_class` does.
 
-    Labels that are all numbers or all booleans come back as such, as the model's own `predict` returns them,
-    and others as text.
+    Labels that are all numbers or all booleans come back as such, as from the model's own `predict`.
     """
     import numpy as np
 
@@ -47,7 +50,7 @@ def predict_class(connection: Connection, model: str, frame: Any) -> np.ndarray:
 
 @translated(InvalidDataError)
 def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
-    """The probabilities of shape `(rows, classes)`, as SQL's `predict_proba` returns them.
+    """Returns probabilities of shape `(rows, classes)`, as SQL's `predict_proba` does.
 
     The classes are in the order of `labels` in `model_info`, or of their numbers.
     """
@@ -61,7 +64,7 @@ def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
 
 @translated(InvalidDataError)
 def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
-    """The SHAP values of each row, as SQL's `predict_contribs` returns them. It needs shap.
+    """Returns the SHAP values of each row, as SQL's `predict_contribs` does. It needs shap.
 
     `values` has the shape `(rows, features)`, or `(rows, features, outputs)` for a model with several
     outputs, and with `base_values` adds up to the margin. `data` has the rows, `feature_names` the names,
@@ -72,7 +75,7 @@ def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
     shap = needed("shap", "plots")
     info, rows, found = _found(connection, "predict_contribs", model, frame)
     width, outputs = info["features"], info["outputs"]
-    # shap's waterfall labels two ticks that are 1e-8 apart, which are one in float32.
+    # shap's waterfall labels two ticks 1e-8 apart, which are equal in float32.
     contributions = (
         np.array(found, np.float32).astype(float).reshape(len(found), outputs, width + 1)
     )
@@ -80,7 +83,8 @@ def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
     if outputs == 1:
         values, base = values[:, :, 0], base[:, 0]
     names = info["feature_names"] or [f"f{number}" for number in range(width)]
-    options = {} if outputs == 1 or not info["labels"] else {"output_names": info["labels"]}
+    has_names = outputs > 1 and info["labels"] and info["link"] != "mean_logistic"
+    options = {"output_names": info["labels"]} if has_names else {}
     data = np.asarray(rows.frame)
     return shap.Explanation(values, base, data, feature_names=names, **options)
 
@@ -88,7 +92,7 @@ def explain(connection: Connection, model: str, frame: Any) -> shap.Explanation:
 def _found(
     connection: Connection, function: str, model: str, frame: Any
 ) -> tuple[dict[str, Any], Rows, list[Any]]:
-    """The model's metadata, the rows of its features, and what a function returns for each."""
+    """Returns the model's metadata, the rows of its features, and a function's result for each."""
     with connected(connection) as database:
         extension = Extension(database)
         info = extension.info(model)
