@@ -120,6 +120,31 @@ def test_each_form_is_compared(
     assert statements[0].count('"predict_array"(') == 3
 
 
+def test_a_table_that_is_made_anew_with_other_types(
+    connection: psycopg.Connection, rows: pd.DataFrame
+) -> None:
+    model = HistGradientBoostingClassifier(max_iter=3).fit(fitted_on(rows), rows["churned?"])
+    pgboost.push(connection, "made", model)
+    for kind in ["real", "numeric", "real"] * 3:
+        connection.execute("DROP TABLE IF EXISTS made")
+        connection.execute(
+            f"CREATE TABLE made AS SELECT price::{kind}, visits, paid, half FROM {NAME}"
+        )
+        assert pgboost.verify(connection, "made", model, "made").differing == 0
+
+
+def test_texts_of_which_none_is_missing_as_nan(
+    connection: psycopg.Connection, rows: pd.DataFrame
+) -> None:
+    """An encoder that was fitted on None refuses the NaN of pandas.read_sql."""
+    cities = rows.city.astype(object).where(rows.city.notna(), None)
+    model, frame = of_texts(rows.assign(city=cities))
+    model.fit(frame.fillna({"price": 0, "paid": 0}), rows["churned?"])
+    filled = "coalesce(price, 0) AS price, coalesce(paid, false) AS paid"
+    query = f"SELECT {filled}, visits, half, city FROM {NAME}"
+    pgboost.push(connection, "none", model, check=query)
+
+
 def test_what_differs_names_its_form(connection: psycopg.Connection, rows: pd.DataFrame) -> None:
     frame = fitted_on(rows)
     other = HistGradientBoostingClassifier(max_iter=3).fit(frame, rows["churned?"])

@@ -1,8 +1,8 @@
-"""What may be given as `connection`, and what the package does with it.
+"""Opens whatever is given as `connection`.
 
-That is a connection of psycopg 3 or psycopg 2; an engine, a connection or a session of SQLAlchemy that has
-one of these; or a string to connect with. Without an event loop: asynchronous ones are refused. What the
-server says meanwhile becomes a warning of Python.
+That is a connection of psycopg 3 or psycopg 2; an engine, a connection or a session of SQLAlchemy with one of
+these; or a connection string. Asynchronous ones are refused. Notices and warnings of the server become
+warnings of Python.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import psycopg
 from psycopg import sql
@@ -23,43 +23,46 @@ from .errors import ArgumentError, PgboostWarning, told, warn
 
 # psycopg.Connection, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
 Connection: TypeAlias = Any
-# Connections to whose messages a call listens, so that a call inside of it does not tell them again.
+# Connections to whose messages a call listens, so that a call inside it does not repeat them.
 _HEARD: set[int] = set()
 
 
 class Database:
     """A connection of psycopg 3."""
 
+    # A statement that psycopg prepares fails once a table of its name has other columns.
+    _options: ClassVar[dict[str, Any]] = {"prepare": False}
+
     def __init__(self, connection: Any) -> None:
         self.connection = connection
 
     @property
     def dbname(self) -> str:
-        """The name of the database."""
+        """Returns the name of the database."""
         return str(self.connection.info.dbname)
 
     def fetched(
         self, query: sql.Composable, parameters: Any = None
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """The names of a query's columns and its rows, whatever rows the connection makes otherwise."""
+        """Returns the names of a query's columns and its rows as tuples."""
         with self._cursor() as cursor:
-            cursor.execute(query.as_string(None), parameters)
+            cursor.execute(query.as_string(None), parameters, **self._options)
             names = [column[0] for column in cursor.description or ()]
             return names, cursor.fetchall() if names else []
 
     def columns(self, query: sql.Composable) -> list[tuple[str, int]]:
-        """The names of a query's columns and the OIDs of their types."""
+        """Returns the names of a query's columns and the OIDs of their types."""
         with self._cursor() as cursor:
-            cursor.execute(query.as_string(None))
+            cursor.execute(query.as_string(None), None, **self._options)
             return [(column[0], column[1]) for column in cursor.description]
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """A savepoint, or a transaction where none is open."""
+        """Returns a savepoint, or a transaction if none is open."""
         block: AbstractContextManager[Any] = self.connection.transaction()
         return block
 
     def another(self) -> psycopg.Connection[Any]:
-        """A second connection as the same user, which commits each statement."""
+        """Opens a second connection as the same user, which commits each statement."""
         given = {**self._parameters(), "password": self.connection.info.password or None}
         return psycopg.connect(**given, autocommit=True)
 
@@ -86,6 +89,8 @@ class Database:
 class _OfPsycopg2(Database):
     """A connection of psycopg 2."""
 
+    _options: ClassVar[dict[str, Any]] = {}
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         begin, end = "SAVEPOINT pgboost", "RELEASE SAVEPOINT pgboost"
@@ -102,7 +107,7 @@ class _OfPsycopg2(Database):
 
     @contextmanager
     def heard(self, hear: Callable[[PgboostWarning], None]) -> Iterator[None]:
-        """Passes on each message of the server, which the driver has as one text."""
+        """Passes on each message of the server, which is one text to the driver."""
         before, self.connection.notices = self.connection.notices, deque()
         try:
             yield
@@ -122,9 +127,9 @@ class _OfPsycopg2(Database):
 
 @contextmanager
 def connected(connection: Connection) -> Iterator[Database]:
-    """The connection; for a string or an engine a new one, which is committed and closed at the end.
+    """Yields the connection; for a string or an engine a new one, committed and closed at the end.
 
-    What the server says to those who did not ask for more becomes a warning, once that is done.
+    Then the server's messages become warnings.
     """
     messages: list[PgboostWarning] = []
     try:
@@ -154,7 +159,7 @@ def _opened(connection: Connection) -> Iterator[Database]:
         with connection.begin() as opened:
             yield _driven(opened.connection.driver_connection)
     elif _is(connection, "sqlalchemy.engine", "Connection"):
-        # A commit of SQLAlchemy's does nothing unless SQLAlchemy knows of a transaction.
+        # SQLAlchemy's commit does nothing unless SQLAlchemy has begun a transaction.
         if not connection.in_transaction():
             connection.begin()
         yield _driven(connection.connection.driver_connection)
@@ -165,7 +170,7 @@ def _opened(connection: Connection) -> Iterator[Database]:
 
 
 def _is(given: Any, module: str, name: str) -> bool:
-    """Whether it is an object of a class of a module; it is not if nobody has imported that."""
+    """Returns whether the object is of a class of a module, which may not be imported."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(given, kind)
 

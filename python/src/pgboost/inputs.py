@@ -1,7 +1,7 @@
-"""Rows that `push` draws to compare a model before it is deployed.
+"""Draws the rows with which `push` compares a model before it is deployed.
 
-What a tree model computes changes at its thresholds only. So the numbers of a feature are drawn on,
-next to and between the thresholds of its splits, every category occurs, and some values are missing.
+A model of trees changes its prediction only at thresholds. So the numbers of a feature are drawn on, next to
+and between the thresholds of its splits, every category occurs, and some values are missing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _ZERO = 0.03
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a model's splits ask of its features, by their position.
-
-    `dtype` is the type of NumPy in which the library compares.
-    """
+    """A model's features by their position; `dtype` is the type of NumPy in which the library compares."""
 
     width: int
     thresholds: Mapping[int, Any]
@@ -32,20 +29,22 @@ class Inputs:
     # The values of categorical features. They are of pandas' category type, unless `plain`.
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
-    # The categorical features of whose values the model has codes alone, and why, if it should have them.
+    # The categorical features of which the model has only codes, and the error if it had their values once.
     coded: Collection[int] = ()
     lost: str | None = None
     missing: bool = True
-    # The smallest numbers of features whose models take no smaller ones.
+    # The features whose missing texts are None, not NaN, to the model.
+    nones: Collection[int] = ()
+    # The smallest numbers that the model takes, of features that have one.
     lowest: Mapping[int, float] = field(default_factory=dict)
 
 
 def drawn(
     inputs: Inputs, features: Sequence[str], categories: Mapping[str, Sequence[Any]] | None = None
 ) -> Any:
-    """A frame of at least `ROWS` rows; an array if the features have no names.
+    """Returns a frame of at least `ROWS` rows; an array if the features have no names.
 
-    `categories` are values by the name in `features`, where the model itself has codes.
+    `categories` has values by the name in `features`, for features of which the model has codes.
     """
     import numpy as np
 
@@ -61,11 +60,11 @@ def drawn(
     numbers = np.empty((rows, inputs.width), inputs.dtype)
     for column in range(inputs.width):
         thresholds = np.unique(np.asarray(inputs.thresholds.get(column, ()), inputs.dtype))
-        # A split of missing values from all others is at the largest number, or at infinity.
+        # A split of missing values from others is at the largest number, or at infinity.
         usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
         numbers[:, column] = _numbers(generator, usual, rows)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
-    # LightGBM takes numbers up to 1e-35 for zeros, in some forms of a frame only; a scaler may come first.
+    # LightGBM takes numbers up to 1e-35 for zeros, only in some forms of a frame; a scaler may come first.
     numbers[np.abs(numbers) <= 1e-30] = 0
     for column, number in inputs.lowest.items():
         numbers[:, column] = np.maximum(numbers[:, column], number)
@@ -83,7 +82,7 @@ def drawn(
 
 
 def _numbers(generator: Any, thresholds: Any, rows: int) -> Any:
-    """Numbers of which equally many lie between any two thresholds; a third of them on or next to one."""
+    """Draws as many numbers between any two thresholds, and a third of all on or next to a threshold."""
     import numpy as np
 
     if not len(thresholds):

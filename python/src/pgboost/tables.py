@@ -1,6 +1,6 @@
-"""A table, a view or a query, whose rows the database predicts as it reads them.
+"""Predicts the rows of a table, a view or a query as the database reads them.
 
-Python has the rows as `pandas.read_sql` gives them, which are then made what the model was fitted on.
+Python has the rows as `pandas.read_sql` returns them, converted to the types that the model was fitted on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NOT_IN_JSON = {1042, 1082, 1114, 1184}
 
 
 class Table:
-    """What is selected from, with the names of its columns and the OIDs of their types."""
+    """A source of rows, with the names of its columns and the OIDs of their types."""
 
     def __init__(self, database: Database, source: str) -> None:
         self._database = database
@@ -50,7 +50,7 @@ class Table:
     def predicted(
         self, extension: Extension, functions: Sequence[str], info: Mapping[str, Any]
     ) -> tuple[Any, dict[str, list[tuple[Any, ...]]]]:
-        """The model's columns of the rows, and by form what each function returns for each row."""
+        """Returns the rows as a frame, and by form each function's result for each row."""
         import pandas
 
         features = info["feature_names"] or self.names
@@ -84,7 +84,7 @@ class Table:
         return frame, {form: [row[start : start + size] for row in rows] for form, start in pairs}
 
     def _forms(self, features: Sequence[str], info: Mapping[str, Any]) -> dict[str, sql.Composable]:
-        """The arguments of a prediction in each form that means the same to the model."""
+        """Returns the arguments of a prediction in each form that has the same meaning to the model."""
         columns = (
             sql.SQL("{}.{}").format(_ROW, sql.Identifier(name.replace("%", "%%")))
             for name in features
@@ -104,7 +104,7 @@ class Table:
 
 
 def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
-    """Rows of a table or of texts, in the types and by the names that the model was fitted on."""
+    """Converts rows of a table or of texts to the types and names that the model was fitted on."""
     import pandas
 
     features = list(info["feature_names"] or frame.columns)
@@ -119,11 +119,14 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
         column, categories = frame[feature], inputs.categories.get(places[name])
         if categories is not None and (feature in given or not inputs.plain):
             values = pandas.Index(given.get(feature, categories))
+            column = column.where(column.isin(values)).astype(object)
             column = pandas.Series(pandas.Categorical(column, categories=values))
         elif (
             categories is None and type_of(feature, column) != "text" and column.dtype.kind in "OM"
         ):
             column = pandas.Series(numbers(column))
+        if places[name] in inputs.nones:
+            column = column.astype(object).where(column.notna(), None)
         found[name] = column
     rows = pandas.DataFrame(found)
     return rows if inputs.names else rows.to_numpy()

@@ -1,4 +1,4 @@
-"""A model object of any library, or a file of one -> what the database needs."""
+"""Converts a model object of any library, or its file, to a `ModelFile`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from .source import library, module, unwrapped
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a model, of the model that a search found, or that an MLflow URI or a path names.
+    """Returns the file of a model, of the model that a search found, or that an MLflow URI or a path names.
 
-    Its functions predict with the given number of rounds, or as the object does. A `ModelFile` stays
-    as it is.
+    Its functions predict with the given number of rounds, or as the object does.
     """
     if isinstance(model, ModelFile):
         return model
@@ -31,5 +30,9 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     what = f"the {type(model).__qualname__} cannot be read{release}"
     with translated(UnsupportedModelError, f"{what}, perhaps since it is of another release"):
         model = unwrapped(model)
+        if rounds is not None and library(model) == "sklearn":
+            raise UnsupportedModelError(
+                "a model of scikit-learn has no rounds: fit it with fewer trees"
+            )
         file: ModelFile = module(model).model_file(model, rounds)
         return file

@@ -1,4 +1,4 @@
-"""Encoders of a Pipeline: the numbers that each category becomes, computed by the encoder itself."""
+"""Converts encoders of a Pipeline to tables of numbers, which the encoder itself computes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sklearn import category_values
 
 
 def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
-    """The features after a OneHotEncoder, OrdinalEncoder or TargetEncoder."""
+    """Returns the features after a OneHotEncoder, OrdinalEncoder or TargetEncoder."""
     name = type(step).__name__
     if not all(feature.is_raw for feature in features):
         raise UnsupportedModelError(f"the {name} encodes what another step has computed")
@@ -25,7 +25,9 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
     found, start = [], 0
     for index, (feature, values) in enumerate(zip(features, categories, strict=True)):
         known = feature.encoded.setdefault(feature.column, [])
-        known += [value for value in values if value not in known]
+        # Encoders tell None from NaN.
+        every = [*values, None] if None in step.categories_[index] else values
+        known += [value for value in every if value not in known]
         for column in range(start, start + widths[index]):
             numbers = encoded[: len(values), column] if len(values) else np.empty(0)
             unknown = _unknown(step, index, column - start)
@@ -33,7 +35,7 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
             if feature.fill is not None and feature.fill in values:
                 missing = float(numbers[values.index(feature.fill)])
             elif feature.fill is None and len(values) < len(step.categories_[index]):
-                # What is missing is the last category.
+                # A missing value is the last category.
                 missing = float(encoded[len(values), column])
             table = Feature(feature.column, None, (), (), values, numbers, missing, unknown)
             found.append(replace(table, sparse=sparse))
@@ -49,7 +51,7 @@ def _output_widths(step: Any) -> list[int]:
 
 
 def _frame(step: Any, columns: list[Any]) -> Any:
-    """Rows of the columns' values, of the types that the encoder was fitted on."""
+    """Returns rows of the columns' values, of the types that the encoder was fitted on."""
     import pandas
 
     labels = getattr(step, "feature_names_in_", range(len(columns)))
@@ -63,7 +65,7 @@ def _frame(step: Any, columns: list[Any]) -> Any:
 
 
 def _rows_of_categories(step: Any) -> Any:
-    """In row `i` the i-th category of each column, or its first where it has fewer."""
+    """Returns rows of which the i-th has each column's i-th category, or its first where it has fewer."""
     rows = max(len(values) for values in step.categories_)
     return _frame(
         step,
@@ -77,7 +79,7 @@ def _rows_of_categories(step: Any) -> Any:
 
 
 def _unknown(step: Any, index: int, place: int) -> float | None:
-    """What an unknown value becomes; None where the encoder refuses it."""
+    """Returns the number of an unknown value; None where the encoder refuses it."""
     kind = type(step).__name__
     if kind == "TargetEncoder":
         return float(np.ravel(step.target_mean_)[place])

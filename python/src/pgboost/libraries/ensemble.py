@@ -1,8 +1,4 @@
-"""Trees and what follows them, in the words of the tree ensembles that docs/formats.md describes.
-
-Models become this where their own library has no file, or where a file of the library cannot say what
-stands before the trees.
-"""
+"""Writes tree ensembles, the format of docs/formats.md for models whose library has no file with steps."""
 
 from __future__ import annotations
 
@@ -26,8 +22,7 @@ _WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 class Tree:
     """A tree's arrays, with an entry per node; a leaf's child is -1.
 
-    A row goes left up to the threshold. `values` has a row per leaf in the order of nodes, `sets` the codes
-    that go left, by node.
+    A row goes left up to the threshold. `values` has a row per leaf, `sets` the codes that go left by node.
     """
 
     left: Any
@@ -46,7 +41,7 @@ class Tree:
         return self.left < 0
 
     def file(self) -> dict[str, Any]:
-        """The tree in the words of the file."""
+        """Returns the tree's members in the file."""
         written: dict[str, Any] = {} if self.output is None else {"output": self.output}
         written |= {
             "left": np.asarray(self.left, np.int32),
@@ -68,7 +63,7 @@ class Tree:
 
 @dataclass
 class Ensemble:
-    """Trees of an estimator, and what the file says of all of them.
+    """The trees of an estimator and the file's other members.
 
     By feature, `categories` has the values of categories, and `cuts` the ends of the intervals whose
     numbers are the codes in sets. `unknown` has the features whose unknown values have a code.
@@ -97,7 +92,7 @@ class Ensemble:
     absent_is_missing: bool = False
 
     def file(self, objective: str, width: int, features: list[str] | None) -> bytes:
-        """The bytes of the file, of a model of so many features."""
+        """Returns the bytes of the file; `width` is the number of features."""
         head = {
             "tree_ensemble": 1,
             "library_version": self.library_version,
@@ -112,7 +107,12 @@ class Ensemble:
             **self.others,
         }
         if self.categories:
-            head["categories"] = [_values(self.categories.get(column)) for column in range(width)]
+            # True is 1 to SQL too.
+            values = {
+                column: [int(value) if isinstance(value, bool) else value for value in of]
+                for column, of in self.categories.items()
+            }
+            head["categories"] = [values.get(column) for column in range(width)]
         if self.cuts:
             head["cuts"] = [self.cuts.get(column) for column in range(width)]
         if self.unknown:
@@ -121,41 +121,39 @@ class Ensemble:
         return ubjson.dumps(head | {"trees": [tree.file() for tree in self.trees]})
 
 
-def _values(categories: list[Any] | None) -> list[Any] | None:
-    """Categories as the file has them: true is 1 to SQL too."""
-    if categories is None:
-        return None
-    return [int(value) if isinstance(value, bool) else value for value in categories]
-
-
 def codes_of(words: Any) -> list[int]:
-    """The codes in a set that is written as the bits of words of 32 bits."""
+    """Returns the codes of a set that is written as bits of 32-bit words."""
     bits = np.unpackbits(np.asarray(words, "<u4").view(np.uint8), bitorder="little")
     return [int(code) for code in np.flatnonzero(bits)]
 
 
-def require_no_rounds(rounds: int | None) -> None:
-    """Refuses a number of rounds, which no estimator of scikit-learn can be asked for."""
-    if rounds is not None:
-        raise UnsupportedModelError(
-            "a model of scikit-learn has no rounds: fit it with fewer trees"
-        )
-
-
 def described(
-    ensemble: Ensemble, content: bytes, model: Any, functions: dict[str, Any]
+    ensemble: Ensemble,
+    model: Any,
+    functions: dict[str, Any],
+    objective: str,
+    attributes: dict[str, str] | None = None,
 ) -> ModelFile:
-    """The file of a model with its functions; the ensemble's features are the model's columns."""
-    for key in ("values", "classes"):
-        if key in functions:
-            functions = {**functions, key: partial(_in_doubles, functions[key])}
-    return ModelFile(
-        content, inputs=lambda: inputs(model, ensemble), **{**functions, "has_labels": True}
+    """Returns the file of an ensemble over the model's columns.
+
+    Its features are the columns that the model reads, if these have names, or else all.
+    """
+    columns = names(model)
+    read = (
+        range(width(model)) if columns is None or ensemble.read is None else sorted(ensemble.read)
     )
+    found = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
+    if attributes:
+        found.others["attributes"] = attributes
+    content = found.file(objective, len(read), columns and [columns[column] for column in read])
+    for key in {"values", "classes"} & {*functions}:
+        functions = {**functions, key: partial(_in_doubles, functions[key])}
+    functions["has_labels"] = True
+    return ModelFile(content, inputs=lambda: inputs(model, ensemble), **functions)
 
 
 def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
-    """What the function makes of a frame; raises if it makes something else of the numbers as doubles."""
+    """Calls the function; raises if it returns something else for the same numbers as doubles."""
     found = function(frame)
     types = getattr(frame, "dtypes", {"": getattr(frame, "dtype", None)})
     wide = {name: _WIDE[kind.kind] for name, kind in dict(types).items() if _is_narrow(kind)}
@@ -174,22 +172,8 @@ def _is_narrow(kind: Any) -> bool:
     return isinstance(kind, np.dtype) and kind.kind in _WIDE and kind.itemsize < 8
 
 
-def sent(
-    ensemble: Ensemble, objective: str, model: Any, attributes: dict[str, str] | None = None
-) -> bytes:
-    """The bytes of the file, whose features are the columns that the model reads, if these have names."""
-    columns = names(model)
-    read = (
-        range(width(model)) if columns is None or ensemble.read is None else sorted(ensemble.read)
-    )
-    found = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
-    if attributes:
-        found.others["attributes"] = attributes
-    return found.file(objective, len(read), columns and [columns[column] for column in read])
-
-
 def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
-    """The ensemble with other numbers of its features."""
+    """Returns the ensemble with its features renumbered."""
     place = np.zeros(max([*numbers, 0]) + 1, np.int64)
     place[list(numbers)] = list(numbers.values())
     trees = [
@@ -209,7 +193,7 @@ def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
 
 
 def width(model: Any) -> int:
-    """The number of columns that a model was fitted on."""
+    """Returns the number of columns that a model was fitted on."""
     found = getattr(model, "n_features_in_", None)
     if found is None:
         raise UnsupportedModelError(
@@ -219,17 +203,18 @@ def width(model: Any) -> int:
 
 
 def names(model: Any) -> list[str] | None:
-    """The names of the columns that a model was fitted on, if it knows them."""
+    """Returns the names of the columns that a model was fitted on, if it has them."""
     found = getattr(model, "feature_names_in_", None)
     return None if found is None else [str(name) for name in found]
 
 
 def inputs(model: Any, ensemble: Ensemble) -> Inputs:
-    """What the trees ask of the columns that a model, which may be a pipeline, was fitted on."""
+    """Returns the splits of the columns that a model, which may be a Pipeline, was fitted on."""
     feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
     thresholds = {column: threshold[feature == column] for column in range(width(model))}
     thresholds |= {column: np.asarray(cuts) for column, cuts in ensemble.cuts.items()}
-    unused = {key: of for key, of in ensemble.encoded.items() if of and not len(thresholds[key])}
+    encoded = {key: [one for one in of if one is not None] for key, of in ensemble.encoded.items()}
+    unused = {key: of for key, of in encoded.items() if of and not len(thresholds[key])}
     categories = unused | ensemble.categories
     return Inputs(
         width=width(model),
@@ -240,11 +225,12 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
         plain=bool(categories),
         missing=_takes_missing(model, categories),
         lowest=ensemble.lowest,
+        nones=[column for column, values in ensemble.encoded.items() if None in values],
     )
 
 
 def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
-    """Features and finite thresholds of the numerical splits of each tree."""
+    """Yields the features and finite thresholds of each tree's numeric splits."""
     yield np.empty(0, int), np.empty(0)
     for tree in ensemble.trees:
         inner = ~tree.leaves & np.isfinite(tree.threshold)
@@ -253,7 +239,7 @@ def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
 
 
 def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
-    """Whether the model predicts for missing numbers."""
+    """Returns whether the model predicts rows with missing numbers."""
     import pandas
 
     columns = names(model)

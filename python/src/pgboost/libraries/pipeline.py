@@ -1,7 +1,7 @@
-"""Pipelines of scikit-learn, which end in trees of any library.
+"""Converts scikit-learn Pipelines that end in trees of any library.
 
-What a step computes of one column is folded into the trees, so the file has trees over the table's own
-columns, and predictions cost what they cost without the steps.
+A step's function of one column is folded into the trees, so the file has trees over the table's columns, and
+the steps cost nothing at prediction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..model_file import ModelFile
 from . import source
-from .ensemble import Ensemble, described, require_no_rounds, sent, width
+from .ensemble import Ensemble, described, width
 from .feature import Feature
 from .folding import folded
 from .known import known
@@ -24,18 +24,14 @@ _BELOW_ZERO = float(np.nextafter(0.0, -1.0))
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a fitted Pipeline that ends in an estimator of trees.
-
-    Its features are the columns that its steps read: with names, a column that they drop is none.
-    """
-    require_no_rounds(rounds)
+    """Returns the file of a fitted Pipeline; with names, a column that its steps drop is no feature."""
     ensemble, (_, last) = ensemble_of(model), _parts(model)
-    content = sent(ensemble, type(last).__name__, model, {"steps": shown(model)})
-    return described(ensemble, content, model, functions(model, model))
+    given = functions(model, model), type(last).__name__, {"steps": shown(model)}
+    return described(ensemble, model, *given)
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees over the columns of a Pipeline."""
+    """Returns the trees over the columns of a Pipeline."""
     encoded: dict[int, list[Any]] = {}
     features = [Feature(column, encoded=encoded) for column in range(width(model))]
     with warnings.catch_warnings():
@@ -59,14 +55,14 @@ def ensemble_of(model: Any) -> Ensemble:
 
 
 def functions(model: Any, estimator: Any) -> dict[str, Any]:
-    """What a model predicts that ends in this Pipeline."""
+    """Returns the functions of the Pipeline's last step, called on the model."""
     _, last = _parts(estimator)
     found: dict[str, Any] = source.module(last).functions(model, last)
     return found
 
 
 def _parts(model: Any) -> tuple[list[Any], Any]:
-    """The steps, with those of a Pipeline at the end, and the estimator after them."""
+    """Returns the steps, those of a Pipeline at the end included, and the estimator after them."""
     known(model)
     last = source.unwrapped(model.steps[-1][1])
     steps = [step for _, step in model.steps[:-1]]

@@ -1,7 +1,7 @@
-"""scikit-learn's trees, as the tree ensembles that docs/formats.md describes.
+"""Converts scikit-learn's trees to the tree ensembles of docs/formats.md.
 
-Everything that decides a bit of `predict`, `predict_proba` and `decision_function` is written: the sums
-are those of one thread (`n_jobs=1`), in the order of the estimators. Pipelines are `pipeline`.
+Sums are those of one thread (`n_jobs=1`), in the order of the estimators, so `predict`, `predict_proba` and
+`decision_function` are equal to the bit. Pipelines are in `pipeline`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .combined import (
     transformed,
     voting,
 )
-from .ensemble import Ensemble, Tree, codes_of, described, require_no_rounds, sent
+from .ensemble import Ensemble, Tree, codes_of, described
 from .known import is_known, known
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
@@ -56,15 +56,12 @@ _OF_COMBINED = Tolerance(rtol=2**-23, tie=_TIE)
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a fitted estimator of trees, of which all are used."""
-    require_no_rounds(rounds)
-    ensemble = ensemble_of(model)
-    content = sent(ensemble, type(model).__name__, model)
-    return described(ensemble, content, model, functions(model, model))
+    """Returns the file of a fitted estimator."""
+    return described(ensemble_of(model), model, functions(model, model), type(model).__name__)
 
 
 def functions(model: Any, estimator: Any) -> dict[str, Any]:
-    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     name = type(estimator).__name__
     if name == "IsolationForest":
         return {
@@ -81,7 +78,7 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees of a fitted estimator."""
+    """Returns the trees of a fitted estimator."""
     name = known(model)
     reason = _reason(model)
     if reason:
@@ -108,7 +105,7 @@ def _reason(model: Any) -> str | None:
 
 
 def _trees(model: Any) -> list[tuple[Any, Any]]:
-    """The trees of a forest, a bagging or AdaBoost, or a tree itself, each with the columns that it sees."""
+    """Returns the trees of a forest, a bagging or AdaBoost, or the tree itself, each with its columns."""
     if is_known(model, *_TREES):
         return [(model, None)]
     trees = model.estimators_
@@ -124,7 +121,7 @@ def _trees(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> Tree:
-    """A tree of scikit-learn, with the values that its nodes have; features are those of `columns`."""
+    """Converts a tree of scikit-learn with the given values of its nodes; features index `columns`."""
     nodes = tree.__getstate__()["nodes"]
     left, right = nodes["left_child"], nodes["right_child"]
     feature = np.maximum(nodes["feature"], 0)
@@ -141,7 +138,7 @@ def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> 
 
 
 def _probabilities(tree: Any) -> Any:
-    """The classes' shares of each node, as `DecisionTreeClassifier.predict_proba` returns them."""
+    """Returns the classes' shares of each node, as in `DecisionTreeClassifier.predict_proba`."""
     shares = tree.tree_.value[:, 0, :]
     if _HOLDS_SHARES:
         return shares
@@ -175,7 +172,7 @@ def _averaged(model: Any) -> Ensemble:
 
 
 def _boosting(model: Any) -> Ensemble:
-    """GradientBoosting: what a sum starts from, and each tree times the learning rate."""
+    """Converts GradientBoosting: an initial value, and each tree times the learning rate."""
     width = model.n_features_in_
     base = np.ravel(model._raw_predict_init(np.zeros((1, width), np.float32)))
     trees = [
@@ -210,7 +207,7 @@ def _isolation(model: Any) -> Ensemble:
 
 
 def _ada_boost(model: Any) -> Ensemble:
-    """AdaBoost: a tree votes with its weight for the class that it predicts, and against the others."""
+    """Converts AdaBoost: a tree votes with its weight for the class that it predicts, and against others."""
     classes = len(model.classes_)
     trees = []
     for (tree, columns), weight in zip(_trees(model), model.estimator_weights_, strict=False):
@@ -254,7 +251,7 @@ def _histogram_boosting(model: Any) -> Ensemble:
 
 
 def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
-    """The column of each feature of the trees, and the values of categorical columns."""
+    """Returns the column of each feature of the trees, and the values of categorical columns."""
     width = model.n_features_in_
     marked = getattr(model, "is_categorical_", None)
     if marked is None or not np.any(marked):
@@ -273,7 +270,7 @@ def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
 
 
 def category_values(values: Any, kind: str) -> list[Any]:
-    """The values of an encoder's category in the order of their codes, without a missing one at the end."""
+    """Returns an encoder's categories in the order of their codes, without a missing one at the end."""
     found = [value.item() if isinstance(value, _SCALARS) else value for value in values]
     present = [value for value in found if not is_missing(value)]
     for value in present:
@@ -289,7 +286,7 @@ def category_values(values: Any, kind: str) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value of any type is None or NaN."""
+    """Returns whether a value of any type is None or NaN."""
     return bool(pandas.api.types.is_scalar(value) and pandas.isna(value))
 
 
@@ -326,7 +323,7 @@ _TREES = (
     "ExtraTreeRegressor",
 )
 _FORESTS = ("RandomForest", "ExtraTrees", "Bagging")
-# By class, what makes an ensemble of an estimator.
+# By class, the function that converts an estimator.
 _ENSEMBLES: dict[str, Callable[[Any], Ensemble]] = {
     **dict.fromkeys(_TREES, _averaged),
     **{f"{kind}{task}": _averaged for kind in _FORESTS for task in ("Classifier", "Regressor")},

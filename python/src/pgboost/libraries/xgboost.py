@@ -1,7 +1,7 @@
-"""XGBoost's boosters and scikit-learn wrappers.
+"""Converts XGBoost's boosters and scikit-learn wrappers.
 
-A wrapper that stopped early predicts with its best iteration, a booster with all rounds; the
-database is told to do as the object does.
+A wrapper that stopped early predicts with its best iteration, a booster with all rounds, and so does the
+database.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from ..comparison import Tolerance
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
-from .ensemble import Ensemble, Tree, described, names
+from .ensemble import Ensemble, Tree, described
 from .feature import Feature
 from .folding import folded
 
 # Margins are equal to the bit; an exponential of another C library may differ by 2 ULP.
 _TOLERANCE = Tolerance(rtol=2**-22)
 _CATEGORICAL = "c"
-# The types of categories that are numbers, by their codes in the file.
+# By their codes in the file, the types of numeric categories.
 _TYPES = dict(enumerate(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"], start=7))
 _LOST = (
     "the categories {} cannot be read, since XGBoost {} damages those beyond ASCII: pass them in the order of"
     " their codes, as categories={{name: [...]}}, or rows with their dtype as check"
 )
-# What is read of a booster once it is needed.
+# Reads a booster once it is needed.
 Content = Callable[[], dict[str, Any]]
-# How margins become values, by objective, in the words of tree ensembles.
+# By objective, the link of a tree ensemble.
 _LINKS = {
     **dict.fromkeys(("binary:logistic", "reg:logistic"), "logistic"),
     **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exponential"),
@@ -49,7 +49,7 @@ _LINKS = {
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a `Booster`, `XGBModel` or one of its subclasses."""
+    """Returns the file of a `Booster`, `XGBModel` or one of its subclasses."""
     options = {} if rounds is None else {"iteration_range": (0, rounds)}
     if isinstance(model, xgboost.Booster):
         content = cache(partial(_content, model))
@@ -68,14 +68,14 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
-    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     kind: Callable[..., Any] = regressor
     if isinstance(estimator, xgboost.XGBClassifier):
         if estimator.objective == "binary:logitraw":
             raise UnsupportedModelError(
                 "an XGBClassifier takes margins of binary:logitraw for probabilities: push its get_booster()"
             )
-        # Its predict returns a row of numbers for two classes of multi:softprob too.
+        # Of multi:softprob, predict returns a row of numbers for two classes too.
         is_multi = str(estimator.objective).startswith("multi:") and len(estimator.classes_) == 2
         kind = of_labels if is_multi or _targets(estimator.get_booster()) > 1 else classifier
     tolerance = _TOLERANCE
@@ -93,21 +93,20 @@ def _targets(booster: xgboost.Booster) -> int:
 
 
 def _of_dart(booster: xgboost.Booster) -> Tolerance:
-    """A wrapper adds the trees otherwise than `Booster.predict`, which the database equals to the bit."""
+    """Returns a tolerance, since a wrapper adds the trees in another order than `Booster.predict`."""
     content = _content(booster)
     sizes = [np.abs(tree["split_conditions"]).max() for tree in _model(content)["trees"]]
     return Tolerance(rtol=2**-20, atol=2**-22 * float(np.dot(np.abs(_weights(content)), sizes)))
 
 
 def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
-    """A model that takes a number for missing, which its own file does not say."""
+    """Returns a tree ensemble, since XGBoost's file has no number for missing."""
     if options:
         raise UnsupportedModelError(f"rounds cannot be given where {model.missing} is missing")
-    width, columns = model.n_features_in_, names(model)
     content = _content(model.get_booster())
-    ensemble = folded(_ensemble(model, content), [Feature(column) for column in range(width)])
-    file = ensemble.file(_objective(content), width, columns)
-    return described(ensemble, file, model, functions(model, model))
+    features = [Feature(column) for column in range(model.n_features_in_)]
+    ensemble = folded(_ensemble(model, content), features)
+    return described(ensemble, model, functions(model, model), _objective(content))
 
 
 def _is_nan(number: Any) -> bool:
@@ -130,7 +129,7 @@ def _rounds(model: Any) -> int | None:
 
 
 def _matrix(booster: xgboost.Booster, content: Content, frame: Any) -> xgboost.DMatrix:
-    """The frame as the booster takes it: of before 3.1, it has codes in the place of categories."""
+    """Converts the frame; a booster of before 3.1 takes codes instead of categories."""
     types = booster.feature_types or []
     if _CATEGORICAL not in types or any(one["values"] for one in _encoders(_model(content()))):
         return xgboost.DMatrix(frame, enable_categorical=True)
@@ -145,20 +144,20 @@ def _matrix(booster: xgboost.Booster, content: Content, frame: Any) -> xgboost.D
 
 
 def _content(booster: xgboost.Booster) -> dict[str, Any]:
-    """XGBoost's JSON of a booster."""
+    """Returns XGBoost's JSON of a booster."""
     content: dict[str, Any] = json.loads(booster.save_raw("json"))
     return content
 
 
 def _model(content: dict[str, Any]) -> dict[str, Any]:
-    """The trees, and what is stored with them."""
+    """Returns the trees and the members next to them."""
     boosted = content["learner"]["gradient_booster"]
     model: dict[str, Any] = boosted.get("gbtree", boosted)["model"]
     return model
 
 
 def _weights(content: dict[str, Any]) -> list[float]:
-    """The weights of the trees, which dropout changes and the model has since 3.4."""
+    """Returns the weights of the trees, which dropout changes; since 3.4 the model has them."""
     boosted, model = content["learner"]["gradient_booster"], _model(content)
     found: list[float] = boosted.get("weight_drop") or model.get("weight_drop") or []
     return found or [1.0] * len(model["trees"])
@@ -202,7 +201,7 @@ def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
 
 
 def _splits(tree: dict[str, Any]) -> tuple[Any, Any]:
-    """Features and thresholds of a tree's splits by numbers."""
+    """Returns the features and thresholds of a tree's numeric splits."""
     chosen = np.asarray(tree["left_children"]) != -1
     chosen &= np.asarray(tree.get("split_type", np.zeros(len(chosen)))) == 0
     features = np.asarray(tree["split_indices"])[chosen]
@@ -210,7 +209,7 @@ def _splits(tree: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _codes(trees: list[dict[str, Any]], column: int) -> int:
-    """One more than the largest code of a category that a split of the feature names, and one unknown."""
+    """Returns the number of codes in the splits of a feature, and one for an unknown category."""
     found = [
         max(tree["categories"][start : start + size], default=0)
         for tree in trees
@@ -230,13 +229,13 @@ def _sets(tree: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 def _encoders(model: dict[str, Any]) -> list[dict[str, Any]]:
-    """The categories of each feature in the order of their codes, which files since 3.1 have."""
+    """Returns the categories of each feature in the order of their codes, which files since 3.1 have."""
     found: list[dict[str, Any]] = model.get("cats", {}).get("enc", [])
     return found
 
 
 def _values(encoder: dict[str, Any]) -> Any:
-    """Texts, or an array of NumPy of the type of the frame's categories."""
+    """Returns texts, or an array of the type of the frame's categories."""
     offsets, values = encoder.get("offsets"), encoder["values"]
     if offsets is None:
         return np.array(values).astype(_TYPES[encoder["type"]])
@@ -245,7 +244,7 @@ def _values(encoder: dict[str, Any]) -> Any:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees that a wrapper predicts with, in the words of tree ensembles."""
+    """Returns the trees that a wrapper predicts with."""
     return _ensemble(model, _content(model.get_booster()))
 
 
@@ -262,7 +261,7 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     if not found["trees"]:
         raise UnsupportedModelError(f"the {kind} has no trees")
     if any(int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in found["trees"]):
-        # XGBoost ends the process where it predicts a tree that is cut out of such a model.
+        # XGBoost ends the process when it predicts with one tree of such a model.
         raise UnsupportedModelError(
             f"the {kind} has a vector in each leaf: fit it with one tree per output"
         )
@@ -283,7 +282,7 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
         trees,
         xgboost.__version__,
         len(base),
-        # Several labels, none of which excludes another, are no classes.
+        # Several labels of a row are no classes.
         "regression" if task == "binary" and len(base) > 1 else task,
         _LINKS[objective],
         others=others,
@@ -294,7 +293,7 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
 
 
 def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[float]:
-    """What sums start from, which is what a tree of one leaf of 0 predicts."""
+    """Returns the initial values of sums, which a tree of one leaf of 0 predicts."""
     model, boosted = _model(content), content["learner"]["gradient_booster"]
     tree = {
         key: part[:1] if isinstance(part, list) else part for key, part in model["trees"][0].items()
@@ -359,11 +358,8 @@ def _tree(tree: dict[str, Any], output: int, weight: float, kind: str) -> Tree:
 
 
 def _reached(left: Any, right: Any) -> Any:
-    """The nodes that pruning has left, the root first."""
-    found, rank = [0], 0
-    while rank < len(found):
-        node = found[rank]
-        if left[node] >= 0:
-            found += [left[node], right[node]]
-        rank += 1
+    """Returns the nodes that pruning has left, the root first."""
+    found = [0]
+    for node in found:
+        found += [left[node], right[node]] if left[node] >= 0 else []
     return np.array(found)
