@@ -1,7 +1,4 @@
-"""Predictions of the database and of Python, compared.
-
-The database returns `real`, so Python's doubles are rounded to it first.
-"""
+"""Compares predictions of the database, which are `real`, with Python's, rounded to it."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from .errors import PredictionsDifferError
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a number may be from Python's: `atol + rtol * abs(number)`, as in `numpy.isclose`.
+    """The largest difference from Python's number: `atol + rtol * abs(number)`, as in `numpy.isclose`.
 
-    Classes whose values differ by at most `tie` may be taken for each other.
+    Classes whose values differ by at most `tie` count as equal.
     """
 
     rtol: float = 0.0
@@ -24,7 +21,7 @@ class Tolerance:
     tie: float = 0.0
 
     def of(self, values: Any) -> Any:
-        """The tolerance of each number."""
+        """Returns the tolerance of each number."""
         import numpy as np
 
         size = np.where(np.isfinite(values), np.abs(values), 0)
@@ -48,12 +45,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison found; it is true where nothing differs by more than the tolerance.
+    """The result of a comparison, true unless a row differs by more than the tolerance.
 
-    `differing` counts the rows with another bit, `beyond` those with a difference that is larger than
-    the tolerance, or another class that no such difference explains. `first` is the first of those,
-    `worst` the row with the largest difference of all, `classes_differing` the rows of another class. Of a
-    table, `form` is the form of the features that differs most: by columns, by row or as jsonb.
+    `differing` counts the rows with another bit, `beyond` those with a larger difference than the tolerance,
+    or another class that no such difference explains; `first` is the first of those. `classes_differing`
+    counts the rows of another class, and `worst` is the row with the largest difference. Of a table, `form`
+    is the form of the features that differs most: by columns, by row or as jsonb.
     """
 
     rows: int
@@ -83,9 +80,9 @@ class Verification:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Values of shape `(rows, outputs)`; the class of each row and all classes, if there are any.
+    """Values of shape `(rows, outputs)`, and of a classifier the class of each row and all classes.
 
-    Of two classes, the value is that of the second, which a value above `cut` stands for.
+    Of two classes, the value is the second's, which a row has above `cut`.
     """
 
     values: Any
@@ -142,7 +139,7 @@ def compared(ours: Predictions, theirs: Predictions, tolerance: Tolerance) -> Ve
 
 
 def _tied(expected: Any, found: Sequence[str], theirs: Predictions, tolerance: Tolerance) -> Any:
-    """Whether Python's own values of the two classes are as near as the tolerance allows."""
+    """Returns for each row whether Python's values of the two classes are within the tolerance."""
     import numpy as np
 
     if tolerance == EXACT:

@@ -1,6 +1,6 @@
-"""The package's errors and its warning: each is also the built-in class that Python's users would expect.
+"""The package's errors, each of which is also the usual built-in class, and its warning.
 
-No other exception leaves the package's functions. What it was before is the cause (`__cause__`): PostgreSQL's
+No other exception leaves the package's functions. The original one is the cause (`__cause__`): PostgreSQL's
 error, with its SQLSTATE, detail and hint, or an exception of the model's library.
 """
 
@@ -24,7 +24,7 @@ class ArgumentError(PgboostError, TypeError):
 
 
 class DatabaseError(PgboostError):
-    """An error of the connection or of the server that concerns neither a model nor rows."""
+    """Another error of the connection or of the server."""
 
 
 class ExtensionMissingError(PgboostError, RuntimeError):
@@ -32,11 +32,11 @@ class ExtensionMissingError(PgboostError, RuntimeError):
 
 
 class MissingLibraryError(PgboostError, ImportError):
-    """A library is not installed that the model or the function needs."""
+    """A library that the model or the function needs is not installed."""
 
 
 class ModelNotFoundError(PgboostError, LookupError):
-    """The database has no such model or version, or the user may not see it."""
+    """The model or version does not exist, or the user may not see it."""
 
 
 class UnsupportedModelError(PgboostError, TypeError):
@@ -60,7 +60,7 @@ class PermissionDeniedError(PgboostError, PermissionError):
 
 
 class PgboostWarning(UserWarning):
-    """A notice or a warning of the server, with its severity and, but by psycopg 2, its SQLSTATE."""
+    """A notice or a warning of the server, with its severity and, except by psycopg 2, its SQLSTATE."""
 
     def __init__(
         self, message: str, severity: str = "WARNING", sqlstate: str | None = None
@@ -70,7 +70,7 @@ class PgboostWarning(UserWarning):
         self.sqlstate = sqlstate
 
 
-# By SQLSTATE; classes of those for which what was given is at fault.
+# By SQLSTATE, and the classes of SQLSTATEs of which an argument is the cause.
 _BY_SQLSTATE: dict[str, type[PgboostError]] = {
     "42704": ModelNotFoundError,
     "42501": PermissionDeniedError,
@@ -81,7 +81,7 @@ _DRIVERS = ("psycopg", "psycopg2", "sqlalchemy")
 
 
 def needed(module: str, extra: str) -> ModuleType:
-    """A module that an extra of the package installs."""
+    """Imports a module that an extra of the package installs."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -92,9 +92,9 @@ def needed(module: str, extra: str) -> ModuleType:
 def translated(
     invalid: type[PgboostError] = InvalidModelError, doing: str | None = None
 ) -> Iterator[None]:
-    """Raises this package's error in the place of any other, also as a decorator of a function.
+    """Translates any exception to one of this package; also a decorator.
 
-    It is `invalid` for values that the server refuses, and for everything that fails in `doing`.
+    It is `invalid` for values that the server refuses, and for any failure of `doing`.
     """
     try:
         yield
@@ -105,14 +105,14 @@ def translated(
 
 
 def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> PgboostError:
-    # SQLAlchemy has the driver's error in another, and psycopg 3 and psycopg 2 call the state differently.
+    # SQLAlchemy wraps the driver's error, and psycopg 3 and psycopg 2 name the state differently.
     error = getattr(error, "orig", None) or error
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
     if state is not None:
         kind = _BY_SQLSTATE.get(state) or (invalid if state[:2] in _INVALID else DatabaseError)
         return kind(told(error.diag) or str(error))
     if doing is not None:
-        # XGBoost's message goes on with the stack.
+        # XGBoost's message ends with the stack.
         message = str(error).partition("\nStack trace")[0]
         return invalid(f"{doing}: {type(error).__qualname__}: {message}")
     if type(error).__module__.partition(".")[0] in _DRIVERS:
@@ -126,7 +126,7 @@ def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> 
 
 
 def told(diag: Any) -> str:
-    """The message of the server with its detail and hint."""
+    """Returns the server's message with its detail and hint."""
     lines = [diag.message_primary, diag.message_detail, diag.message_hint]
     return "\n".join(line for line in lines if line)
 

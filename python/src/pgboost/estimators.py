@@ -77,7 +77,7 @@ class _Estimator(BaseEstimator):
         return found
 
     def _rows(self, rows: Any, reset: bool = False) -> pandas.DataFrame:
-        """The rows as a frame; those of an array have the columns `f0`, `f1` and so on."""
+        """Returns the rows as a frame; those of an array have the columns `f0`, `f1` and so on."""
         if not reset:
             check_is_fitted(self)
         if hasattr(rows, "columns"):
@@ -92,8 +92,8 @@ class _Estimator(BaseEstimator):
 class PgboostRegressor(RegressorMixin, _Estimator):
     """A regressor that the database trains.
 
-    `connection` is what the functions of `pgboost` take, by default the environment's PGHOST, PGDATABASE
-    and so on. `params`, `rounds`, `seed` and `deploy` are those of `pgboost.train`. After `fit`, `model_`
+    `connection` is that of the functions of `pgboost`, by default the environment's PGHOST, PGDATABASE and so
+    on. `params`, `rounds`, `seed` and `deploy` are those of `pgboost.train`. After `fit`, `model_`
     is the version, such as `model@3`.
     """
 
@@ -107,7 +107,7 @@ class PgboostRegressor(RegressorMixin, _Estimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The value of each row."""
+        """Returns the value of each row."""
         rows = self._rows(X)
         return predict(self.connection, self.model_, rows)
 
@@ -132,11 +132,11 @@ class PgboostClassifier(ClassifierMixin, _Estimator):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probabilities of the classes, in the order of `classes_`."""
+        """Returns the probabilities of the classes, in the order of `classes_`."""
         rows = self._rows(X)
         return predict_proba(self.connection, self.model_, rows)[:, self._order]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of each row."""
+        """Returns the likeliest class of each row."""
         likeliest = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])

@@ -1,4 +1,4 @@
-"""How good models are, and whether the data is still what they were trained on.
+"""Evaluates models, and compares data with the data that they were trained on.
 
 `source` is a table, a view or one query, as in SQL, or a pandas `DataFrame`, which is in a temporary table
 meanwhile.
@@ -30,7 +30,7 @@ def evaluate(  # noqa: PLR0913 (SQL's arguments)
     qid: str | None = None,
     quantile_alpha: Sequence[float] | None = None,
 ) -> pandas.DataFrame:
-    """All metrics of a model, as SQL's `evaluate_model` returns them: slice, metric, value, rows.
+    """Returns all metrics of a model, as SQL's `evaluate_model` does: slice, metric, value, rows.
 
     `target`, `weight`, `slice_by` and `qid` are columns of the source.
     """
@@ -50,7 +50,7 @@ def compare(  # noqa: PLR0913 (SQL's arguments)
     weight: str | None = None,
     quantile_alpha: Sequence[float] | None = None,
 ) -> pandas.DataFrame:
-    """Two models on the same rows, as SQL's `compare_models` returns it: losses and a verdict."""
+    """Compares two models on the same rows, as SQL's `compare_models` does: losses and a verdict."""
     models = {"baseline": baseline, "candidate": candidate}
     given = {**models, "target": target, "weight": weight, "quantile_alpha": _list(quantile_alpha)}
     return _table(connection, "compare_models", source, given)
@@ -58,13 +58,13 @@ def compare(  # noqa: PLR0913 (SQL's arguments)
 
 @translated(InvalidDataError)
 def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
-    """The drift of each feature from the model's baseline, as SQL's `feature_drift` returns it."""
+    """Returns the drift of each feature from the model's baseline, as SQL's `feature_drift` does."""
     return _table(connection, "feature_drift", source, {"model": model})
 
 
 @translated(InvalidDataError)
 def set_baseline(connection: Connection, model: str, source: Any) -> None:
-    """Stores the distribution of each feature in the source, with which `drift` compares."""
+    """Stores the distribution of each feature in the source, for `drift` to compare with."""
     with connected(connection) as database, source_of(database, source) as rows:
         Extension(database).call("set_baseline", {"model": model, "source": rows})
 
@@ -77,5 +77,5 @@ def _table(
 
 
 def _list(numbers: Sequence[float] | None) -> list[float] | None:
-    """Numbers of one type, since psycopg 3 sends no list of whole numbers and others."""
+    """Converts numbers to one type, since psycopg 3 sends no list of two."""
     return None if numbers is None else [float(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""Where an extension is in a database: its functions may be in any schema."""
+"""Calls the functions of an extension, which may be in any schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import ArgumentError, ExtensionMissingError
 if TYPE_CHECKING:
     import pandas
 
-# The types of SQL's arguments, in Python's words; others are whatever json or a list can be made of.
+# The types of SQL's arguments by name; others are anything that converts to JSON or a list.
 _TYPES: dict[str, tuple[str, type, str]] = {
     name: kind
     for kind in (
@@ -54,32 +54,32 @@ class Extension:
         self._schema = found[0][0]
 
     def name(self, name: str) -> sql.Identifier:
-        """A function or view of the extension, qualified."""
+        """Returns the qualified name of a function or view."""
         return sql.Identifier(self._schema, name)
 
     def takes(self, function: str, argument: str) -> bool:
-        """Whether a function has an argument, which it may not have in an earlier release."""
+        """Returns whether a function has an argument, which is missing in an earlier release."""
         ((found,),) = self.rows(sql.SQL(_TAKES), [argument, function, self._schema])
         return bool(found)
 
     def rows(self, query: sql.Composable, parameters: Any = None) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Returns all rows of a query."""
         return self.database.fetched(query, parameters)[1]
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Any:
-        """What a function returns: one value. An argument that is None has its default."""
+        """Calls a function that returns one value. An argument that is None has its default."""
         _, rows = self._called("SELECT {}({})", function, arguments)
         return rows[0][0]
 
     def table(self, function: str, arguments: Mapping[str, Any]) -> pandas.DataFrame:
-        """The table that a function returns."""
+        """Calls a function that returns a table."""
         import pandas
 
         names, rows = self._called("SELECT * FROM {}({})", function, arguments)
         return pandas.DataFrame(rows, columns=names)
 
     def info(self, model: str) -> dict[str, Any]:
-        """The metadata of a model, with `reference`, the version that the name means now."""
+        """Returns a model's metadata, with `reference`, the version that the name means now."""
         found = dict(self.call("model_info", {"model": model}))
         return {**found, "reference": f"{found['name']}@{found['version']}"}
 
@@ -95,14 +95,14 @@ class Extension:
 
 
 def require_name(name: Any, model: Any) -> None:
-    """Raises where the name and the model are no text and a model, as where they are swapped."""
+    """Raises unless the name is a text: name and model may be swapped."""
     if not isinstance(name, str):
         kinds = f"a {type(name).__qualname__} and a {type(model).__qualname__}"
         raise ArgumentError(f"the name and the model are {kinds}: pass (connection, name, model)")
 
 
 def _argument(name: str, value: Any) -> Any:
-    """What psycopg sends: of a mapping, its JSON."""
+    """Converts an argument for psycopg, a mapping to JSON."""
     words, kind, _ = _TYPES.get(name, ("", object, ""))
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} must be {words}, not a {type(value).__qualname__}")
@@ -111,7 +111,7 @@ def _argument(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value without NumPy's types, which json does not know, and with lists of whatever has items."""
+    """Converts NumPy's types and iterables to those of json."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

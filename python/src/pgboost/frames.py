@@ -1,13 +1,14 @@
-"""Frames of any library as frames of pandas, and their columns in SQL's types.
+"""Converts frames of any library to frames of pandas, and their columns to SQL's types.
 
-A column is sent as the type of what is in it, so that the server reads it as it would read a user's table.
-Numbers are sent as doubles where NumPy has `float32`: SQL's `real` would be read as its shortest decimal.
+A column is sent in the type of its values, so that the server reads it like a user's table. Numbers of
+`float32` are sent as doubles, since SQL's `real` would be read as its shortest decimal.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -31,24 +32,21 @@ _TIMES = {"date", "timestamp", "timestamptz"}
 
 
 def framed(given: Any) -> Any:
-    """A frame of pandas, or an array of NumPy of two dimensions, of what has rows and columns."""
+    """Converts rows to a frame of pandas, or an array of NumPy of two dimensions."""
     import numpy as np
     import pandas
 
     if hasattr(given, "collect") and hasattr(given, "lazy"):
         given = given.collect()
     if hasattr(given, "get_columns"):
-        # Polars makes frames of pandas only with Arrow.
+        # Polars needs Arrow to convert to pandas.
         given = pandas.DataFrame({one.name: one.to_numpy() for one in given.get_columns()})
     elif hasattr(given, "to_pandas"):
         given = given.to_pandas()
     if hasattr(given, "iloc") and hasattr(given, "columns"):
-        names = [str(name) for name in given.columns]
-        twice = (
-            [name for name in names if names.count(name) > 1] if len({*names}) < len(names) else []
-        )
-        if twice:
-            raise InvalidDataError(f"the frame has two columns {twice[0]!r}")
+        for name, count in Counter(map(str, given.columns)).most_common(1):
+            if count > 1:
+                raise InvalidDataError(f"the frame has two columns {name!r}")
         return given
     array = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if array is None or array.ndim != 2:
@@ -62,7 +60,7 @@ def framed(given: Any) -> Any:
 
 
 def columns_of(frame: Any) -> list[tuple[str, Any]]:
-    """The names of what `framed` returns, and the columns as series of pandas."""
+    """Returns the names and the columns of a frame that `framed` returns."""
     import pandas
 
     if hasattr(frame, "columns"):
@@ -71,13 +69,13 @@ def columns_of(frame: Any) -> list[tuple[str, Any]]:
 
 
 def has_singles(frame: Any) -> bool:
-    """Whether a column is of `float32`, as a table's `real` is."""
+    """Returns whether a column has `float32`, as a table's `real` does."""
     types = [one.dtype for _, one in columns_of(framed(frame))]
     return any(getattr(one, "kind", "O") == "f" and one.itemsize <= 4 for one in types)
 
 
 def type_of(name: str, column: Any) -> str | None:
-    """The type of a column in SQL; None if it is an object's whose values are all missing."""
+    """Returns a column's type in SQL; None for objects that are all missing."""
     import pandas
 
     dtype = column.dtype
@@ -122,7 +120,7 @@ def _of_class(kind: type) -> str | None:
 
 
 def numbers(column: Any) -> Any:
-    """Doubles, of which NaN is what pandas calls missing: booleans are 0 and 1, times seconds since 1970."""
+    """Converts a column to doubles: booleans to 0 and 1, times to seconds since 1970, missing to NaN."""
     import numpy as np
     import pandas
 
@@ -133,7 +131,7 @@ def numbers(column: Any) -> Any:
 
 
 def array_of(column: Any, kind: str | None) -> str:
-    """A column as an array of PostgreSQL, with NULL for what pandas calls missing."""
+    """Writes a column as an array of PostgreSQL, with NULL for missing values."""
     import pandas
 
     if kind == "double precision":
@@ -145,13 +143,13 @@ def array_of(column: Any, kind: str | None) -> str:
 
 
 def quoted(value: Any) -> str:
-    """An element of an array of PostgreSQL."""
+    """Writes an element of an array of PostgreSQL."""
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[str]:
-    """Rows as JSON, with the values by the names of the columns."""
+    """Writes rows as JSON objects."""
     import pandas
 
     cells = []

@@ -1,4 +1,4 @@
-"""What `load_model` takes: a model's file, and what its Python object knows in addition."""
+"""The arguments of `load_model`: a model's file, and the members that only its Python object has."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _OF_TEXTS = {"label_type": "text"}
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model in its library's own format.
+    """A model in its library's format.
 
-    `values` and `classes` predict for a frame as the Python object does: `values` returns an array
-    of shape `(rows, outputs)`, `classes` one of `labels` per row. A file without an object has no
-    `values`; the library makes the object of the file.
+    `values` and `classes` predict a frame as the Python object does: an array of shape `(rows, outputs)`,
+    and one of `labels` per row. A file without an object has no `values`; its library loads it.
     """
 
     content: bytes
@@ -28,46 +27,42 @@ class ModelFile:
     classes: Callable[[Any], Sequence[str]] | None = None
     # The classes in the order of the outputs.
     labels: Sequence[str] | None = None
-    # Whether the file has the labels, so that they need not be sent.
+    # Whether the file has the labels.
     has_labels: bool = False
     # Whether the labels are texts, which may look like numbers.
     has_texts: bool = False
-    # Of two classes, the value above which the second is predicted.
+    # The value above which the second of two classes is predicted.
     cut: float = 0.5
     feature_names: Sequence[str] | None = None
-    # The names in a file that has `_` for each blank of the frame's.
+    # The names in a file that replaces each blank by `_`.
     blanks: Sequence[str] = ()
     # The number of rounds to use; None for all.
     rounds: int | None = None
-    # What the trees ask of each feature.
     inputs: Callable[[], Inputs] | None = None
     tolerance: Tolerance = EXACT
 
     def sent_labels(self) -> Sequence[str] | None:
-        """The labels that the file does not have."""
+        """Returns the labels unless the file has them."""
         return None if self.has_labels else self.labels
 
 
 def regressor(model: Any, **options: Any) -> Mapping[str, Any]:
-    """The predictions of any model but a classifier, as an argument of `ModelFile`.
-
-    `options` are those of the library's `predict`.
-    """
+    """Returns `values` of any model but a classifier; `options` are those of the library's `predict`."""
     return {"values": lambda frame: model.predict(frame, **options)}
 
 
 def label_text(label: Any) -> str:
-    """A label as SQL writes it."""
+    """Returns a label as SQL writes it."""
     return str(label).lower() if type(label).__name__ in ("bool", "bool_") else str(label)
 
 
 def classifier(
     model: Any, name: Callable[[Any], str] = label_text, objective: str = "", **options: Any
 ) -> Mapping[str, Any]:
-    """What every classifier of scikit-learn's interface has, as arguments of `ModelFile`.
+    """Returns the arguments of `ModelFile` for a classifier with scikit-learn's interface.
 
-    Of the two columns of `predict_proba` for two classes, the database has the second, unless the objective
-    is one for any number of classes.
+    Of two classes, the database has the second column of `predict_proba`, unless the objective is one for any
+    number of classes.
     """
     is_second = len(model.classes_) == 2 and not objective.lower().startswith("multi")
 
@@ -84,25 +79,25 @@ def classifier(
 
 
 def of_labels(model: Any, **options: Any) -> Mapping[str, Any]:
-    """The probability of each label of a classifier of several labels, none of which excludes another."""
+    """Returns `values` of a classifier of several labels, none of which excludes another."""
     return {"values": lambda frame: model.predict_proba(frame, **options)}
 
 
 def with_label_type(file: ModelFile, params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The parameters of a version, which say that labels are texts where they look like other values."""
+    """Returns the parameters of a version, with the type of labels that are texts but look like numbers."""
     if not file.has_texts or all(isinstance(one, str) for one in typed(file.labels or ()).values()):
         return params
     return {**(params or {}), **_OF_TEXTS}
 
 
 def values_of(labels: Iterable[str], info: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the labels of a version with this metadata, as its model predicts them."""
+    """Returns the values of a version's labels as its model predicts them."""
     is_text = _OF_TEXTS.items() <= (info.get("parameters") or {}).items()
     return {label: label for label in labels} if is_text else typed(labels)
 
 
 def typed(labels: Iterable[str]) -> dict[str, Any]:
-    """The values of labels: booleans or numbers, where all of them are written as these, or else texts."""
+    """Returns the values of labels: booleans or numbers if all are written as such, or else texts."""
     texts = set(labels)
     if {text.lower() for text in texts} <= {"true", "false"}:
         return {text: text.lower() == "true" for text in texts}
@@ -111,7 +106,7 @@ def typed(labels: Iterable[str]) -> dict[str, Any]:
 
 
 def _number(text: str) -> float | None:
-    """The number that is written as this text."""
+    """Returns the number that Python writes as this text."""
     for kind in (int, float):
         with suppress(ValueError):
             if str(kind(text)) == text and isfinite(kind(text)):

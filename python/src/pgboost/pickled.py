@@ -1,4 +1,4 @@
-"""Models in pickles, which only Python can open, and which run what is in them."""
+"""Opens models in pickles, which runs the code in them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from .errors import UnsupportedModelError, translated
 from .libraries.source import library, unwrapped
 
-# What files of pickles are called.
+# The endings of files of pickles.
 ENDINGS = (".pkl", ".pickle", ".joblib", ".sav", ".dill", ".cloudpickle", ".skops")
 
 
 @dataclass(frozen=True)
 class Pickled:
-    """The model of a pickle, the labels that a LabelEncoder next to it has, and what else is there."""
+    """The model of a pickle, the labels of a LabelEncoder next to it, and the other parts."""
 
     model: Any
     labels: list[str] | None
@@ -28,7 +28,7 @@ class Pickled:
 
 
 def opened(path: Path) -> Pickled:
-    """What is in a pickle, of joblib or skops too: a model, or a collection with one."""
+    """Opens a pickle, also of joblib or skops: a model, or a collection with one."""
     with translated(UnsupportedModelError, f"{path} cannot be opened{_written_by(path)}"):
         found = _load(path)
     if library(found) is not None:
@@ -66,7 +66,7 @@ def _shown(name: str, part: Any) -> str:
 
 
 def _written_by(path: Path) -> str:
-    """The release of scikit-learn in a pickle that is not compressed, and the one that opens it."""
+    """Returns the releases of scikit-learn that wrote an uncompressed pickle and that opens it."""
     release = re.search(rb"_sklearn_version\W{1,9}(\d+\.\d+[\w.]*)", path.read_bytes())
     if release is None:
         return ""

@@ -1,7 +1,7 @@
-"""Pictures of what `pgboost.explain` returns, drawn by shap with matplotlib.
+"""Plots the result of `pgboost.explain` by shap and matplotlib.
 
-Each function draws into the present figure and returns its axes, so that `axes.figure.savefig` stores it. Of
-several outputs, `output` chooses one by its number.
+Each function draws into the current figure and returns its axes, so that `axes.figure.savefig` stores it.
+`output` is the number of one of several outputs.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 def waterfall(
     explanation: shap.Explanation, row: int = 0, *, output: int = 0, max_display: int = 10
 ) -> Axes:
-    """How each feature moves the margin of a row from the bias to the prediction."""
+    """Plots how each feature moves the margin of a row from the bias to the prediction."""
     return _drawn("waterfall", _of_output(explanation, output)[row], max_display)
 
 
 @translated()
 def beeswarm(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
-    """The contributions of each feature for all rows, coloured by the feature's value."""
+    """Plots the contributions of each feature for all rows, coloured by the feature's value."""
     return _drawn("beeswarm", _of_output(explanation, output), max_display)
 
 
 @translated()
 def importance(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
-    """How much each feature moves the margin on average, up or down: SQL's `mean_abs_contribs`."""
+    """Plots the mean absolute contribution of each feature, SQL's `mean_abs_contribs`."""
     return _drawn("bar", _of_output(explanation, output), max_display)
 
 

@@ -1,6 +1,6 @@
-"""Rows of a frame in SQL: each column is an array, which the server unnests.
+"""Sends the rows of a frame: each column is an array, which the server unnests.
 
-Missing values are NULL. Nothing is created to predict rows, so a standby can do it.
+Missing values are NULL. Predictions create nothing, so a standby can make them.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .errors import InvalidDataError, translated
 from .extension import Extension
 from .frames import array_of, columns_of, framed, numbers, objects_of, quoted, type_of
 
-# PostgreSQL limits the number of a function's arguments to 100, the name of the model included.
+# PostgreSQL's functions have at most 100 arguments, the name of the model included.
 MAX_COLUMNS = 99
-# About as many values are sent in a statement.
+# The approximate number of values in a statement.
 _VALUES = 1_000_000
 _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
 _ROW = sql.Identifier("row")
 
 
 class Rows:
-    """The rows of what `framed` returns.
+    """The rows of a frame that `framed` returns.
 
-    More columns than a function has arguments are sent as an array of numbers, or as an object where some
-    are text.
+    More columns than a function has arguments are sent as an array of numbers, or as an object if some are
+    text.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -39,7 +39,7 @@ class Rows:
             self.form = "jsonb" if "text" in self.types.values() else "double precision[]"
 
     def relation(self) -> sql.Composable:
-        """What to select from: the rows as `t`, of arrays that are parameters."""
+        """Returns the rows as a relation `t` of arrays that are parameters."""
         kinds = ["text" if kind is None else kind for kind in self.types.values()]
         if self.form != "columns":
             kinds = [self.form]
@@ -57,7 +57,7 @@ class Rows:
         )
 
     def chunks(self) -> Iterator[list[str]]:
-        """The arrays of some rows after the other, as PostgreSQL writes arrays."""
+        """Yields the arrays of some rows after the other, as PostgreSQL writes arrays."""
         size = max(_VALUES // max(len(self.types), 1), 1)
         for start in range(0, len(self.frame), size):
             part = (self.frame.iloc if hasattr(self.frame, "iloc") else self.frame)[
@@ -76,7 +76,7 @@ class Rows:
             yield [f"{{{','.join(map(quoted, rows))}}}"]
 
     def arguments(self) -> sql.Composable:
-        """The features of a prediction; what is missing everywhere has no type."""
+        """Returns the features of a prediction; a column without any value is NULL."""
         if self.form != "columns":
             return sql.SQL("t.c0")
         return sql.SQL(", ").join(
@@ -86,7 +86,7 @@ class Rows:
 
 
 def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -> Rows:
-    """The columns that are a model's features, in its order.
+    """Returns the columns that are a model's features, in its order.
 
     Columns without names stay as they are, and with `by_position` those of which some are no features.
     """
@@ -105,7 +105,7 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
 def predicted(
     extension: Extension, functions: Sequence[str], reference: str, rows: Rows
 ) -> list[tuple[Any, ...]]:
-    """What each of a model's functions returns for each row."""
+    """Returns the results of a model's functions for each row."""
     calls = sql.SQL(", ").join(
         sql.SQL("{}(%s, {})").format(extension.name(function), rows.arguments())
         for function in functions
@@ -122,7 +122,7 @@ def predicted(
 
 @contextmanager
 def source_of(database: Database, given: Any, unknown: str = "double precision") -> Iterator[str]:
-    """A table or a query by its text; a frame is in a temporary table meanwhile.
+    """Yields the text of a table or a query; a frame is in a temporary table meanwhile.
 
     `unknown` is the type of a column without any value.
     """

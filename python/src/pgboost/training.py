@@ -1,4 +1,4 @@
-"""Models trained in the database by the extension pgboost_train."""
+"""Trains models in the database by the extension pgboost_train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same rows predicted in SQL and in Python, and compared."""
+"""Predicts rows in SQL and in Python, and compares them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def verify(  # noqa: PLR0913 (two are options)
 ) -> Verification:
     """Compares `predict_array`, and a classifier's `predict_class`, with the model's own predictions.
 
-    `name` may be `m`, `m@3` or `m@champion`. `frame` is a `DataFrame` of pandas or Polars, a `Table` of
-    Arrow, a NumPy array of shape `(rows, features)`, or else the name of a table or view, or a query. Rows of
-    a table are predicted as they are stored, by columns, by row and as jsonb, and Python has them as
-    `pandas.read_sql` gives them. A number may differ by `atol + rtol * abs(number)`; without both, by what
-    the library's format allows. Classes are compared by the labels that the database has for them.
+    `name` is `m`, `m@3` or `m@champion`. `frame` is a `DataFrame` of pandas or Polars, a `Table` of Arrow, a
+    NumPy array of shape `(rows, features)`, or the name of a table or view, or a query. Rows of a table are
+    predicted as they are stored, by columns, by row and as jsonb, and Python has them as `pandas.read_sql`
+    returns them. A number may differ by `atol + rtol * abs(number)`; without both, by the tolerance of the
+    library's format. Classes are compared by their labels in the database.
     """
     require_name(name, model)
     file = model_file(model)
@@ -49,7 +49,7 @@ def verify(  # noqa: PLR0913 (two are options)
 def compare(
     extension: Extension, info: Mapping[str, Any], file: ModelFile, rows: Any
 ) -> Verification:
-    """`verify` for the version with this metadata, and a file with the functions of its object."""
+    """Verifies the version with this metadata against the file's functions."""
     functions = ["predict_array", "predict_class"] if file.classes else ["predict_array"]
     if isinstance(rows, str):
         with translated(InvalidDataError):
@@ -73,7 +73,7 @@ def _in_sql(found: list[tuple[Any, ...]], functions: list[str]) -> Predictions:
 
 
 def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:
-    """The object's predictions, with the labels that the database has."""
+    """Returns the object's predictions, with the database's labels."""
     with translated(InvalidDataError, "the model does not predict the rows"):
         values = file.values(frame) if file.values else []
         if file.classes is None or file.labels is None:

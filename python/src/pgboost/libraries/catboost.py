@@ -1,10 +1,9 @@
-"""CatBoost's models, as cbm files, which carry the names of features and classes."""
+"""Converts CatBoost's models to cbm files, which have the names of features and classes."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +16,35 @@ from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
 from .ensemble import Ensemble, Tree
 
-# What the database returns for a loss function; for others, the raw value.
-_PREDICTION_TYPES = {
-    "Logloss": "Probability",
-    "CrossEntropy": "Probability",
-    "MultiClass": "Probability",
-    "MultiClassOneVsAll": "Probability",
-    "Poisson": "Exponent",
-    "Tweedie": "Exponent",
-    "RMSEWithUncertainty": "RMSEWithUncertainty",
+# By loss function, the type of prediction that the database returns, and the link and the task of a tree
+# ensemble; of others, raw values of a regression.
+_OF_LOSS = {
+    **dict.fromkeys(("Logloss", "CrossEntropy"), ("Probability", "logistic", "binary")),
+    "MultiClass": ("Probability", "softmax", "multiclass"),
+    "MultiClassOneVsAll": ("Probability", "logistic", "multiclass"),
+    **dict.fromkeys(("Poisson", "Tweedie"), ("Exponent", "exponential", "regression")),
+    "RMSEWithUncertainty": ("RMSEWithUncertainty", "mean_variance", "regression"),
 }
-# How the raw values become what the database returns, and what that is good for, in the words of tree
-# ensembles. Others are numbers as they are.
-_LINKS = {
-    "Logloss": ("logistic", "binary"),
-    "CrossEntropy": ("logistic", "binary"),
-    "MultiClass": ("softmax", "multiclass"),
-    "MultiClassOneVsAll": ("logistic", "multiclass"),
-    "Poisson": ("exponential", "regression"),
-    "Tweedie": ("exponential", "regression"),
-    "RMSEWithUncertainty": ("mean_variance", "regression"),
-}
-# The file has hashes of categories only. Those that are small numbers are found without their names.
+_RAW = ("RawFormulaVal", "identity", "regression")
+# The file has hashes of categories, of which those of small numbers are known.
 _CATEGORIES = [str(number) for number in range(-1, 20)]
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a `CatBoost` or one of its subclasses."""
+    """Returns the file of a `CatBoost` or one of its subclasses."""
     if not isinstance(model, catboost.CatBoost):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of catboost")
     content = _saved(model, "cbm")
     if isinstance(model, catboost.CatBoostClassifier):
         found = {**functions(model, model, ntree_end=rounds or 0), "has_labels": True}
     else:
-        kind = _PREDICTION_TYPES.get(_objective(model))
+        kind, _, _ = _OF_LOSS.get(_objective(model), _RAW)
         found = {"values": lambda frame: _values(model, frame, kind, rounds or 0)}
     return ModelFile(content, inputs=lambda: _inputs(model), **found)
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
-    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     if not isinstance(estimator, catboost.CatBoostClassifier):
         return dict(regressor(model, **options))
     objective = _objective(estimator)
@@ -66,7 +54,7 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
 
 
 def _objective(model: Any) -> str:
-    """The name of the loss function, which a sum of models has apart from its parameters."""
+    """Returns the loss function's name, which a sum of models has outside its parameters."""
     stored = model.get_metadata()
     if "loss_function" in stored:
         return str(json.loads(stored["loss_function"])["type"])
@@ -81,16 +69,15 @@ def _saved(model: Any, kind: str) -> bytes:
 
 
 def _label(label: Any) -> str:
-    """A class as the file has it, whose numbers are whole where they can be."""
+    """Returns a class as the file has it, with whole numbers where possible."""
     is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
     return str(int(label)) if is_whole else label_text(label)
 
 
-def _values(model: Any, frame: Any, kind: str | None, rounds: int) -> Any:
-    """What the database returns; of two columns for two classes, the second."""
-    # A ranker's own has no types.
-    predict = model.predict if kind else partial(catboost.CatBoost.predict, model)
-    values = predict(frame, prediction_type=kind or "RawFormulaVal", ntree_end=rounds)
+def _values(model: Any, frame: Any, kind: str, rounds: int) -> Any:
+    """Predicts as the database does; of two columns for two classes, the second."""
+    # A ranker's own predict has no prediction_type.
+    values = catboost.CatBoost.predict(model, frame, prediction_type=kind, ntree_end=rounds)
     return values[:, 1] if kind == "Probability" and values.shape[1] == 2 else values
 
 
@@ -107,7 +94,7 @@ def _inputs(model: Any) -> Inputs:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees of a model of numbers, in the words of tree ensembles."""
+    """Returns the trees of a model of numeric features."""
     kind, content = type(model).__qualname__, json.loads(_saved(model, "json"))
     floats = content["features_info"]["float_features"] or []
     if set(content["features_info"]) - {"float_features"}:
@@ -124,7 +111,7 @@ def ensemble_of(model: Any) -> Ensemble:
         [_nested(tree) for tree in content["oblivious_trees"]] if symmetric else content["trees"]
     )
     trees = [_tree(root, column, is_left, outputs) for root in roots]
-    link, task = _LINKS.get(_objective(model), ("identity", "regression"))
+    _, link, task = _OF_LOSS.get(_objective(model), _RAW)
     return Ensemble(
         trees,
         catboost.__version__,
@@ -137,7 +124,7 @@ def ensemble_of(model: Any) -> Ensemble:
 
 
 def _nested(tree: dict[str, Any]) -> dict[str, Any]:
-    """A symmetric tree as one of nested nodes; the first split has the lowest bit of a leaf's number."""
+    """Returns a symmetric tree as nested nodes; the first split has the lowest bit of a leaf's number."""
     splits, values, weights = tree["splits"] or [], tree["leaf_values"], tree["leaf_weights"]
     leaves = 1 << len(splits)
     nodes: list[dict[str, Any]] = []
@@ -152,7 +139,7 @@ def _nested(tree: dict[str, Any]) -> dict[str, Any]:
 def _tree(
     root: dict[str, Any], column: dict[int, int], is_left: dict[int, bool], outputs: int
 ) -> Tree:
-    """The nodes of a tree level by level."""
+    """Returns the nodes of a tree level by level."""
     nodes, rows = [root], []
     for node in nodes:
         children = [node[side] for side in ("left", "right") if "split" in node]

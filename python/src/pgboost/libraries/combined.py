@@ -1,7 +1,7 @@
-"""Estimators of scikit-learn that combine others, where a sum over all their trees says what they predict.
+"""Converts estimators of scikit-learn that combine others, where one sum over all trees is the prediction.
 
-A mean of sums is a sum of leaves times the weights. It is added in another order than scikit-learn's, which
-adds each estimator's trees first, so its doubles differ in their last bits.
+A mean of sums is a sum of leaves times the weights. scikit-learn adds each estimator's trees first, so
+doubles differ in their last bits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from .known import is_known, known
 from .merging import merged
 from .source import ensemble_of, unwrapped
 
-# Links that undo what a target has been transformed by.
+# By inverse function of a target, the link.
 _INVERSES = {"exp": "exponential", "expm1": "exponential_minus_one"}
-# What differs between the outputs of a model.
+# The members of a file that differ between outputs.
 _PER_OUTPUT = {"base", "bias", "round_starts"}
 
 
 def voting(model: Any) -> Ensemble:
-    """The mean of the members' numbers, or of their probabilities."""
+    """Converts a mean of numbers or of probabilities."""
     name = type(model).__qualname__
     members = _alike(model, model.estimators_)
     weights = model._weights_not_none
@@ -44,7 +44,7 @@ def voting(model: Any) -> Ensemble:
 
 
 def stacked(model: Any) -> Ensemble:
-    """A linear model of what the members predict."""
+    """Converts a linear model of the members' predictions."""
     name, last = type(model).__qualname__, model.final_estimator_
     classifies = hasattr(model, "classes_")
     is_linear = is_known(last) and hasattr(last, "coef_")
@@ -77,7 +77,7 @@ def _weighted(members: list[Ensemble], factors: list[float], start: float = 0.0)
 
 
 def _mean_of_logistics(members: list[Ensemble]) -> Ensemble:
-    """The mean of what several models say of the second of two classes: an output for each."""
+    """Returns the mean of several models' probabilities of the second class: an output for each."""
     trees = [
         replace(tree, output=output)
         for output, member in enumerate(members)
@@ -91,7 +91,7 @@ def _mean_of_logistics(members: list[Ensemble]) -> Ensemble:
 
 
 def several_targets(model: Any) -> Ensemble:
-    """A regressor for each target."""
+    """Converts a regressor for each target."""
     members = _alike(model, model.estimators_)
     first = members[0]
     same = [
@@ -115,7 +115,7 @@ def several_targets(model: Any) -> Ensemble:
 
 
 def calibrated(model: Any) -> Ensemble:
-    """Classifiers of two classes with a sigmoid after each."""
+    """Converts classifiers of two classes with a sigmoid after each."""
     name = type(model).__qualname__
     parts = model.calibrated_classifiers_
     estimators = [unwrapped(part.estimator) for part in parts]
@@ -144,7 +144,7 @@ def calibrated(model: Any) -> Ensemble:
 
 
 def thresholded(model: Any) -> Ensemble:
-    """A classifier of two classes, whose second is predicted from another probability on."""
+    """Converts a classifier of two classes with another threshold than 0.5."""
     (found,) = _alike(model, [model.estimator_])
     scorer = getattr(model, "_curve_scorer", None)
     label = None if scorer is None else scorer._get_pos_label()
@@ -158,13 +158,13 @@ def thresholded(model: Any) -> Ensemble:
 
 
 def threshold_of(model: Any) -> float:
-    """The probability of the second class from which on it is predicted."""
+    """Returns the probability from which on the second class is predicted."""
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", 0.5))
     return 0.5 if threshold == "auto" else float(threshold)
 
 
 def transformed(model: Any) -> Ensemble:
-    """A regressor of logarithms."""
+    """Converts a regressor of a transformed target."""
     (found,) = _alike(model, [model.regressor_])
     if model.inverse_func is None:
         return found
@@ -176,7 +176,7 @@ def transformed(model: Any) -> Ensemble:
 
 
 def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
-    """The members' trees, which agree on codes, and which compare doubles if some of them do."""
+    """Returns the members' trees, which agree on codes and on the type that they compare."""
     members = [ensemble_of(unwrapped(estimator)) for estimator in estimators]
     widths = {member.value_type for member in members}
     if any("sum_type" in member.others for member in members) and (
@@ -194,7 +194,7 @@ def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
 
 
 def _base(member: Ensemble) -> Any:
-    """What a member predicts before its trees."""
+    """Returns a member's prediction without its trees."""
     zeros = [0.0] * member.outputs
     factor = member.others.get("scale", 1.0) / member.others.get("divisor", 1.0)
     base, bias = (np.array(member.others.get(key, zeros)) for key in ("base", "bias"))

@@ -1,9 +1,9 @@
 """A feature in front of the trees, as a function of one column of the table.
 
-A split of it is a split of the column itself. Where the function ascends, a threshold moves to the last
-double that the function sends left. The function may also turn and jump, as a square or a bin does: its
-`turns` divide the column into intervals in each of which it ascends or descends, so that a split holds on
-runs of numbers whose ends bisection finds. No row goes another way than by the function itself.
+A split of the feature becomes a split of the column. Where the function ascends, the threshold moves to the
+last double that the function sends left. The function may also turn and jump, as a square or a bin does: its
+`turns` divide the column into intervals in each of which it is monotone, and bisection finds the ends of the
+runs of numbers that go left. Each row goes the way that the function itself sends it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Function = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Feature:
-    """What is computed of a column.
+    """A function of a column.
 
     `fill` replaces a missing value of the column itself. A number goes through `functions`. A category has
-    a number in `table`, by its code, and so have missing and unknown values: `missing` may be NaN, and
-    without `unknown` an unknown value is an error. `refusal` says why trees may not use it. `sparse` says
-    that it is in a sparse matrix, which has no zeros. All features share `encoded`: by column, the
-    categories of encoders.
+    a number in `table`, by its code; missing and unknown values have `missing`, which may be NaN, and
+    `unknown`, without which they are an error. `refusal` is the reason why trees may not use the feature.
+    `sparse` marks a column of a sparse matrix, which has no zeros. All features share `encoded`: by column,
+    the categories of encoders.
     """
 
     column: int
@@ -47,7 +47,7 @@ class Feature:
         return self.table is None and not self.functions
 
     def then(self, function: Function, turns_at: Sequence[float] = ()) -> Feature:
-        """The feature after a function of numbers, which turns or jumps above each of `turns_at`."""
+        """Applies a function of numbers, which turns or jumps above each of `turns_at`."""
         if self.table is None:
             turns = self.turns
             if turns_at:
@@ -59,23 +59,23 @@ class Feature:
         return replace(self, table=function(self.table), missing=missing, unknown=unknown)
 
     def without(self, below: float, end: float) -> Feature:
-        """The feature with NaN in the place of numbers above `below` and up to `end`."""
+        """Replaces numbers above `below` and up to `end` by NaN."""
         return self.then(
             lambda x: np.where((x > below) & (x <= end), np.nan, x), (float(below), float(end))
         )
 
     def seen(self, values: Any, cast: Any = np.float64) -> Any:
-        """What the trees see of numbers of the column, which they round by `cast`."""
+        """Computes the feature of numbers of the column, rounded by `cast`."""
         with np.errstate(all="ignore"):
             for function in self.functions:
                 values = function(values)
             return values.astype(cast).astype(np.float64)
 
     def runs(self, limits: Any, cast: Any, of_nan: Any) -> list[tuple[bool, Any]]:
-        """For each limit, whether the smallest number is seen below or at it, and where that changes.
+        """Returns for each limit whether the smallest number goes left, and the last double of each run.
 
-        These are the last doubles of runs of numbers for which it is the same; `of_nan` is what holds where
-        the function is NaN. What is seen is rounded by `cast`.
+        A run has the numbers that go one way: left where the feature, rounded by `cast`, is at most the
+        limit, and where `of_nan` holds and it is NaN.
         """
         limits = np.asarray(limits, np.float64)[:, np.newaxis]
         ends = np.asarray(self.turns, np.float64)
@@ -103,7 +103,7 @@ class Feature:
         return found
 
     def lowest(self) -> float | None:
-        """The smallest number of which the functions make a finite one, if they do not of all."""
+        """Returns the smallest number whose function is finite, unless every number's is."""
         low, high = _rank(np.array([-1e300])), _rank(np.array([1e300]))
         if self.table is not None or np.isfinite(self.seen(_double(low))[0]):
             return None
@@ -114,7 +114,7 @@ class Feature:
         return float(_double(high)[0])
 
     def as_number(self) -> Feature:
-        """The feature of categories that are numbers, as a function of these."""
+        """Returns a feature of numeric categories as a function of numbers."""
         if self.table is None or self.unknown is None:
             return self
         keys = np.asarray(self.values, np.float64)
@@ -131,24 +131,24 @@ class Feature:
 
 
 def refused(column: int, reason: str) -> Feature:
-    """A feature that trees may not use."""
+    """Returns a feature that trees may not use."""
     return Feature(column, refusal=reason)
 
 
 def require_usable(feature: Feature) -> None:
-    """Raises if trees use what cannot be folded."""
+    """Raises if the feature cannot be folded."""
     if feature.refusal is not None:
         raise UnsupportedModelError(feature.refusal)
 
 
 def _rank(values: Any) -> Any:
-    """Numbers of i64 in the order of doubles."""
+    """Maps doubles to integers of the same order."""
     bits = np.asarray(values, np.float64).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits - 1, bits)
 
 
 def _between(low: Any, high: Any) -> Any:
-    """Half of the sum of two ranks, which itself may be too large."""
+    """Returns the middle of two ranks, whose sum may overflow."""
     return (low >> 1) + (high >> 1) + (low & high & 1)
 
 

@@ -1,4 +1,4 @@
-"""Trees over features of a Pipeline -> trees over the columns of the table."""
+"""Converts trees over the features of a Pipeline to trees over the columns of the table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..errors import UnsupportedModelError
 from .ensemble import Ensemble, Tree
 from .feature import Feature, require_usable
 
-# For a node, whether the smallest number goes left, and the ends of the runs of numbers that go one way.
+# By node, whether the smallest number goes left, and the ends of the runs of numbers that go one way.
 Runs = dict[int, tuple[bool, Any]]
 
 
 def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
-    """The trees over columns: thresholds are moved, categories and jumps become sets."""
+    """Returns trees over columns: thresholds are moved, categories and jumps become sets."""
     if ensemble.cuts or ensemble.unknown:
         raise UnsupportedModelError(
             "the Pipeline has steps before and in its last one: put all steps into each of its members"
@@ -90,7 +90,7 @@ class _Nodes:
 
 
 def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:
-    """Columns that the trees themselves take for categories; those of encoders go by their numbers."""
+    """Adds tables of the categories that the trees split by; those of encoders have numbers already."""
     found = list(features)
     for number, values in ensemble.categories.items():
         if features[number].is_raw and features[number].fill is None:
@@ -107,7 +107,7 @@ def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Featur
 
 
 def _without_missing(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:
-    """The features without the numbers that are missing to the trees."""
+    """Replaces the numbers that are missing to the trees by NaN."""
     if ensemble.missing is None:
         return features
     found = list(features)
@@ -121,7 +121,7 @@ def _without_missing(ensemble: Ensemble, features: list[Feature]) -> list[Featur
 
 
 def _agreeing(features: list[Feature], used: list[int]) -> list[Feature]:
-    """Features of the same column agree on its categories, or that it has numbers."""
+    """Makes features of one column agree on its categories, or that it has numbers."""
     found = list(features)
     for column in {feature.column for feature in features if feature.values is not None}:
         of_column = [number for number, feature in enumerate(found) if feature.column == column]
@@ -153,7 +153,7 @@ def _numeric(feature: Feature) -> Feature:
 
 
 def _of_missing(feature: Feature, values: list[Any]) -> Feature:
-    """A feature that says of text whether it is missing."""
+    """Returns a feature that tells missing text from any other."""
     present, *others, missing = feature.seen(np.array([0.0, 1e300, -1e300, np.nan]))
     if feature.turns or others != [present] * 2:
         raise UnsupportedModelError(
@@ -164,7 +164,7 @@ def _of_missing(feature: Feature, values: list[Any]) -> Feature:
 
 
 def _with_values(feature: Feature, values: list[Any]) -> Feature:
-    """The feature with the categories of all features of its column."""
+    """Returns the feature with the categories of all features of its column."""
     if list(feature.values or ()) == values:
         return feature
     if feature.unknown is None:
@@ -177,7 +177,7 @@ def _with_values(feature: Feature, values: list[Any]) -> Feature:
 
 
 def _fold(ensemble: Ensemble, nodes: _Nodes, number: int, feature: Feature, runs: Runs) -> None:
-    """Makes splits of a column of all splits of a feature."""
+    """Replaces the splits of a feature by splits of its column."""
     places = nodes.of(number)
     nodes.column[places] = feature.column
     cast = np.float32 if ensemble.value_type == "float32" else np.float64
@@ -207,7 +207,7 @@ def _fold(ensemble: Ensemble, nodes: _Nodes, number: int, feature: Feature, runs
 
 
 def _to_sets(nodes: _Nodes, places: Any, feature: Feature, cast: Any) -> None:
-    """Makes sets of categories of thresholds; the code after the last one is that of unknown values."""
+    """Replaces thresholds by sets of categories; the code after the last is that of unknown values."""
     numbers = np.append(feature.table, np.nan if feature.unknown is None else feature.unknown)
     with np.errstate(over="ignore"):
         seen = np.append(numbers, feature.missing).astype(cast).astype(np.float64)
@@ -226,7 +226,7 @@ def _to_sets(nodes: _Nodes, places: Any, feature: Feature, cast: Any) -> None:
 
 
 def _to_cuts(nodes: _Nodes, runs: Runs) -> dict[int, Any]:
-    """Makes sets of intervals of the runs, and gives the ends of the intervals by column."""
+    """Replaces runs by sets of intervals, and returns the ends of the intervals by column."""
     cuts: dict[int, Any] = {}
     by_column: dict[int, list[int]] = {}
     for node in runs:
@@ -243,7 +243,7 @@ def _to_cuts(nodes: _Nodes, runs: Runs) -> dict[int, Any]:
 
 
 def _codes(cuts: Any, first: bool, ends: Sequence[float]) -> list[int]:
-    """The codes of the intervals up to each cut, and above the last, of the runs that go left."""
+    """Returns the codes of the intervals that go left."""
     changed = np.zeros(len(cuts) + 1, np.int64)
     changed[np.searchsorted(cuts, ends) + 1] = 1
     left = (np.cumsum(changed) % 2 == 0) == first

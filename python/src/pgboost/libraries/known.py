@@ -1,7 +1,7 @@
-"""Classes of scikit-learn that are scored, and which of their parameters.
+"""Tables of the classes of scikit-learn that are scored, and of their parameters.
 
-A class is known by itself, not by its name: another one of that name, or one derived from it, may compute
-something else. A parameter that no table names is one of a later release.
+Another class of a name in the tables, or one derived from it, is not known, since it may compute something
+else. A parameter that no table names is from a later release.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FUNCTIONS = (
 )
 _ENCODING = "categories dtype handle_unknown min_frequency max_categories"
 _STACKING = "estimators final_estimator passthrough=False"
-# Parameters of any class that matter to its fit alone.
+# Parameters of any class that matter only to its fit.
 FITTING = """
     alpha alpha_1 alpha_2 alpha_init alpha_per_target alphas average base_estimator bootstrap
     bootstrap_features ccp_alpha class_weight compute_score copy_X criterion cv early_stopping ensemble
@@ -36,7 +36,7 @@ FITTING = """
     store_cv_values subsample tol transform_input validation_fraction verbose verbose_feature_names_out
     warm_start
 """
-# By module and classes, the other parameters, which predictions follow; of some, the values that are scored.
+# By module and classes, the other parameters, and of some the values that are scored.
 PARAMETERS: dict[str, dict[str, str]] = {
     "sklearn.preprocessing": {
         "StandardScaler": "copy=True with_mean with_std",
@@ -101,13 +101,13 @@ PARAMETERS: dict[str, dict[str, str]] = {
 
 
 def is_known(model: Any, *names: str) -> bool:
-    """Whether the model's class is one of the tables', and of these names if there are any."""
+    """Returns whether the model's class is in the tables, and has one of the names if any are given."""
     name = type(model).__qualname__
     return (not names or name in names) and _parameters(model) is not None
 
 
 def is_search(model: Any) -> bool:
-    """Whether the model predicts as the best of the models that it has fitted."""
+    """Returns whether the model predicts as the best of the models that it has fitted."""
     predict = (
         inspect.getattr_static(kind, "predict", None) for kind in (type(model), BaseSearchCV)
     )
@@ -116,7 +116,7 @@ def is_search(model: Any) -> bool:
 
 
 def is_selection(step: Any) -> bool:
-    """Whether the step leaves out columns by its `get_support` alone."""
+    """Returns whether the step leaves out columns by its `get_support` alone."""
     return isinstance(step, SelectorMixin) and all(
         getattr(type(step), method) is getattr(SelectorMixin, method)
         for method in ("transform", "_transform")
@@ -124,7 +124,7 @@ def is_selection(step: Any) -> bool:
 
 
 def known(model: Any) -> str:
-    """The class's name; raises unless the class and the values of all its parameters are known."""
+    """Returns the class's name; raises unless the class and the values of all its parameters are known."""
     parameters = _parameters(model)
     if parameters is None:
         kind, release = type(model), f"scikit-learn {sklearn.__version__}"
@@ -159,13 +159,13 @@ def _parameters(model: Any) -> dict[str, list[str] | None] | None:
 
 
 def _word(value: Any) -> str:
-    """A value as the tables have it; a function of NumPy by its name."""
+    """Returns a value as the tables have it; a function of NumPy by its name."""
     if isinstance(value, np.ufunc):
         return value.__name__ if getattr(np, value.__name__, None) is value else repr(value)
     return value if isinstance(value, str) else repr(value)
 
 
 def _shown(value: Any) -> str:
-    """A value in a line; a function by its name, an estimator by its class."""
+    """Returns a value in a line; a function by its name, an estimator by its class."""
     named = type(value) if hasattr(value, "get_params") else value
     return getattr(named, "__name__", repr(value))

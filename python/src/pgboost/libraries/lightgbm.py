@@ -1,7 +1,4 @@
-"""LightGBM's boosters and scikit-learn wrappers, as LightGBM's text.
-
-The text has the rounds up to the best iteration, as both predict.
-"""
+"""Converts LightGBM's boosters and wrappers, whose text has the rounds up to the best iteration."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from .ensemble import Ensemble, Tree, codes_of
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
 _DEFAULT_LEFT = 2
-# What is missing, of a split by categories.
+# The rule for missing values of a split by categories.
 _OF_CATEGORIES = -1
-# What is at most this far from 0 is 0, and missing with zero_as_missing (include/LightGBM/meta.h).
+# Numbers at most this far from 0 are 0, and missing with zero_as_missing (include/LightGBM/meta.h).
 _ZERO = float(np.float32(1e-35))
 _BELOW_ZERO = float(np.nextafter(-_ZERO, -1.0))
-# How raw scores become values, and what these are good for, in the words of tree ensembles.
+# By objective, the link and the task of a tree ensemble.
 _LINKS = {
     **dict.fromkeys(("poisson", "gamma", "tweedie"), ("exponential", "regression")),
     **dict.fromkeys(("lambdarank", "rank_xendcg"), ("identity", "ranking")),
@@ -40,7 +37,7 @@ _LINKS = {
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """The file of a `Booster`, `LGBMModel` or one of its subclasses."""
+    """Returns the file of a `Booster`, `LGBMModel` or one of its subclasses."""
     options = {} if rounds is None else {"num_iteration": rounds}
     if isinstance(model, lightgbm.Booster):
         return _file(model, **regressor(model, **options))
@@ -50,7 +47,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
-    """What the database predicts of a model, which may be a pipeline that ends in the estimator."""
+    """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     kind = classifier if isinstance(estimator, lightgbm.LGBMClassifier) else regressor
     return dict(kind(model, **options))
 
@@ -89,13 +86,13 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
 
 
 def _numbers(key: str, text: str) -> Any:
-    """The numbers of all trees, node after node."""
+    """Returns the numbers of all trees, node after node."""
     lines = re.findall(rf"^{key}=(.*)$", text, re.MULTILINE)
     return np.array(" ".join(lines).split(), np.float64)
 
 
 def _codes(text: str) -> dict[int, list[int]]:
-    """The codes of each categorical feature, by its position."""
+    """Returns the codes of each categorical feature, by its position."""
     (line,) = re.findall(r"^feature_infos=(.*)$", text, re.MULTILINE)
     declared = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
     infos = line.split(" ")
@@ -109,7 +106,7 @@ def _codes(text: str) -> dict[int, list[int]]:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees that a wrapper predicts with, in the words of tree ensembles."""
+    """Returns the trees that a wrapper predicts with."""
     kind, text = type(model).__qualname__, model.booster_.model_to_string()
     head, *blocks = re.split(r"^Tree=\d+$", text.partition("end of trees")[0], flags=re.MULTILINE)
     fields = _fields(head)
@@ -155,7 +152,7 @@ def ensemble_of(model: Any) -> Ensemble:
 
 
 def _number_of_codes(trees: list[Tree], feature: int, text: str) -> int:
-    """One more than the largest code of the feature, in training or in a set."""
+    """Returns one more than the largest code of the feature, in training or in a set."""
     sets = (
         tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
     )
@@ -168,7 +165,7 @@ def _fields(block: str) -> dict[str, str]:
 
 
 def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tuple[int, int]]]:
-    """A tree, whose splits come before its leaves, and by feature what is missing: nothing, 0 or NaN."""
+    """Returns a tree, splits before leaves, and by feature the rule: nothing, 0 or NaN is missing."""
     if fields.get("is_linear", "0") != "0":
         raise UnsupportedModelError(f"the {kind} has linear models in its leaves")
     leaves = int(fields["num_leaves"])

@@ -1,6 +1,6 @@
-"""Ensembles over the same columns -> ensembles that agree on the codes of these columns.
+"""Makes ensembles over the same columns agree on the codes of these columns.
 
-Each member of a model may have encoded its columns, on other rows: a category that it has not seen is unknown
+Each member of a model may have encoded its columns on other rows: a category that it has not seen is unknown
 to it, and its numbers are cut elsewhere.
 """
 
@@ -15,12 +15,12 @@ import numpy as np
 from ..errors import UnsupportedModelError
 from .ensemble import Ensemble, Tree
 
-# From a member's code of a column to all codes that stand for it.
+# Maps a member's code of a column to all codes that stand for it.
 Recoding = Callable[[int], list[int]]
 
 
 def merged(members: list[Ensemble]) -> list[Ensemble]:
-    """The members with the categories and cuts of all."""
+    """Returns the members with the categories and cuts of all."""
     categories: dict[int, list[Any]] = {}
     for member in members:
         for column, values in member.categories.items():
@@ -70,7 +70,7 @@ def _disagrees(member: Ensemble, column: int, categories: dict[int, list[Any]]) 
 
 
 def _cuts(member: Ensemble, column: int) -> Any:
-    """The cuts of a column, or its thresholds where it has none."""
+    """Returns the cuts of a column, or its thresholds where it has none."""
     if column in member.cuts:
         return np.asarray(member.cuts[column])
     thresholds = [

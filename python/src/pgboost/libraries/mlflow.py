@@ -1,4 +1,4 @@
-"""Models that MLflow keeps: `models:/flights/3`, `runs:/.../model`, or a folder."""
+"""Loads models from MLflow: `models:/flights/3`, `runs:/.../model`, or a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FLAVORS = ("xgboost", "lightgbm", "catboost", "sklearn")
 
 
 def load(uri: str) -> Any:
-    """The model object behind a URI."""
+    """Returns the model object behind a URI."""
     try:
         from mlflow.models import get_model_info
     except ImportError as error:

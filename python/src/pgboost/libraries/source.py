@@ -1,4 +1,4 @@
-"""Which library a model is from. A library is imported only if the model comes from it."""
+"""Finds a model's library, which is imported only if the model comes from it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import UnsupportedModelError
 if TYPE_CHECKING:
     from .ensemble import Ensemble
 
-# The libraries, which are top-level packages of models' classes or of base classes of them.
+# The top-level packages of models' classes or of their base classes.
 _LIBRARIES = ("xgboost", "lightgbm", "catboost", "sklearn")
 
 
 def library(model: Any) -> str | None:
-    """The library of a model's class.
+    """Returns the library of a model's class.
 
     The wrappers of the first three derive from scikit-learn's classes, so the most derived decides.
     """
@@ -24,7 +24,7 @@ def library(model: Any) -> str | None:
 
 
 def module(model: Any) -> Any:
-    """The module of this package for a model's library, or for Pipelines."""
+    """Returns this package's module for a model's library, or for Pipelines."""
     found = library(model)
     if found is None:
         raise UnsupportedModelError(
@@ -38,13 +38,13 @@ def module(model: Any) -> Any:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """The trees of a fitted model of any of the libraries."""
+    """Returns the trees of a fitted model of any of the libraries."""
     found: Ensemble = module(model).ensemble_of(unwrapped(model))
     return found
 
 
 def unwrapped(model: Any) -> Any:
-    """The model that a search of parameters found, and the only step of a Pipeline."""
+    """Returns the model inside a search, a FrozenEstimator or a Pipeline of one step."""
     if library(model) != "sklearn":
         return model
     known = import_module(".known", __package__)

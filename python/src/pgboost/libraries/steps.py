@@ -1,7 +1,6 @@
-"""The steps of a Pipeline, as what each of its features is of one column.
+"""Converts the steps of a Pipeline to functions of one column each.
 
-A step that computes a feature from several columns is refused by name, once trees use the feature; a step
-that is not known, at once.
+A step that is not known is refused by name; a feature of several columns, once trees use it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .feature import Feature, Function, refused
 from .known import FUNCTIONS, is_selection, known
 from .sklearn import is_missing
 
-# Above which numbers NumPy's functions turn, jump or begin; the others ascend or descend.
+# The numbers above which NumPy's functions turn, jump or begin; the others are monotone.
 _BELOW = float(np.nextafter(0.0, -1.0))
 _TURNS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(FUNCTIONS.split(), ()),
@@ -26,7 +25,7 @@ _TURNS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("square", "abs", "absolute", "fabs"), (0.0,)),
     "log1p": (float(np.nextafter(-1.0, -2.0)),),
 }
-# By class, the parameters that ask for an operation, and the attributes that it takes.
+# By class, the operations with the parameters that enable them and the attributes that they use.
 _SCALERS = {
     "StandardScaler": (("with_mean", "mean_", np.subtract), ("with_std", "scale_", np.divide)),
     "MinMaxScaler": (("", "scale_", np.multiply), ("", "min_", np.add)),
@@ -39,7 +38,7 @@ _SCALERS = {
 
 
 def after(step: Any, features: list[Feature]) -> list[Feature]:
-    """The features after a step."""
+    """Returns the features after a step."""
     if is_identity(step):
         return features
     taken = getattr(step, "n_features_in_", len(features))
@@ -57,13 +56,13 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def is_identity(step: Any) -> bool:
-    """Whether predictions pass the step by; imbalanced-learn's samplers change the training alone."""
+    """Returns whether the step changes no prediction, as imbalanced-learn's samplers."""
     samples = hasattr(step, "fit_resample") and not hasattr(step, "transform")
     return step is None or samples or (isinstance(step, str) and step == "passthrough")
 
 
 def shown(step: Any) -> str:
-    """The steps by their classes, each ColumnTransformer with its parts."""
+    """Lists the steps by their classes, each ColumnTransformer with its parts."""
     if isinstance(step, str) or step is None:
         return step or "passthrough"
     if hasattr(step, "steps"):
@@ -81,7 +80,7 @@ def _after_pipeline(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _after_columns(step: Any, features: list[Feature]) -> list[Feature]:
-    """A ColumnTransformer: its parts in their order, and what is left over last."""
+    """Concatenates the parts of a ColumnTransformer, the remainder last."""
     found = []
     for name, part, _ in step.transformers_:
         of_part = [features[index] for index in step._transformer_to_input_indices[name]]
@@ -97,7 +96,7 @@ def _after_union(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _after_part(step: Any, name: str, part: Any, features: list[Feature]) -> list[Feature]:
-    """A part of a step, times the weight that the step has for it."""
+    """Applies a part of a step, times its weight."""
     if isinstance(part, str) and part == "drop":
         return []
     found = after(part, features)
@@ -121,13 +120,13 @@ def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _each(features: list[Feature], operation: Function, numbers: Any) -> list[Feature]:
-    """The features after an operation with a number for each."""
+    """Applies an operation with a number for each feature."""
     pairs = zip(features, numbers, strict=True)
     return [feature.then(lambda x, n=number: operation(x, n)) for feature, number in pairs]
 
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
-    """A SimpleImputer: a fill for each column, and indicators of missing values last."""
+    """Fills each column, and appends the indicators of missing values."""
     features = [_without_missing(step, feature) for feature in features]
     found = []
     for feature, fill in zip(features, step.statistics_, strict=True):
@@ -155,7 +154,7 @@ def _after_indicator(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _without_missing(step: Any, feature: Feature) -> Feature:
-    """The feature with NaN in the place of what the step takes for missing."""
+    """Replaces the step's missing value by NaN."""
     number = step.missing_values
     if is_missing(number):
         return feature
@@ -198,7 +197,7 @@ def _binned(values: Any, edges: Any) -> Any:
 
 
 def _after_polynomial(step: Any, features: list[Feature]) -> list[Feature]:
-    """Powers of one column; a product of several is refused where trees use it."""
+    """Returns powers of one column; a product of several is refused where trees use it."""
     found = []
     for powers in step.powers_:
         columns = np.flatnonzero(powers)

@@ -1,4 +1,4 @@
-"""A writer of UBJSON: objects, lists, text, numbers, and arrays of NumPy as typed arrays."""
+"""Writes UBJSON: objects, lists, text, numbers, and NumPy arrays as typed arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# By NumPy's type: the marker, and the type in the file, whose bytes have the highest first.
+# By NumPy's type: the marker, and the big-endian type in the file.
 _TYPES = {
     "float64": (b"D", ">f8"),
     "float32": (b"d", ">f4"),
@@ -17,7 +17,7 @@ _TYPES = {
 
 
 def dumps(value: Any) -> bytes:
-    """The bytes of a value."""
+    """Returns a value as UBJSON."""
     return b"".join(_value(value))
 
 
