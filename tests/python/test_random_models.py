@@ -1,6 +1,12 @@
-"""Random models, of random parameters and frames: SQL predicts what Python predicts, or push refuses."""
+"""Random models, parameters, frames and tables: SQL predicts what Python predicts, or push refuses.
 
+`PGBOOST_TIMES` makes it as many times as long, and `PGBOOST_SEED` is the first seed.
+"""
+
+import importlib.util
 import inspect
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +23,16 @@ from tests.python import estimators
 from tests.times import TIMES
 
 MODELS = 60
+FIRST = int(os.environ.get("PGBOOST_SEED", "0"))
+# By NumPy's kind, types of a table that hold the numbers of a column.
+STORED = {
+    "f": ["real", "double precision", "numeric"],
+    "i": ["integer", "bigint", "numeric", "double precision"],
+    "u": ["bigint", "numeric"],
+    "b": ["boolean", "boolean::integer"],
+}
+DATES = ["date", "timestamp", "timestamptz"]
+UNITS = ["s", "ms", "us", "ns"]
 CLASSES = {kind.__name__: kind for kind in estimators.classes()}
 SCALERS = ["StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"]
 STEPS = [*SCALERS, "KBinsDiscretizer", "FunctionTransformer", "PolynomialFeatures"]
@@ -29,10 +45,88 @@ WIDE, NARROW = (
     ["float32", "int8", "uint8", "int16", "bool"],
 )
 QUIET = {
-    "XGB": {"n_estimators": 5, "max_depth": 4},
-    "LGBM": {"n_estimators": 5, "verbose": -1, "min_child_samples": 5},
+    "XGB": {"n_estimators": 5, "max_depth": 4, "n_jobs": 1},
+    "LGBM": {"n_estimators": 5, "verbose": -1, "min_child_samples": 5, "n_jobs": 1},
     "CatBoost": {"iterations": 5, "verbose": False, "allow_writing_files": False},
 }
+BOOSTED = {"XGB": xgboost, "LGBM": lightgbm, "CatBoost": catboost}
+# Parameters of theirs, some of which do not fit the task.
+OPTIONS: dict[str, dict[str, list[Any]]] = {
+    "XGB": {
+        "booster": ["dart"],
+        "objective": [
+            "count:poisson",
+            "reg:gamma",
+            "reg:logistic",
+            "multi:softmax",
+            "binary:hinge",
+        ],
+        "missing": [-1.0, 0.0],
+        "grow_policy": ["lossguide"],
+        "tree_method": ["exact", "approx"],
+        "base_score": [0.3],
+        "num_parallel_tree": [2],
+        "multi_strategy": ["multi_output_tree"],
+        "reg_alpha": [0.5],
+        "max_cat_to_onehot": [1],
+        "subsample": [0.6],
+    },
+    "LGBM": {
+        "boosting_type": ["rf", "dart"],
+        "objective": ["poisson", "tweedie", "quantile", "huber", "multiclassova", "cross_entropy"],
+        "linear_tree": [True],
+        "bagging_freq": [1],
+        "bagging_fraction": [0.5],
+        "zero_as_missing": [True],
+        "use_missing": [False],
+        "reg_sqrt": [True],
+        "max_bin": [7],
+        "extra_trees": [True],
+        "min_data_per_group": [1],
+        "max_cat_to_onehot": [1],
+    },
+    "CatBoost": {
+        "loss_function": [
+            "Poisson",
+            "RMSEWithUncertainty",
+            "MAE",
+            "CrossEntropy",
+            "MultiClassOneVsAll",
+        ],
+        "grow_policy": ["Lossguide", "Depthwise"],
+        "one_hot_max_size": [9],
+        "nan_mode": ["Max"],
+        "boost_from_average": [True],
+        "depth": [2, 7],
+        "border_count": [5],
+    },
+}
+
+
+def optional(name: str) -> Any:
+    """A module that is not installed everywhere."""
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None
+
+
+polars, pyarrow = optional("polars"), optional("pyarrow")
+
+
+def polars_frame(frame: pd.DataFrame) -> Any:
+    """The frame as one of Polars, with its types."""
+    return polars.DataFrame(
+        {
+            name: column.astype(object).where(column.notna(), None).tolist()
+            if name[0] == "t"
+            else column.astype("datetime64[us]").to_numpy()
+            if column.dtype.kind == "M"
+            else column.to_numpy()
+            for name, column in frame.items()
+        }
+    )
+
+
+def columns(frame: pd.DataFrame, kind: str) -> list[str]:
+    return [name for name in frame if name[0] == kind]
 
 
 class Drawn:
@@ -70,12 +164,55 @@ class Drawn:
         return pd.Series(drawn, dtype=object).astype(kind)
 
     def frame(self, types: list[str]) -> pd.DataFrame:
-        columns = {
+        found = {
             f"n{number}": pd.Series(self.numbers(dtype)).astype(dtype)
             for number, dtype in enumerate(self.generator.choice(types, 4))
         }
-        columns |= {"t0": self.texts(), "t1": self.texts()}
-        return pd.DataFrame(columns)
+        found |= {"t0": self.texts(), "t1": self.texts()}
+        # Seconds since 1970, which a table and a frame may have as dates.
+        days = self.generator.integers(-9000, 20000, self.rows)
+        return pd.DataFrame(found | {"nd": days * 86400.0})
+
+    def stored(self, frame: pd.DataFrame, connection: psycopg.Connection) -> None:
+        """The frame as a table: a `float32` is a `real`, and others are of any type that holds them."""
+        has_singles = (frame.dtypes == "float32").any()
+        types = {}
+        for name, dtype in frame.dtypes.items():
+            if name == "nd":
+                types[name] = self.one_of(DATES)
+            elif getattr(dtype, "kind", "O") == "f":
+                is_single = [dtype == "float32"] if has_singles else [True, False]
+                types[name] = "real" if self.one_of(is_single) else self.one_of(STORED["f"][1:])
+            else:
+                types[name] = self.one_of(STORED.get(getattr(dtype, "kind", "O"), ["text"]))
+        rows = frame.assign(nd=pd.to_datetime(frame.nd, unit="s"))
+        texts = [[None if pd.isna(one) else str(one) for one in rows[name]] for name in rows]
+        casts = ", ".join(f"{name}::{kind} AS {name}" for name, kind in types.items())
+        given = ", ".join(["%s::text[]"] * len(texts))
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("DROP TABLE IF EXISTS random_rows")
+        connection.execute(
+            f"CREATE TABLE random_rows AS SELECT {casts} FROM unnest({given}) AS t({', '.join(rows)})",
+            texts,
+        )
+
+    def frames(self, frame: pd.DataFrame) -> Iterator[tuple[str, Any]]:
+        """The same rows in frames of other types and libraries, with dates in any unit."""
+        unit = self.one_of(UNITS)
+        stamps = pd.to_datetime(frame.nd, unit="s").astype(f"datetime64[{unit}]")
+        dated = frame.assign(nd=stamps)
+        yield f"pandas, {unit}", dated
+        yield "pandas, objects", frame.assign(nd=pd.Series(stamps.dt.date, dtype=object))
+        if pyarrow is not None:
+            table = pyarrow.Table.from_pandas(dated)
+            yield f"Arrow, {unit}", table
+            yield f"Arrow in pandas, {unit}", table.to_pandas(types_mapper=pd.ArrowDtype)
+        if polars is not None:
+            yield f"Polars, {unit}", polars_frame(dated)
+            yield (
+                "Polars, dates",
+                polars_frame(dated).with_columns(polars.col("nd").cast(polars.Date)),
+            )
 
     def target(self, frame: pd.DataFrame, kind: str) -> Any:
         filled = frame[["n0", "n1", "n2", "n3"]].astype(float).fillna(0)
@@ -104,17 +241,34 @@ class Drawn:
 
     def estimator(self, task: str) -> Any:
         if self.maybe(0.3):
-            library, name = self.one_of(
-                [(xgboost, "XGB"), (lightgbm, "LGBM"), (catboost, "CatBoost")]
-            )
-            return getattr(library, f"{name}{task}")(**QUIET[name])
+            return self.boosted(self.one_of(list(BOOSTED)), task)
         if task == "Classifier" and self.maybe(0.1):
             return self.of_class("AdaBoostClassifier")
         return self.of_class(f"{self.one_of(TREES)}{task}")
 
+    def boosted(self, name: str, task: str, **given: Any) -> Any:
+        chosen = {
+            key: self.one_of(values) for key, values in OPTIONS[name].items() if self.maybe(0.12)
+        }
+        return getattr(BOOSTED[name], f"{name}{task}")(**QUIET[name], **chosen, **given)
+
+    def direct(self, frame: pd.DataFrame, task: str) -> tuple[Any, pd.DataFrame]:
+        """A model of numbers and categories without steps."""
+        name = self.one_of([*BOOSTED, "HistGradientBoosting"])
+        names = [*columns(frame, "n"), *(["t0"] if self.maybe(0.7) else [])]
+        rows = frame[names].astype({"t0": "category"} if "t0" in names else {})
+        if name == "HistGradientBoosting":
+            return self.of_class(f"{name}{task}", categorical_features="from_dtype"), rows
+        if name == "CatBoost" and "t0" in names:
+            rows = rows.assign(t0=rows.t0.astype(object).fillna("none"))
+            return self.boosted(name, task, cat_features=["t0"]), rows
+        return self.boosted(
+            name, task, **{"enable_categorical": True} if name == "XGB" else {}
+        ), rows
+
     def pipeline(self, frame: pd.DataFrame, task: str) -> Any:
         """Steps of some columns, perhaps a step of all that these give, and an estimator."""
-        numbers, texts = [n for n in frame if n[0] == "n"], [n for n in frame if n[0] == "t"]
+        numbers, texts = (columns(frame, kind) for kind in "nt")
         parts = []
         for _ in range(int(self.generator.integers(1, 4))):
             step = self.of_class(self.one_of(STEPS))
@@ -126,22 +280,25 @@ class Drawn:
             parts.append(
                 (self.of_class(self.one_of(ENCODERS), categories="auto"), self.some_of(texts))
             )
-        columns = compose.make_column_transformer(
+        parted = compose.make_column_transformer(
             *parts,
             ("passthrough", self.some_of(numbers)),
             sparse_threshold=self.one_of([0, 0.3, 1]),
         )
-        steps = [columns]
+        steps = [parted]
         if self.maybe(0.3):
             steps.append(self.of_class(self.one_of([*SCALERS, "SelectKBest", "VarianceThreshold"])))
         return pipeline.make_pipeline(*steps, self.estimator(task))
 
-    def model(self, frame: pd.DataFrame, task: str) -> Any:
+    def model(self, frame: pd.DataFrame, task: str) -> tuple[Any, pd.DataFrame]:
+        """A model and the columns to fit it on."""
+        if self.maybe(0.3):
+            return self.direct(frame, task)
         make = self.one_of([self.pipeline, self.pipeline, self.combined, self.plain])
-        return make(frame, task)
+        return make(frame, task), frame
 
     def plain(self, frame: pd.DataFrame, task: str) -> Any:
-        drop = compose.make_column_transformer(("passthrough", [n for n in frame if n[0] == "n"]))
+        drop = compose.make_column_transformer(("passthrough", columns(frame, "n")))
         return pipeline.make_pipeline(drop, self.estimator(task))
 
     def combined(self, frame: pd.DataFrame, task: str) -> Any:
@@ -149,7 +306,7 @@ class Drawn:
         given: dict[str, Any] = {"estimators": members}
         kinds = [f"Voting{task}", f"Stacking{task}"]
         kinds += (
-            ["CalibratedClassifierCV", "FixedThresholdClassifier"]
+            ["CalibratedClassifierCV", "FixedThresholdClassifier", "TunedThresholdClassifierCV"]
             if task == "Classifier"
             else ["TransformedTargetRegressor"]
         )
@@ -157,8 +314,7 @@ class Drawn:
         if name == "TransformedTargetRegressor":
             given = {"regressor": members[0][1], "func": np.log1p, "inverse_func": np.expm1}
         elif not name.startswith(("Voting", "Stacking")):
-            given = {"estimator": members[0][1], "cv": 2}
-            given = given if name.startswith("Calibrated") else {"estimator": members[0][1]}
+            given = {"estimator": members[0][1], **({} if name.startswith("Fixed") else {"cv": 2})}
         elif name == "VotingClassifier":
             given["voting"] = "soft"
         return self.of_class(name, **given)
@@ -191,24 +347,34 @@ def test_no_row_differs_of_a_model_that_push_lets_through(
     connection: psycopg.Connection, task: str, types: list[str]
 ) -> None:
     refused, same = 0, 0
-    for seed in range(MODELS * TIMES):
+    for seed in range(FIRST, FIRST + MODELS * TIMES):
         drawn = Drawn(seed)
         frame = drawn.frame(types)
-        model = drawn.model(frame, task)
+        model, rows = drawn.model(frame, task)
         kind = drawn.one_of(["two", "two", "three"]) if task == "Classifier" else "number"
         try:
-            model.fit(frame, drawn.target(frame, kind)).predict(frame)
+            model.fit(rows, drawn.target(frame, kind)).predict(rows)
         except Exception:
             # Parameters that do not fit each other, or the rows.
             continue
+        # Rows say what a push of drawn ones does not: which columns are float32.
+        check = rows if drawn.maybe(0.3) or (rows.dtypes == "float32").any() else True
         try:
-            pgboost.push(connection, "model", model)
-            found = pgboost.verify(connection, "model", model, frame)
-        except pgboost.UnsupportedModelError:
+            pgboost.push(connection, "model", model, check=check)
+            found = [pgboost.verify(connection, "model", model, rows)]
+        except (pgboost.UnsupportedModelError, pgboost.InvalidDataError):
+            # Among these are models that do not predict the rows that are drawn.
             refused += 1
+            continue
         except pgboost.PredictionsDifferError as error:
             pytest.fail(f"seed {seed}: {error}\n{model}")
-        else:
-            same += 1
-            assert found, (seed, found, model)
+        same += 1
+        drawn.stored(rows, connection)
+        found.append(pgboost.verify(connection, "model", model, "random_rows"))
+        assert all(found), (seed, found, model)
+        expected = pgboost.predict(connection, "model", rows)
+        for name, given in drawn.frames(rows):
+            np.testing.assert_array_equal(
+                pgboost.predict(connection, "model", given), expected, f"{seed}: {name}, {model}"
+            )
     assert same > refused > 0
