@@ -1,13 +1,13 @@
-//! The features of a source, and how far they are from their baseline: the population stability index and the
-//! statistic of Kolmogorov and Smirnov.
+//! The drift of a source's features from their baseline: the population stability index and the
+//! Kolmogorov-Smirnov statistic.
 //!
 //! Both are evidently's (src/evidently/calculations/stattests: psi.py, utils.py `get_binned_data`,
 //! ks_stattest.py). Missing values are left out. The index is the sum over bins of (r - c) ln(r / c), for
-//! the shares r of the baseline and c of the current values. Numbers of which the baseline has more than 20
-//! are in bins of equal width from the least to the greatest of both, as many as Sturges' rule says;
-//! each other number or category is one bin. A share of 0 is replaced by 0.0001, or by a
-//! millionth of the least other share if that is at most 0.0001. Features are read as they are, not as the
-//! model takes them: a category that it was not trained on counts as well.
+//! the shares r of the baseline and c of the current values. If the baseline has more than 20 numbers, they are
+//! in bins of equal width from the least to the greatest of both, whose number is by Sturges' rule; otherwise
+//! each number or category is a bin. A share of 0 is replaced by 0.0001, or by a
+//! millionth of the least other share if that is at most 0.0001. Features are read without the
+//! model's encoding: a category that it was not trained on counts as well.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,11 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::features::by_name;
 
-/// Rows between two looks at whether the statement was cancelled.
+/// The number of rows between two checks for interrupts.
 const ROWS_PER_CHECK: u64 = 1 << 12;
 
-/// The values of all features of a model in the rows of a source, which runs once, with the caller's rights.
+/// Collects the values of a model's features in the rows of a source, which runs once, with the caller's
+/// privileges.
 pub(crate) fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
     let names = by_name::column_names(image);
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -81,7 +82,7 @@ fn read(collector: &mut Collector, columns: &[PlacedColumn], row: Row<'_>) -> Re
     Ok(())
 }
 
-/// Reads an array, whose elements are the features from this one on; they are missing if there is none.
+/// Reads an array whose elements are the features from this one on; if it is NULL, they are missing.
 fn read_elements(
     collector: &mut Collector,
     first: usize,
@@ -105,25 +106,25 @@ fn read_elements(
     Ok(())
 }
 
-/// Numbers of more distinct values than this are put into bins.
+/// The most distinct numbers that are not put into bins.
 const MAX_VALUES: usize = 20;
 const REPLACES_ZERO: f64 = 1e-4;
-/// Terms of the series of Kolmogorov's distribution: with the hundredth, none is left that counts.
+/// The terms of the series of Kolmogorov's distribution; after the hundredth they no longer change the sum.
 const TERMS: i32 = 100;
 
-/// The distribution of a profile's numbers; between two points it is linear.
+/// The distribution of a profile's numbers, linear between two points.
 pub(crate) struct Distribution {
     points: Vec<Point>,
     count: u64,
 }
 
 impl Distribution {
-    /// The points in ascending order, and how many numbers they are of.
+    /// Creates the distribution from points in ascending order and the number of values.
     pub(crate) fn new(points: Vec<Point>, count: u64) -> Distribution {
         Distribution { points, count }
     }
 
-    /// The shares of numbers below `number`, and up to it.
+    /// Returns the shares of numbers below `number`, and up to it.
     fn shares(&self, number: f64) -> (f64, f64) {
         let after = self.points.partition_point(|point| point.number <= number);
         let before = after.checked_sub(1).and_then(|index| self.points.get(index));
@@ -140,7 +141,7 @@ impl Distribution {
     }
 }
 
-/// Takes in the current numbers of a feature, in ascending order.
+/// The drift of a numeric feature, computed from its current numbers in ascending order.
 pub(crate) struct NumberDrift<'a> {
     reference: &'a Distribution,
     count: u64,
@@ -150,9 +151,9 @@ pub(crate) struct NumberDrift<'a> {
 }
 
 enum Bins {
-    /// Borders of bins, and how many current values are in each.
+    /// Borders of bins, and the current values in each.
     Widths { borders: Vec<f64>, counts: Vec<u64>, bin: usize },
-    /// How often each number of the profile is met; of the others, how many are met so often.
+    /// The count of each number of the profile; for the others, the number of those with each count.
     Values { counts: Vec<u64>, others: BTreeMap<u64, u64> },
 }
 
@@ -199,7 +200,7 @@ impl<'a> NumberDrift<'a> {
         }
     }
 
-    /// The index, the statistic, and the chance of one as large, by Kolmogorov's limit.
+    /// Returns the index, the statistic, and its p-value by Kolmogorov's limit.
     pub(crate) fn finish(self) -> Option<(f64, f64, f64)> {
         if self.count == 0 || self.reference.count == 0 {
             return None;
@@ -235,7 +236,7 @@ impl<'a> NumberDrift<'a> {
     }
 }
 
-/// Borders of equal width over both (numpy: `histogram_bin_edges(bins="sturges")`).
+/// Returns borders of equal width over both (numpy: `histogram_bin_edges(bins="sturges")`).
 fn borders(reference: &Distribution, current: Numbers) -> Vec<f64> {
     let ends = reference.points.first().zip(reference.points.last());
     let (mut first, mut last) = ends.map_or((0.0, 0.0), |(a, b)| (a.number, b.number));
@@ -251,7 +252,7 @@ fn borders(reference: &Distribution, current: Numbers) -> Vec<f64> {
     inner.chain([last]).collect()
 }
 
-/// The shares of a bin, or of so many alike.
+/// The shares of a bin, or of several equal ones.
 pub(crate) struct Shares {
     reference: f64,
     current: f64,
@@ -259,13 +260,13 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Of one bin.
+    /// Creates the shares of one bin.
     pub(crate) fn of(reference: f64, current: f64) -> Shares {
         Shares { reference, current, times: 1.0 }
     }
 }
 
-/// The index of the bins.
+/// Computes the index from the bins.
 pub(crate) fn stability_index(bins: &[Shares]) -> f64 {
     let zero = |share: fn(&Shares) -> f64| {
         let shares = bins.iter().map(share).filter(|share| *share > 0.0);
@@ -281,9 +282,9 @@ pub(crate) fn stability_index(bins: &[Shares]) -> f64 {
     bins.iter().map(part).sum()
 }
 
-/// The chance that Kolmogorov's statistic, times the root of the sample's size, is larger.
+/// Returns the probability that Kolmogorov's statistic, times the root of the sample's size, is larger.
 fn kolmogorov(scaled: f64) -> f64 {
-    // The series does not settle where the chance is 1 to six digits.
+    // The series does not converge for arguments where the probability is 1 to six digits.
     if scaled < 0.3 {
         return 1.0;
     }

@@ -1,7 +1,7 @@
-//! Two models on the same rows: the mean of each loss, and of its difference row by row.
+//! Compares two models on the same rows: the mean of each loss, and of its paired differences.
 //!
-//! A difference of means says little alone: both models lose most on the same rows. The interval is that of
-//! the paired differences, of 95 %, by the normal distribution; for weights it is that of a weighted mean,
+//! Both models lose most on the same rows, so the 95 % interval is that of the paired differences, by the normal
+//! distribution. With weights it is that of a weighted mean,
 //! whose variance is the sum of w²(d - mean)² over (sum of w)², times n / (n - 1).
 
 use super::predictions::Prediction;
@@ -9,7 +9,7 @@ use super::rows::KnownRow;
 use super::sums;
 use super::target::Task;
 
-/// Half of 95 % of the normal distribution lies within so many standard deviations of its mean.
+/// The 97.5 % quantile of the normal distribution.
 const QUANTILE: f64 = 1.959_963_984_540_054;
 
 /// One row of the result.
@@ -18,12 +18,12 @@ pub(crate) struct Compared {
     pub(crate) baseline: Option<f64>,
     pub(crate) candidate: Option<f64>,
     pub(crate) difference: Difference,
-    /// Rows on which the candidate's loss is lower than the baseline's, and higher.
+    /// The numbers of rows with a lower loss of the candidate, and with a higher one.
     pub(crate) better: i64,
     pub(crate) worse: i64,
 }
 
-/// A mean difference and the ends of its interval.
+/// A mean difference and the bounds of its interval.
 pub(crate) struct Difference {
     pub(crate) mean: Option<f64>,
     pub(crate) lower: Option<f64>,
@@ -31,7 +31,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// What the interval says of a loss, which is better where it is lower; nothing without an interval.
+    /// Returns which model the interval favours by a loss, or `None` without an interval.
     pub(crate) fn verdict(&self) -> Option<&'static str> {
         let (lower, upper) = self.lower.zip(self.upper)?;
         Some(match (lower > 0.0, upper < 0.0) {
@@ -42,12 +42,12 @@ impl Difference {
     }
 }
 
-/// Nothing for a mean of no weight.
+/// Returns `None` for a mean over no weight.
 fn number(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// Nothing for a difference of infinite losses either.
+/// Returns `None` also for a difference of infinite losses.
 fn finite(value: f64) -> Option<f64> {
     number(value).filter(|value| value.is_finite())
 }
@@ -59,7 +59,7 @@ struct Sums {
     baseline: f64,
     candidate: f64,
     difference: f64,
-    /// Of squared weights: alone, times the difference, times its square.
+    /// Sums of squared weights: alone, times the difference, times its square.
     squares: [f64; 3],
     better: i64,
     worse: i64,
@@ -95,7 +95,7 @@ impl Sums {
 pub(crate) struct Comparison {
     task: Task,
     losses: Vec<Sums>,
-    /// Of the classes: whether they differ.
+    /// Sums of the share of rows with another class.
     changed: Sums,
 }
 
@@ -125,8 +125,8 @@ impl Comparison {
         }
     }
 
-    /// A row for each loss, and for a classifier one of the share of rows whose class changed: to the right
-    /// one and from it are as for the error.
+    /// Returns a row for each loss, and for a classifier one of the share of rows whose class changed, with the
+    /// numbers of rows as for the error.
     pub(crate) fn results(self) -> Vec<Compared> {
         let mut results: Vec<Compared> = sums::names(&self.task)
             .iter()

@@ -1,5 +1,4 @@
-//! The area under the ROC curve, and the average precision, of each slice: what depends on the order of
-//! the scores.
+//! The area under the ROC curve and the average precision of each slice, the metrics of the order of scores.
 //!
 //! They are scikit-learn's `roc_auc_score` and `average_precision_score`: rows of the same score count
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
@@ -17,20 +16,20 @@ use super::predictions::Predictions;
 use super::rows::KnownRow;
 use crate::error::Result;
 
-/// Most bytes of the scores of [`Scores`]: nothing interrupts a pass over them.
+/// The most bytes of [`Scores`]: a pass over them does not check for interrupts.
 const MAX_FEW_BYTES: usize = 16 << 20;
-/// Where the second word of an entry has the class; a weight is not negative.
+/// The bit of an entry's second word that has the class, the sign of the weight.
 const CLASS: u64 = 1 << 63;
 
 /// The scores of rows, their classes and weights.
 pub(crate) struct Curve {
-    /// Probabilities of one slice without weights, as long as there is room for them.
+    /// Probabilities of one slice without weights, as long as they fit.
     few: Option<Scores>,
     /// Slice, score (the best first), and weight with the class in place of its sign.
     many: Option<Sorter<3>>,
 }
 
-/// Of one slice; nothing where it is not defined.
+/// The metrics of one slice; `None` where not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Areas {
     pub(crate) auc: Option<f64>,
@@ -44,7 +43,7 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// Takes in a row of a slice: a finite score, whether it is of the class, and a weight.
+    /// Adds a row of a slice, with a finite score.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -68,7 +67,7 @@ impl Curve {
         Ok(())
     }
 
-    /// Takes in rows that follow one another.
+    /// Adds consecutive rows.
     pub(crate) fn add_all(
         &mut self,
         rows: &[KnownRow],
@@ -80,7 +79,7 @@ impl Curve {
         })
     }
 
-    /// The areas, by slice.
+    /// Returns the areas, by slice.
     pub(crate) fn areas(self, slices: usize) -> Result<Vec<Areas>> {
         let mut walk = Walk { areas: vec![Areas::default(); slices], ..Walk::default() };
         if let Some(scores) = self.few {
@@ -107,16 +106,15 @@ fn entry(slice: u32, score: f64, positive: bool, weight: f64) -> [u64; 3] {
     [u64::from(slice), !ordered(score), weight.to_bits() | class]
 }
 
-/// A word whose order is that of the numbers.
+/// Maps numbers to words of the same order.
 fn ordered(number: f64) -> u64 {
-    // Both zeros are one number.
+    // Zeros of both signs are equal.
     let bits = (number + 0.0).to_bits();
     if bits & CLASS != 0 { !bits } else { bits | CLASS }
 }
 
-/// The areas of rows without weights, the best first, that are equal except in the last bit, their
-/// class, where their scores are. Nothing in it depends on the class of a row before: half of such
-/// guesses fail.
+/// Returns the areas of rows without weights from `Scores::sorted`. The loop has no branch on a class, which
+/// the processor would predict wrongly half of the time.
 fn counted(rows: &[u32]) -> Areas {
     let (mut positives, mut chosen) = (0u64, 0u64);
     let (mut half_pairs, mut precisions) = (0u64, 0.0);
@@ -130,7 +128,7 @@ fn counted(rows: &[u32]) -> Areas {
     areas(half_pairs as f64 / 2.0, precisions, (chosen - positives) as f64, positives as f64)
 }
 
-/// The areas, by the pairs in the right order, the sum of precisions, and the weights of the classes.
+/// Computes the areas from the pairs in the right order, the sum of precisions, and the weights of the classes.
 fn areas(pairs: f64, precisions: f64, others: f64, positives: f64) -> Areas {
     Areas {
         auc: (others > 0.0 && positives > 0.0).then(|| pairs / (others * positives)),
@@ -138,19 +136,19 @@ fn areas(pairs: f64, precisions: f64, others: f64, positives: f64) -> Areas {
     }
 }
 
-/// A walk down the scores.
+/// A pass over sorted scores, the best first.
 #[derive(Default)]
 struct Walk {
     areas: Vec<Areas>,
-    /// Slice and score of the rows that are counted together.
+    /// Slice and score of the current block, rows of equal scores.
     current: [u64; 2],
-    /// The weights of these rows: not of the class, and of it.
+    /// The weights of the block: of other classes, and of the class.
     block: [f64; 2],
-    /// Those of the rows before, of the slice.
+    /// The weights of the slice's rows before the block.
     before: [f64; 2],
-    /// The sum over rows not of the class of the weight of those above them that are.
+    /// The weight of pairs of a row of the class and one of another class with a lower score.
     pairs: f64,
-    /// The sum of precisions, each times the weight found with it.
+    /// The sum of precisions, each times the weight of the block's rows of the class.
     precisions: f64,
 }
 
@@ -194,28 +192,28 @@ impl Walk {
     }
 }
 
-/// Most bits of the digits that one pass sorts by; three of them hold a score. More places at once than the
-/// processor's first cache has lines take longer than another pass.
+/// The most bits of a digit of the radix sort; three digits hold a score. More buckets than the processor's
+/// first cache has lines would take longer than another pass.
 const MAX_DIGIT_BITS: u32 = 10;
 const DIGITS: usize = 1 << MAX_DIGIT_BITS;
 const MAX_PASSES: usize = 3;
 
-/// The greatest probability, whose bits are those of no greater number.
+/// The bits of the greatest probability.
 const ONE: u32 = 1.0f32.to_bits();
 
 pub(crate) struct Scores {
-    /// How far a score is from 1 in the order of numbers, and its class in the last bit.
+    /// The distance of a score from 1, in units in the last place, and its class in the last bit.
     rows: Vec<u32>,
     room: usize,
 }
 
 impl Scores {
-    /// No rows, with so many bytes to hold them in, and as many again to sort them.
+    /// Creates an empty list with room for `bytes`; the sort takes as many again.
     pub(crate) fn new(bytes: usize) -> Scores {
         Scores { rows: Vec::new(), room: bytes / size_of::<u32>() }
     }
 
-    /// Takes a row in, unless there is no room, or its score is no probability.
+    /// Adds a row; returns false if there is no room, or if its score is not a probability.
     #[inline]
     pub(crate) fn add(&mut self, score: f32, positive: bool) -> bool {
         let Some(distance) = ONE.checked_sub(score.to_bits()) else { return false };
@@ -226,12 +224,12 @@ impl Scores {
         true
     }
 
-    /// The rows in the order in which they came: score, and whether it is of the class.
+    /// Returns the rows in the order in which they were added: the score, and whether it is of the class.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = (f32, bool)> {
         self.rows.into_iter().map(|row| (f32::from_bits(ONE - (row >> 1)), row & 1 == 1))
     }
 
-    /// The rows, best first, as numbers that are equal except in the last bit where the scores are.
+    /// Sorts the rows, the best first. Rows of equal scores differ in the last bit alone, the class.
     pub(crate) fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
         let least = self.rows.iter().min().map_or(0, |row| row >> 1);
         let span = self.rows.iter().max().map_or(0, |row| row >> 1) - least;

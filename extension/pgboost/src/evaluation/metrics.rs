@@ -1,4 +1,4 @@
-//! The metrics of a slice, by what its model predicts, as scikit-learn defines them.
+//! The metrics of a slice, by the model's task, as scikit-learn defines them.
 //!
 //! Numbers and quantiles: `mean_squared_error`, `root_mean_squared_error`, `mean_absolute_error`,
 //! `mean_absolute_percentage_error`, `r2_score` and `mean_pinball_loss`. Classes: `log_loss`,
@@ -22,14 +22,14 @@ use super::sums::{self, Errors, Metric, pinball};
 use super::target::Task;
 use crate::error::{Error, Result};
 
-/// Metrics by name; nothing where one is not defined.
+/// Metrics by name; `None` where not defined.
 pub(crate) type Results = Vec<(String, Option<f64>)>;
 
-/// Metrics that grow with each row.
+/// Metrics that are computed row by row.
 pub(crate) trait Metrics {
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()>;
 
-    /// The same for rows that follow one another.
+    /// Adds consecutive rows.
     fn add_all(&mut self, rows: &[KnownRow], predictions: Predictions<'_>) -> Result<()> {
         let mut both = rows.iter().zip(predictions.iter());
         both.try_for_each(|(row, prediction)| self.add(row, prediction))
@@ -38,7 +38,7 @@ pub(crate) trait Metrics {
     fn results(&mut self) -> Result<Results>;
 }
 
-/// Metrics of no rows yet.
+/// Creates the metrics of no rows.
 pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     match task {
         Task::Number => Box::new(Errors::default()),
@@ -49,7 +49,7 @@ pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     }
 }
 
-/// Bytes that the metrics of a slice take.
+/// Returns the number of bytes of a slice's metrics.
 pub(crate) fn bytes(task: &Task) -> usize {
     size_of::<Errors>() + task.classes() * size_of::<[f64; 3]>()
 }
@@ -58,10 +58,10 @@ fn named(name: &str, value: f64) -> (String, Option<f64>) {
     (name.to_owned(), (!value.is_nan()).then_some(value))
 }
 
-/// Weights of the rows of a class, of those that were given it, and of those that were so rightly.
+/// Weights of the rows of a class: the actual ones, the predicted ones, and those that are both.
 #[derive(Clone, Copy, Default)]
 struct Counts {
-    /// Whether a row has the class or was given it.
+    /// A row has the class, or it was predicted.
     met: bool,
     actual: f64,
     predicted: f64,
@@ -69,7 +69,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Precision, recall and their harmonic mean.
+    /// Returns precision, recall and their harmonic mean.
     fn scores(self) -> [f64; 3] {
         let share = |of: f64| if of > 0.0 { self.right / of } else { 0.0 };
         [share(self.predicted), share(self.actual), share((self.predicted + self.actual) / 2.0)]
@@ -107,8 +107,8 @@ impl Classes {
     }
 }
 
-/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores. All are
-/// means over the weight, and not defined where there is none.
+/// Returns the metrics by these names: the logarithmic loss if there is one, the error, and the other scores. All
+/// are means over the weight, and not defined for a weight of 0.
 fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> Results {
     let [log_name, error_name] = names;
     let log = log.map(|log| named(log_name, log));
@@ -121,15 +121,15 @@ fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> 
 pub(crate) struct Binary {
     probability: bool,
     log: f64,
-    /// Weights of rows by their class, and by the one that they were given.
+    /// Weights of rows by the actual and by the predicted class.
     cells: [[f64; 2]; 2],
-    /// The product of probabilities whose logarithms are still to be added, and of how many.
+    /// The product of probabilities whose logarithms are not added yet, and their number.
     product: f64,
     factors: u32,
 }
 
-/// As many probabilities, of 1e-16 or more, are multiplied without becoming 0: a logarithm takes as long as
-/// all else that is done with a row.
+/// The most probabilities, each at least 1e-16, whose product is above 0. A logarithm takes as long as the rest
+/// of a row's work.
 const MAX_FACTORS: u32 = 16;
 
 impl Binary {
@@ -213,12 +213,12 @@ impl Metrics for Multiclass {
     }
 }
 
-/// How many of the best rows count, and what the metric is called.
+/// The number of best rows that count, and the metric's name.
 const CUTS: [(usize, &str); 2] = [(usize::MAX, "ndcg"), (10, "ndcg@10")];
 
 pub(crate) struct Ranking {
     target: String,
-    /// Scores and targets of the group that is not yet complete.
+    /// Scores and targets of the current group.
     group: Vec<(f32, f64)>,
     group_number: u64,
     group_weight: f64,
@@ -227,7 +227,7 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// Of groups of rows; `target` is the column of their relevance.
+    /// Creates the metrics; `target` is the column of the relevance.
     pub(crate) fn of(target: &str) -> Ranking {
         let target = target.to_owned();
         Ranking {
@@ -259,7 +259,7 @@ impl Ranking {
     }
 }
 
-/// The discounted gain of rows in this order, those whose scores are tied sharing their places.
+/// Returns the discounted gain of rows in this order; tied rows share their places.
 fn gain(rows: &[(f32, f64)], cut: usize, tied: impl Fn(f32, f32) -> bool) -> f64 {
     let mut place = 0;
     let blocks = rows.chunk_by(|a, b| tied(a.0, b.0));

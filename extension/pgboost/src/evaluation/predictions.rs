@@ -1,7 +1,7 @@
-//! Predictions for the rows of a source, which are read one by one and evaluated together.
+//! Predictions for the rows of a source, which are read one by one and evaluated in batches.
 //!
-//! The features, the margins and the values are those of `predict`, and the errors too; what a model's
-//! name means is found out once, under the snapshot of the statement, and holds for all rows.
+//! Features, margins, values and errors are those of `predict`. The model's name is resolved once, under the
+//! statement's snapshot, for all rows.
 
 use gbtrees::internals::{BatchScratch, Margin, Task};
 use pg_interface::Oid;
@@ -21,34 +21,34 @@ pub(crate) struct SourcePredictor {
     resolved: Resolved,
     columns: Option<MatchedColumns>,
     scratch: BatchScratch,
-    /// Of the rows read since the last evaluation.
+    /// The features of the rows read since the last evaluation.
     features: Vec<f32>,
     /// The numbers of a row, for a model with linear leaves.
     doubles: Vec<f64>,
     margins: Margins,
-    /// Of the rows evaluated last.
+    /// The values of the rows evaluated last.
     values: Vec<f32>,
     classes: Vec<u32>,
 }
 
-/// What a model says of a row.
+/// A model's prediction for a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Prediction<'a> {
-    /// What `predict_array` returns, or `predict`.
+    /// The result of `predict_array` or `predict`.
     pub(crate) values: &'a [f32],
-    /// The class, of a classifier.
+    /// The class, if the model is a classifier.
     pub(crate) class: u32,
 }
 
 impl Prediction<'_> {
-    /// The first value, or the only one.
+    /// Returns the first or only value.
     #[inline]
     pub(crate) fn value(&self) -> f32 {
         self.values.first().copied().unwrap_or(f32::NAN)
     }
 }
 
-/// What a model says of rows that follow one another.
+/// A model's predictions for consecutive rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Predictions<'a> {
     width: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Predictions<'a> {
 }
 
 impl<'a> Predictions<'a> {
-    /// That of each row.
+    /// Returns the prediction of each row.
     #[inline]
     pub(crate) fn iter(self) -> impl Iterator<Item = Prediction<'a>> {
         let class = move |row: usize| self.classes.get(row).copied().unwrap_or(0);
@@ -65,7 +65,7 @@ impl<'a> Predictions<'a> {
         rows.map(move |(row, values)| Prediction { values, class: class(row) })
     }
 
-    /// Those of the first rows, and of the rest.
+    /// Splits the predictions into those of the first rows and the rest.
     pub(crate) fn split_at(self, rows: usize) -> (Self, Self) {
         let values = self.values.split_at(self.values.len().min(rows * self.width));
         let classes = self.classes.split_at(self.classes.len().min(rows));
@@ -75,7 +75,7 @@ impl<'a> Predictions<'a> {
 }
 
 impl SourcePredictor {
-    /// The model that the name means to this statement; `function` is one of the extension's.
+    /// Resolves a model's name for this statement; `function` is one of the extension's.
     pub(crate) fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
         let resolved = cache::resolve(model, function)?;
         let image = resolved.image.model();
@@ -92,17 +92,17 @@ impl SourcePredictor {
         })
     }
 
-    /// The model as the statement names it.
+    /// Returns the model's name as in the statement.
     pub(crate) fn model(&self) -> &str {
         &self.model
     }
 
-    /// The model that the name means.
+    /// Returns the model's id.
     pub(crate) fn resolved_model(&self) -> ModelId {
         self.resolved.model
     }
 
-    /// Its version.
+    /// Returns the model's version.
     pub(crate) fn version(&self) -> i32 {
         self.resolved.version
     }
@@ -119,7 +119,7 @@ impl SourcePredictor {
         by_name::column_names(self.image())
     }
 
-    /// The columns, one for each of [`SourcePredictor::column_names`].
+    /// Binds the columns, one for each of [`SourcePredictor::column_names`].
     pub(crate) fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
         self.columns = Some(MatchedColumns::of_source(columns, self.context())?);
         Ok(())
@@ -142,7 +142,7 @@ impl SourcePredictor {
         columns.read_source(row, context, features)
     }
 
-    /// Evaluates so many rows, those read since it was called last.
+    /// Evaluates the `rows` read since the last call.
     ///
     /// # Errors
     /// The engine's, which are bugs.
@@ -166,14 +166,14 @@ impl SourcePredictor {
         Ok(())
     }
 
-    /// The predictions for the rows of the last evaluation.
+    /// Returns the predictions for the rows of the last evaluation.
     pub(crate) fn predictions(&self) -> Predictions<'_> {
         let width = self.image().num_values().max(1);
         Predictions { width, values: &self.values, classes: &self.classes }
     }
 }
 
-/// The values and classes of rows with these margins.
+/// Computes the values and classes of rows from their margins.
 fn finish<M: Margin + PartialOrd>(
     image: &ModelImage,
     margins: &mut [M],

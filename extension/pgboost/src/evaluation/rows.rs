@@ -1,7 +1,7 @@
-//! Runs a source and hands over each of its rows with what it should be and what models predict for it.
+//! Runs a source, and passes on its rows with their targets and the models' predictions.
 //!
-//! The source runs once, read-only, with the caller's rights and row-level security. Rows are gathered
-//! until there are enough to evaluate together; of a relation, only the columns in use are read.
+//! The source runs once, read-only, with the caller's privileges and row-level security. Rows are evaluated in
+//! batches; of a relation, only the used columns are read.
 
 use pg_interface::report::{check_for_interrupts, notice};
 use pg_interface::{ScalarType, catalog};
@@ -14,21 +14,21 @@ use crate::error::{Error, Result};
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
 pub(crate) const MAX_WEIGHT: f64 = f32::MAX as f64;
 
-/// Rows that are evaluated together: some of the kernels' blocks of 512.
+/// The number of rows of a batch, a multiple of the kernels' blocks of 512.
 const BATCH_ROWS: usize = 2048;
 
-/// What the caller says of the rows: where they come from, and what some columns are.
+/// A source of rows, and the roles of its columns.
 pub(crate) struct Request<'a> {
     pub(crate) source: &'a str,
     pub(crate) target: &'a str,
     pub(crate) weight: Option<&'a str>,
-    /// Metrics are computed for each of its values.
+    /// The column of slices: metrics are computed for each of its values.
     pub(crate) by: Option<&'a str>,
-    /// What the rows of a group have in common.
+    /// The column of groups.
     pub(crate) group: Option<&'a str>,
 }
 
-/// A row without its features.
+/// A row's columns other than features.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownRow {
     /// A number, or the place of a class.
@@ -40,11 +40,11 @@ pub(crate) struct KnownRow {
     pub(crate) group: u64,
 }
 
-/// What is done with rows that follow one another: the predictors have evaluated them.
+/// A consumer of consecutive rows, which the predictors have evaluated.
 pub(crate) type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
 
-/// Hands over the rows whose target is not NULL, many at a time. Returns the values of `by`; one NULL without
-/// it.
+/// Passes the rows whose target is not NULL to `visit`, a batch at a time. Returns the values of the column
+/// `by`, or one NULL without it.
 pub(crate) fn each(
     predictors: &mut [SourcePredictor],
     task: &Task,
@@ -111,7 +111,7 @@ struct Reader<'a, 'v> {
     group: Option<&'a PlacedColumn>,
     predictors: &'a mut [SourcePredictor],
     visit: &'a mut Visit<'v>,
-    /// Those read since the last evaluation.
+    /// The rows read since the last evaluation.
     rows: Vec<KnownRow>,
     slices: Slices,
     slice_bytes: usize,

@@ -1,8 +1,8 @@
-//! The loss of a row's prediction, in f64, and the sums that metrics are computed from: they grow row by row,
-//! and those of two sets of rows add up.
+//! The losses of a row's prediction, in f64, and the sums from which metrics are computed. The sums of two sets
+//! of rows can be added.
 //!
-//! The sums of an aggregate are its state, a `double precision[]`, so workers pass them on without
-//! serialization; `evaluate_model` adds to the same. Losses and metrics are scikit-learn's
+//! They are the states of aggregates, a `double precision[]`, which workers pass on without serialization;
+//! `evaluate_model` uses the same. Losses and metrics are scikit-learn's
 //! (sklearn/metrics/_regression.py and _classification.py): `mean_squared_error`, `root_mean_squared_error`,
 //! `mean_absolute_error`, `mean_absolute_percentage_error`, `r2_score`, `log_loss`, `brier_score_loss` and
 //! `accuracy_score`. A metric is None where it is not defined, which SQL shows as NULL: without rows, and
@@ -11,7 +11,7 @@
 use super::predictions::Prediction;
 use super::target::Task;
 
-/// Weighted sums of a metric that is a mean, or of two: the weight, and for each metric weight times loss.
+/// The sums of one or two metrics that are means: the weight, and for each metric the weighted losses.
 pub(crate) type Means = [f64; 3];
 
 /// Adds a row with its losses.
@@ -28,23 +28,23 @@ pub(crate) fn combine_means(sums: &mut Means, others: &Means) {
     sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
 }
 
-/// The mean of the first loss.
+/// Returns the mean of the first loss.
 pub(crate) fn first_mean(sums: &Means) -> Option<f64> {
     let [weight, first, _] = *sums;
     defined(first / weight)
 }
 
-/// The mean of the second loss.
+/// Returns the mean of the second loss.
 pub(crate) fn second_mean(sums: &Means) -> Option<f64> {
     let [weight, _, second] = *sums;
     defined(second / weight)
 }
 
-/// Rows, weight, weighted sums of squared, absolute and relative errors, and the targets' weighted mean and
-/// their squared deviation from it.
+/// The number of rows, the weight, the weighted sums of squared, absolute and relative errors, and the targets'
+/// weighted mean and squared deviation from it.
 pub(crate) type Errors = [f64; 7];
 
-/// A metric of these sums.
+/// A metric of the errors' sums.
 pub(crate) type Metric = fn(&Errors) -> Option<f64>;
 
 /// Adds a row.
@@ -58,7 +58,7 @@ pub(crate) fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_wei
     *absolute += row_weight * error.abs();
     *relative += row_weight * error.abs() / target.abs().max(f64::EPSILON);
     if row_weight > 0.0 {
-        // Welford's update: sums of squares would lose what is left after their difference.
+        // Welford's update: the difference of two sums of squares would lose digits.
         let from_mean = target - *mean;
         *mean += from_mean * row_weight / *weight;
         *deviation += row_weight * from_mean * (target - *mean);
@@ -109,7 +109,7 @@ pub(crate) fn mape(sums: &Errors) -> Option<f64> {
     defined(relative / weight)
 }
 
-/// Not defined for fewer than two rows; as scikit-learn has it where all targets are the same.
+/// Returns R², or `None` for fewer than two rows. It is scikit-learn's also for equal targets.
 pub(crate) fn r2(sums: &Errors) -> Option<f64> {
     let [rows, weight, squared, _, _, _, deviation] = *sums;
     match (squared, deviation) {
@@ -124,44 +124,44 @@ fn defined(value: f64) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// A probability, which `log_loss` keeps from 0 and 1.
+/// Clips a probability as `log_loss` does, away from 0 and 1.
 #[inline]
 fn clipped(probability: f64) -> f64 {
     probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON)
 }
 
-/// The probability of the class that a row has, of two, by that of the second; the target is 0 or 1.
+/// Returns the probability of a row's class, of two classes, from that of the second; the target is 0 or 1.
 #[inline]
 pub(crate) fn binary_probability(target: f64, second: f64) -> f64 {
     clipped(if target == 1.0 { second } else { 1.0 - second })
 }
 
-/// `log_loss` of two classes; the target is 0 or 1.
+/// Returns the `log_loss` of two classes; the target is 0 or 1.
 #[inline]
 pub(crate) fn binary_log(target: f64, second: f64) -> f64 {
     -binary_probability(target, second).ln()
 }
 
-/// `log_loss` of several classes; the target is the place of one.
+/// Returns the `log_loss` of several classes; the target is the number of one.
 #[inline]
 pub(crate) fn class_log(target: f64, probabilities: &[f32]) -> f64 {
     -clipped(probabilities.get(target as usize).copied().map_or(0.0, f64::from)).ln()
 }
 
-/// 1 where the class is another one (`zero_one_loss`).
+/// Returns the `zero_one_loss`, 1 for a wrong class.
 #[inline]
 pub(crate) fn zero_one(target: f64, prediction: Prediction<'_>) -> f64 {
     f64::from(u8::from(target as u32 != prediction.class))
 }
 
-/// `mean_pinball_loss` of one row.
+/// Returns the `mean_pinball_loss` of one row.
 #[inline]
 pub(crate) fn pinball(target: f64, prediction: f64, level: f64) -> f64 {
     let difference = target - prediction;
     (level * difference).max((level - 1.0) * difference)
 }
 
-/// The losses of a row whose means are metrics, as many as [`names`] has, in their order.
+/// Returns the losses of a row whose means are metrics, in the order of [`names`].
 pub(crate) fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> [f64; 2] {
     let difference = target - f64::from(prediction.value());
     match task {
@@ -182,7 +182,7 @@ pub(crate) fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> [f
     }
 }
 
-/// The metrics that are means of losses.
+/// Returns the names of the metrics that are means of losses.
 pub(crate) fn names(task: &Task) -> &'static [&'static str] {
     match task {
         Task::Number => &["mse", "mae"],

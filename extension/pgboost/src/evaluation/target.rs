@@ -1,9 +1,7 @@
-//! What a model should have predicted, a number or the place of a class, and what can be measured of a model
-//! by its objective.
+//! The target of a row, a number or the number of a class, and the metrics' task by the model's objective.
 //!
-//! A class is known by its label. Where the labels are numbers, numbers are compared as such, so that
-//! 1 and 1.0 are one class; where they are not, a number is the place of a class, counted from 0, as it is
-//! for models without labels.
+//! A class is known by its label. Labels that are numbers are compared as numbers, so that 1 and 1.0 are one
+//! class. If they are not, or without labels, a number in the target is the place of a class, counted from 0.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -23,7 +21,7 @@ use crate::registry::reference::Reference;
 
 pub(crate) struct Target {
     column: String,
-    /// Nothing if the model predicts numbers.
+    /// `None` if the model predicts numbers.
     classes: Option<Classes>,
 }
 
@@ -37,7 +35,7 @@ struct Classes {
 }
 
 impl Target {
-    /// How to read this column for the model; `classes` is how many it has, 0 if it predicts numbers.
+    /// Prepares to read this column for the model, which has `classes`, 0 if it predicts numbers.
     pub(crate) fn of(image: &ModelImage, classes: usize, column: &PlacedColumn) -> Result<Target> {
         let scalar = ScalarType::of(column.type_oid);
         let labels: Vec<String> = (0..image.num_labels())
@@ -73,7 +71,7 @@ impl Target {
         Ok(Target { column: column.name.clone(), classes })
     }
 
-    /// The number, or the place of the class.
+    /// Reads the number, or the place of the class.
     #[inline]
     pub(crate) fn read(&self, field: Field<'_>) -> Result<f64> {
         match &self.classes {
@@ -90,7 +88,7 @@ impl Target {
 }
 
 impl Target {
-    /// The number itself: metrics of others are not defined, and scikit-learn refuses them too.
+    /// Returns the number. Refuses others than finite ones, as scikit-learn does.
     #[inline]
     fn finite(&self, number: f64) -> Result<f64> {
         if number.is_finite() {
@@ -126,7 +124,7 @@ impl Classes {
         }
     }
 
-    /// The class of a text that says true or false where the labels say it in other letters, as Python does.
+    /// Returns the class of a text for true or false that the labels spell in another way, such as Python's.
     fn place_of_truth(&self, label: &str) -> Option<usize> {
         let is_truth = ["true", "false"].iter().any(|truth| label.eq_ignore_ascii_case(truth));
         let mut same = self.by_label.iter().filter(|(own, _)| own.eq_ignore_ascii_case(label));
@@ -141,8 +139,8 @@ impl Classes {
         if let Some(numbers) = &self.numbers {
             return numbers.iter().position(|label| *label == number);
         }
-        // Without labels there is none to compare with, and making text of a number takes as long
-        // as ten predictions.
+        // Converting a number to text takes as long as ten predictions, so it is done only if there are
+        // labels.
         if !self.by_label.is_empty() {
             let label = label();
             let place = self.by_label.get(label.as_ref()).copied();
@@ -155,21 +153,21 @@ impl Classes {
     }
 }
 
-/// Bytes that a slice takes besides its name and its metrics: the entries of the two tables.
+/// The bytes of a slice besides its name and its metrics: the entries of the two tables.
 const ENTRY_BYTES: usize = 96;
 
 #[derive(Default)]
 pub(crate) struct Slices {
     names: Vec<Option<String>>,
     numbers: HashMap<Option<String>, u32>,
-    /// The slice of the row before.
+    /// The slice of the previous row.
     last: Option<u32>,
     bytes: usize,
 }
 
 impl Slices {
-    /// The slice of a row by its value, which is nothing if it is NULL. `slice_bytes` are what the metrics
-    /// of a slice take.
+    /// Returns the slice of a row by its value, `None` for NULL. `slice_bytes` is the size of a slice's
+    /// metrics.
     pub(crate) fn number(
         &mut self,
         value: Option<Cow<'_, str>>,
@@ -201,22 +199,22 @@ impl Slices {
         Ok(number)
     }
 
-    /// The values, by number.
+    /// Returns the values, by number.
     pub(crate) fn into_names(self) -> Vec<Option<String>> {
         self.names
     }
 }
 
-/// What a model's values are, as far as metrics go.
+/// The meaning of a model's values for metrics.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Task {
     /// One number.
     Number,
     /// The quantiles of a number, at these levels.
     Quantiles(Vec<f64>),
-    /// Two classes; whether the value is the probability of the second one.
+    /// Two classes; `probability` if the value is the probability of the second one.
     Binary { probability: bool },
-    /// Several classes; whether there is a probability of each.
+    /// Several classes; `probabilities` if there is one of each.
     Classes { count: usize, probabilities: bool },
     /// A score by which the rows of a group are ordered.
     Ranking,
@@ -224,11 +222,11 @@ pub(crate) enum Task {
 
 /// Objectives whose values are quantiles: XGBoost's, LightGBM's and CatBoost's.
 const QUANTILES: [&str; 4] = ["reg:quantileerror", "quantile", "Quantile", "MultiQuantile"];
-/// Objectives whose target is more than a number.
+/// Objectives whose target is more than one number.
 const SURVIVAL: [&str; 4] = ["survival:cox", "survival:aft", "Cox", "SurvivalAft"];
 
 impl Task {
-    /// The task of a model. `levels` are those of its quantiles.
+    /// Determines the task of a model. `levels` are those of its quantiles.
     ///
     /// # Errors
     /// [`Error::NoMetrics`], [`Error::QuantileLevels`], [`Error::Shape`] if it predicts several numbers.
@@ -275,7 +273,7 @@ impl Task {
         }
     }
 
-    /// How many classes the target has; 0 if it is a number.
+    /// Returns the number of classes of the target, 0 if it is a number.
     pub(crate) fn classes(&self) -> usize {
         match self {
             Task::Binary { .. } => 2,
@@ -290,7 +288,7 @@ fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f6
     if fits { Ok(levels) } else { Err(Error::QuantileLevels { model, values }) }
 }
 
-/// The objective, as the registry has it.
+/// Returns the objective from the registry.
 fn objective(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
     let name = Reference::parse(predictor.model())?.name;
     let (model, version) = (predictor.resolved_model().named(name), predictor.version());
