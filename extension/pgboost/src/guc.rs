@@ -1,8 +1,7 @@
 //! Every setting, with its default and bounds.
 //!
-//! What raises memory is for superusers; what changes answers changes only those of the session
-//! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
-//! with a suffix.
+//! Settings that raise memory are for superusers; settings that change results affect the session that sets
+//! them. Sizes are in kilobytes, so that PostgreSQL's `SET` accepts units.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -20,12 +19,12 @@ use crate::error::Error;
 const DEFAULT_CACHE_KB: i32 = 256 << 10;
 const DEFAULT_MAX_MODEL_KB: i32 = 256 << 10;
 
-/// What to do with a category that the model was not trained on.
+/// The handling of a category that the model was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub(crate) enum UnknownCategory {
     #[name = c"error"]
     Error,
-    /// Score the row as if the value were missing.
+    /// Predict as if the value were missing.
     #[name = c"missing"]
     Missing,
 }
@@ -37,7 +36,7 @@ pub(crate) struct KernelChoice(i32);
 impl KernelChoice {
     const AUTO: KernelChoice = KernelChoice(0);
 
-    /// What PostgreSQL shows of the setting. The name of the last entry is null.
+    /// The values for PostgreSQL. The name of the last entry is null.
     const ENTRIES: &'static [config_enum_entry] = &{
         const COUNT: usize = Kernel::NAMES.len();
         let end = config_enum_entry { name: std::ptr::null(), val: 0, hidden: false };
@@ -75,17 +74,17 @@ unsafe impl GucEnum for KernelChoice {
 static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_CACHE_KB);
 static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::AUTO);
-/// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
+/// The value of the setting above. Every prediction reads it, and it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_MAX_MODEL_KB);
 static TRACK: GucSetting<bool> = GucSetting::<bool>::new(false);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
-/// Of settings for developers, as PostgreSQL's own.
+/// The flags of PostgreSQL's own settings for developers.
 const DEVELOPER: GucFlags = GucFlags::from_bits_retain(pg_sys::GUC_NOT_IN_SAMPLE.cast_signed());
 
-/// Whether a query that scores many rows may score them in batches.
+/// Returns whether queries may predict in batches.
 pub(crate) fn batch() -> bool {
     BATCH.get()
 }
@@ -94,7 +93,7 @@ pub(crate) fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
 }
 
-/// Which kernel is chosen. What was made for another one is made again.
+/// Returns the chosen kernel. State for another kernel is made again.
 #[inline]
 pub(crate) fn kernel_choice() -> KernelChoice {
     KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
@@ -108,13 +107,13 @@ pub(crate) fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
 }
 
-/// Whether predictions are counted.
+/// Returns whether predictions are counted.
 #[inline]
 pub(crate) fn track() -> bool {
     TRACK.get()
 }
 
-/// What to do with a category that the model was not trained on.
+/// Returns the handling of a category that the model was not trained on.
 pub(crate) fn unknown_category() -> UnknownCategory {
     UNKNOWN_CATEGORY.get()
 }
@@ -173,9 +172,9 @@ pub(crate) fn define() {
 }
 
 /// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
-/// cannot run. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
-/// configuration file, a role or a database, so that no connection fails for it. The assign hook tells
-/// every value, also those that a rollback brings back.
+/// cannot run. PostgreSQL raises an error for SET, and a warning for a value from a configuration file, a role
+/// or a database, so that no connection fails. The assign hook receives every value, also those that a rollback
+/// restores.
 fn define_kernel() {
     // SAFETY: the hooks are functions of this library, which is never unloaded; the one that could
     // raise an error is guarded.

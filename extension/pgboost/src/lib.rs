@@ -2,13 +2,13 @@
 //!
 //! A prediction goes through these modules in order: `functions` takes the call, `predictor` has the
 //! state of a statement, `cache` finds the model's image by its name (or reads it from
-//! `registry`), `features` makes a row of f32 of the arguments, and the engine, crate `gbtrees`, walks
+//! `registry`), `features` reads the arguments as a row of f32, and the engine, crate `gbtrees`, walks
 //! the trees. `evaluation` compares predictions with targets, `feature_drift` the features with their
 //! baseline, and `statistics` counts predictions. `customscan` is the plan node that predicts for
-//! many rows. `guc` and `error` have a table each.
+//! many rows. `guc` has the settings, and `error` the errors.
 //!
-//! `unsafe` is in the crate `pg_interface`, and where PostgreSQL calls in or nodes of its planner and
-//! executor are handled: `functions::entry`, `guc`'s hooks, and the node of `customscan`. `cache` maps files.
+//! `unsafe` is in the crate `pg_interface`, and where PostgreSQL calls in or nodes of its planner and executor
+//! are handled: `functions::entry`, `guc`'s hooks, and the node of `customscan`; and in `cache`, which maps files.
 
 #[allow(unsafe_code, reason = "nodes and callbacks of PostgreSQL's planner and executor")]
 mod customscan;
@@ -22,9 +22,9 @@ mod registry;
 #[allow(unsafe_code, reason = "maps a file that all backends write; see the module's header")]
 mod statistics;
 
-/// What predicts: for one row per call (`statement_state`), or for the rows of a batch (`batch`;
-/// `many_models` where each row names its model), with the same reading of features and the same making of
-/// results (`output`): values, and what the features contributed to a row's margins.
+/// Predictors: for one row per call (`statement_state`), or for the rows of a batch (`batch`, or `many_models` if
+/// each row names its model). Both read features and build results (`output`) by the same code: values, and
+/// the contributions of features to a row's margins.
 mod predictor {
     pub(crate) mod batch;
     pub(crate) mod many_models;
@@ -32,14 +32,13 @@ mod predictor {
     pub(crate) mod statement_state;
 }
 
-/// How good a model is: what the aggregates of metrics, `evaluate_model` and `compare_models` compute.
+/// Metrics of models, for the aggregates, `evaluate_model` and `compare_models`.
 ///
-/// `sums` and `curve` are the states of the aggregates; `evaluate_model` uses the same.
-/// `rows` runs the source once, with the caller's privileges, and hands over each row with its target and
-/// prediction. `target` says what can be measured of a model, reads what it should have predicted, and
-/// numbers the values of `slice_by`. What needs an order of the rows, `curve`, goes through a sorter, which
-/// keeps to `work_mem` and else writes temporary files. Nothing here writes the database, so all of it runs
-/// on a standby.
+/// `sums` and `curve` are the states of the aggregates; `evaluate_model` uses the same. `rows` runs the source
+/// once, with the caller's privileges, and passes on each row with its target and prediction. `target` determines
+/// the metrics' task, reads targets, and numbers the values of `slice_by`. `curve` needs the rows in order and
+/// uses a sorter, which writes temporary files beyond `work_mem`. Nothing here writes to the database, so all of
+/// it runs on a standby.
 mod evaluation {
     pub(crate) mod comparison;
     pub(crate) mod curve;
@@ -50,12 +49,12 @@ mod evaluation {
     pub(crate) mod target;
 }
 
-/// What a backend keeps between statements: which image a name means, and the images themselves.
+/// A backend's cache between statements: the images, and the meanings of names.
 ///
-/// `resolve` answers from here while nothing it depends on has changed, and reads the registry
-/// otherwise. `images` holds the opened images, the least recently used of which are let go when
-/// they exceed `pgboost.cache_size`. `image_file` shares each image between all backends as one file, and
-/// removes the files that nobody needs.
+/// `resolve` answers from memory while nothing has changed on which an answer depends, and reads the registry
+/// otherwise. `images` holds the opened images, and evicts the least recently used ones beyond
+/// `pgboost.cache_size`. `image_file` shares each image between all backends as one file, and removes unused
+/// files.
 mod cache {
     #[allow(unsafe_code, reason = "opens what a record says was checked; see the file's header")]
     pub(crate) mod image_file;
@@ -69,7 +68,7 @@ mod cache {
 
 ::pgrx::pg_module_magic!();
 
-/// Defines the settings and the plan node. Starts nothing, reads nothing, and cannot fail.
+/// Defines the settings and the plan node. Starts no process, reads no file, and cannot fail.
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {

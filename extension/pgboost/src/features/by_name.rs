@@ -1,14 +1,14 @@
 //! Features matched by the model's feature names: to the columns of a row or of a source, or to the keys of
 //! one jsonb object.
 //!
-//! Columns that the model does not know are ignored, so a table may have more than the model was
-//! trained on. Features `image[1]`, `image[2]` and so on are the elements of a column `image`, if there are
-//! no columns of these names. A row's matching is done again when a call brings a row of another type, as an
-//! expression that gives different anonymous rows does, and when a type may have been altered meanwhile.
+//! Other columns are ignored, so a table may have more than the model was trained on. Features `image[1]`,
+//! `image[2]` and so on are the elements of a column `image`, unless columns have these names. Rows are matched
+//! again when a call has a row of another type, as with different anonymous rows, and when the type may have been
+//! altered.
 //!
-//! In an object, JSON's null is a missing value. A key that is absent is an error, as a column is, because a
-//! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
-//! numbers for, may be strings as `to_jsonb` writes them.
+//! In an object, JSON's null is a missing value. An absent key is an error, like an absent column, because a
+//! misspelt key would otherwise give a wrong prediction silently. NaN and the infinities, for which JSON has no
+//! numbers, may be strings as `to_jsonb` writes them.
 
 use std::iter::repeat_n;
 use std::rc::Rc;
@@ -31,27 +31,27 @@ use crate::error::{Error, Result, TypeReason};
 
 const ROW_FORM: &str = "row";
 
-/// The columns that features are read from, whatever they are columns of.
+/// The columns of features in a row or a source.
 #[derive(Default)]
 pub(crate) struct MatchedColumns {
-    /// For each feature, the column's position and how to read it. An element has no such position.
+    /// For each feature, the column's position and its reader. For an element the position is `NOWHERE`.
     readers: Vec<(usize, FeatureReader)>,
-    /// The positions of arrays, and which features their elements are.
+    /// The positions of arrays, with the features in their elements.
     arrays: Vec<(usize, ElementFeatures)>,
-    /// The first column, if all follow one another, are of type real, and numbers to the model.
+    /// The first column, if all are consecutive, of type real, and numbers to the model.
     reals: Option<usize>,
 }
 
 /// A position that no row has.
 const NOWHERE: usize = usize::MAX;
 
-/// The values of a row's columns by their positions, nothing for NULL.
+/// The values of a row's columns by their positions, `None` for NULL.
 trait ColumnValues {
     fn value(&self, position: usize) -> Option<Value<'_>>;
-    /// The elements of an array of numbers, nothing for a NULL.
+    /// Returns the elements of an array of numbers, `None` for a NULL.
     fn numbers(&self, position: usize)
     -> Option<impl ExactSizeIterator<Item = Option<Number<'_>>>>;
-    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    /// Reads consecutive columns of type real from `first` on, NaN for a NULL.
     fn read_reals(&self, first: usize, reals: &mut [f32]);
 }
 
@@ -94,7 +94,7 @@ impl ColumnValues for Row<'_> {
 }
 
 impl MatchedColumns {
-    /// The columns of a source, one for each feature in its order.
+    /// Matches the columns of a source, one for each feature in its order.
     pub(crate) fn of_source(columns: &[PlacedColumn], context: FeatureContext<'_>) -> Result<Self> {
         let mut matched = MatchedColumns::default();
         while let Some(column) = columns.get(matched.readers.len()) {
@@ -112,7 +112,7 @@ impl MatchedColumns {
         Ok(matched)
     }
 
-    /// The columns of a row type.
+    /// Matches the columns of a row type.
     fn of_row(columns: &[RowColumn], context: FeatureContext<'_>) -> Result<Self> {
         let name = |index| context.image.feature_name(index).unwrap_or_default();
         let names: Vec<&str> = (0..context.image.num_features()).map(name).collect();
@@ -124,7 +124,7 @@ impl MatchedColumns {
             } else if let Some((position, array)) = array_of(columns, &names, index, context)? {
                 matched.push_array(position, array);
             } else {
-                // ROW(a, b) calls its columns f1, f2 and so on.
+                // ROW(a, b) names its columns f1, f2 and so on.
                 let mut numbered = columns.iter().enumerate();
                 let unnamed =
                     numbered.all(|(place, column)| column.name == format!("f{}", place + 1));
@@ -196,7 +196,7 @@ impl MatchedColumns {
             };
         }
         for (position, array) in &self.arrays {
-            // In an array that is NULL as a whole, everything is missing.
+            // All elements of an array that is NULL are missing.
             let Some(numbers) = values.numbers(*position) else { continue };
             array.read(numbers, context, features)?;
         }
@@ -215,7 +215,7 @@ impl MatchedColumns {
     }
 }
 
-/// Features as one row. The matching waits for the first row, which names its type.
+/// Features as one row, matched when the first row shows its type.
 #[derive(Default)]
 pub(crate) struct RowForm(Option<MatchedRow>);
 
@@ -253,7 +253,7 @@ impl RowForm {
         }
     }
 
-    /// Reads a row that was not formed; of another type than is known now it gives any error.
+    /// Reads a row that was not formed. The error for another type than the matched one does not matter.
     pub(crate) fn read_virtual<V: FeatureNumber>(
         &mut self,
         row: VirtualRow<'_>,
@@ -270,7 +270,7 @@ impl RowForm {
         {
             return columns.read(&values, context, features);
         }
-        // The type has just changed: the row is formed, and read as any other.
+        // The type has just changed. The caller forms the row, and reads it as any other.
         Err(context.count(columns, None))
     }
 
@@ -289,7 +289,7 @@ impl RowForm {
         self.0.as_ref()?.columns.reals
     }
 
-    /// The features' values as text, nothing for NULL.
+    /// Returns the features' values as text, `None` for NULL.
     pub(crate) fn texts(
         &mut self,
         row: RowValue<'_>,
@@ -306,7 +306,7 @@ impl RowForm {
     }
 }
 
-/// The column whose elements are the features from this one on, if there is one.
+/// Finds the column whose elements are the features from this one on.
 fn array_of(
     columns: &[RowColumn],
     names: &[&str],
@@ -323,7 +323,7 @@ fn array_of(
     Ok(Some((column.position, features)))
 }
 
-/// The column of this name, if there is one.
+/// Finds the column of this name. Fails if two have it.
 fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowColumn>> {
     let mut named = columns.iter().filter(|column| column.name == name);
     let column = named.next();
@@ -333,12 +333,12 @@ fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowCo
     }
 }
 
-/// The name of a feature, or XGBoost's own for one without.
+/// Returns the name of a feature, or XGBoost's default name.
 pub(crate) fn feature_name(name: Option<&str>, index: usize) -> String {
     name.map_or_else(|| format!("f{index}"), str::to_owned)
 }
 
-/// The names of the columns that a source must have.
+/// Returns the names of the columns that a source must have.
 pub(crate) fn column_names(image: &ModelImage) -> Vec<String> {
     (0..image.num_features()).map(|index| feature_name(image.feature_name(index), index)).collect()
 }
@@ -353,11 +353,11 @@ pub(crate) fn require_names(context: FeatureContext<'_>, form: &'static str) -> 
 const OBJECT_FORM: &str = "jsonb object";
 
 pub(crate) struct ObjectForm {
-    /// The features' names, which the image would check at each look.
+    /// The features' names, copied since the image checks them at each access.
     names: Vec<Box<str>>,
-    /// Where the last object had them.
+    /// Their places in the last object.
     places: KeyPositions,
-    /// Where objects of this type would have them that are not built.
+    /// Their places in virtual objects of this type.
     virtual_places: Option<(Rc<ObjectType>, Vec<Option<usize>>)>,
 }
 
@@ -385,7 +385,7 @@ impl ObjectForm {
         Ok(())
     }
 
-    /// Reads an object that was not built; where only the built one can tell, it gives any error.
+    /// Reads an object that was not built. On an error the caller builds the object, and reads that.
     pub(crate) fn read_virtual<V: FeatureNumber>(
         &mut self,
         object: VirtualObject<'_>,
@@ -408,7 +408,7 @@ impl ObjectForm {
         Ok(())
     }
 
-    /// The features' values as text, nothing for null.
+    /// Returns the features' values as text, `None` for null.
     pub(crate) fn texts(&self, object: Option<Object<'_>>) -> Vec<Option<Vec<u8>>> {
         let text = |name: &str| Some(object.as_ref()?.get(name)?.text()?.into_bytes());
         self.names.iter().map(|name| text(name)).collect()
@@ -472,7 +472,7 @@ fn read_other<V: FeatureNumber>(
     }
 }
 
-/// The number that JSON has no number for, as `to_jsonb` writes it.
+/// Parses NaN or an infinity as `to_jsonb` writes it.
 fn special(text: &str) -> Option<f32> {
     match text {
         "NaN" => Some(f32::NAN),

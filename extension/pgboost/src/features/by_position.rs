@@ -1,7 +1,7 @@
 //! Features in the model's order: as arguments, or as the elements of one array.
 //!
-//! As in XGBoost, an array is not recoded: for a categorical feature it has the category's code.
-//! CatBoost has no codes, so there it has the category itself, a whole number.
+//! As in XGBoost, an array has the codes of categories. CatBoost has no codes, so there it has the category
+//! itself, a whole number.
 
 use gbtrees::internals::{CategoryKind, Narrowing};
 use pg_interface::array::ArrayValue;
@@ -23,7 +23,7 @@ const ROW_HINT: &str = "A name that is both a table's and a column's means the c
 
 pub(crate) struct Columns {
     readers: Vec<FeatureReader>,
-    /// Whether all are of type real, and numbers to the model.
+    /// All are of type real, and numbers to the model.
     all_real: bool,
 }
 
@@ -51,7 +51,7 @@ impl Columns {
         Ok(Columns { readers, all_real })
     }
 
-    /// Whether all are numbers to the model, and rounded.
+    /// Returns whether all are numbers to the model, and rounded.
     pub(crate) fn is_plain(&self) -> bool {
         self.readers.iter().all(|reader| *reader == FeatureReader::Number)
     }
@@ -83,13 +83,13 @@ impl Columns {
     }
 }
 
-/// Whether a lone argument of this type may have been meant as a JSON object.
+/// Returns whether a single argument of this type may have been meant as a JSON object.
 fn is_text(type_oid: Oid) -> bool {
     [JSONOID, TEXTOID, UNKNOWNOID].contains(&type_oid)
 }
 
 pub(crate) struct ArrayForm {
-    /// Whether each feature holds categories themselves; empty if none does.
+    /// True for each feature of categories without codes; empty if there is none.
     hashed: Vec<bool>,
 }
 
@@ -102,7 +102,7 @@ impl ArrayForm {
         ArrayForm { hashed: if hashed.contains(&true) { hashed } else { Vec::new() } }
     }
 
-    /// Whether elements of type real are features of that model as they are.
+    /// Returns whether elements of type real need no conversion for that model.
     pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
         self.hashed.is_empty() && image.narrowing() != Narrowing::Binned
     }

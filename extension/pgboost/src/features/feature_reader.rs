@@ -1,10 +1,9 @@
-//! One value to one number of a row, for a feature that is a number or a category.
+//! Converts a value to a number of a row, for a feature that is a number or a category.
 //!
-//! Text and enums are categories, and become the code that the model file gives them. Numbers are
-//! codes already where the file carries no values for them, or where features come as an array,
-//! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
-//! numbers in every form, and a value that the model does not know is no error. Where it takes
-//! statistics of them, a row has their hashes, and NULL is an error, as it is to CatBoost.
+//! Text and enums are categories, and become the code in the model file. Numbers are codes already if the file
+//! has no values for them, or in an array of features, as in XGBoost. CatBoost has no codes: its categories are
+//! text or whole numbers in every form, and an unknown value is not an error. Where the model has statistics of
+//! categories, a row has their hashes, and NULL is an error, as in CatBoost.
 
 use gbtrees::internals::{CategoryKind, CategoryView, Narrowing, RealInput, shortest_decimal};
 use pg_interface::array::ElementType;
@@ -15,17 +14,17 @@ use super::FeatureContext;
 use crate::error::{CategoryReason, Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
 
-/// A number of the rows that are read: the f32 that splits decide alike, or for a model with linear leaves
-/// the f64, of which the engine makes the row.
+/// A number of a row that is read: the f32 for which splits decide the same, or, for a model with linear leaves,
+/// the f64, which the engine converts.
 pub(crate) trait FeatureNumber: Copy + From<f32> {
-    /// What a number becomes that is not simply rounded.
+    /// Converts a number that is not simply rounded.
     fn of(context: FeatureContext<'_>, index: usize, number: f64) -> Self;
 
-    /// The same of a real, which the model may take for its shortest decimal.
+    /// Converts a real, which the model may read as its shortest decimal.
     fn of_real(context: FeatureContext<'_>, index: usize, number: f32) -> Self;
 
-    /// The same of any number. Out of line, since models that round their values, XGBoost's, never come
-    /// here.
+    /// Converts any number. Out of line, since XGBoost's models, which round their values, do not call
+    /// it.
     #[inline(never)]
     fn of_number(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Self {
         match number.number_type() {
@@ -34,7 +33,7 @@ pub(crate) trait FeatureNumber: Copy + From<f32> {
         }
     }
 
-    /// The same of a number in a jsonb object, where a real is its shortest decimal.
+    /// Converts a number in a jsonb object, where a real is its shortest decimal.
     #[inline(never)]
     fn of_json(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Self {
         match number.number_type() {
@@ -45,7 +44,7 @@ pub(crate) trait FeatureNumber: Copy + From<f32> {
         }
     }
 
-    /// The numbers, if values of type real are these.
+    /// Returns the numbers as f32, if values of type real need no conversion.
     fn reals(numbers: &mut [Self]) -> Option<&mut [f32]>;
 }
 
@@ -81,16 +80,16 @@ impl FeatureNumber for f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeatureReader {
     Number,
-    /// A number that a real may not hold, or that the model does not compare as one.
+    /// A number that does not fit into a real, or that the model compares as f64.
     Narrowed,
     /// Text or a number, looked up among the feature's categories.
     Category,
-    /// A literal without a type, which may only be NULL: why it may be nothing else.
+    /// An untyped literal, which may only be NULL, and the reason to refuse others.
     OnlyNull(TypeReason),
 }
 
 impl FeatureReader {
-    /// How to read values of a type for a feature, in a form that matches columns to features.
+    /// Chooses the reader for values of a type, in a form that matches columns to features.
     pub(crate) fn of(
         context: FeatureContext<'_>,
         index: usize,
@@ -112,14 +111,14 @@ impl FeatureReader {
                 (Narrowing::Adjusted | Narrowing::Binned, _) => FeatureReader::Narrowed,
             });
         };
-        // A NULL without a type is what users write for a missing value.
+        // Users write an untyped NULL for a missing value.
         if type_oid == UNKNOWNOID {
             return Ok(FeatureReader::OnlyNull(reason));
         }
         Err(context.unusable(index, type_oid, reason))
     }
 
-    /// What a row has for a value that is not NULL.
+    /// Converts a value that is not NULL.
     #[inline]
     pub(crate) fn read<V: FeatureNumber>(
         self,
@@ -143,7 +142,7 @@ impl FeatureReader {
     }
 }
 
-/// What a row has for a number that is no category's value.
+/// Converts a number that is not a category.
 #[inline]
 pub(crate) fn narrowed<V: FeatureNumber>(
     context: FeatureContext<'_>,
@@ -156,7 +155,7 @@ pub(crate) fn narrowed<V: FeatureNumber>(
     }
 }
 
-/// The same of a number in a jsonb object.
+/// Converts a number in a jsonb object that is not a category.
 #[inline]
 pub(crate) fn narrowed_json<V: FeatureNumber>(
     context: FeatureContext<'_>,
@@ -169,7 +168,7 @@ pub(crate) fn narrowed_json<V: FeatureNumber>(
     }
 }
 
-/// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
+/// Returns the reason why text, or else a number, cannot be a feature, matched by name or by position.
 pub(crate) fn mismatch(
     context: FeatureContext<'_>,
     index: usize,
@@ -201,7 +200,8 @@ pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) 
     code_or_unknown(context, index, code, || value.to_owned())
 }
 
-/// The code of a category given as a number; a NaN is a missing value. A real is its decimal, or else itself.
+/// Returns the code of a category given as a number; a NaN is a missing value. A real is looked up by its
+/// shortest decimal, then by its value.
 pub(crate) fn number_code(
     context: FeatureContext<'_>,
     index: usize,
@@ -221,7 +221,7 @@ pub(crate) fn integer_code(context: FeatureContext<'_>, index: usize, value: i64
     code_or_unknown(context, index, code, || value.to_string())
 }
 
-/// The code of a category given as a floating-point number; a NaN is a missing value.
+/// Returns the code of a category given as a floating-point number; a NaN is a missing value.
 pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return context.missing(index);
@@ -230,7 +230,7 @@ pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) 
     code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
 }
 
-/// The same of a number in a jsonb object, where a real is its shortest decimal.
+/// Returns the code of a number in a jsonb object, where a real is its shortest decimal.
 pub(crate) fn json_number_code(
     context: FeatureContext<'_>,
     index: usize,
@@ -242,8 +242,8 @@ pub(crate) fn json_number_code(
     }
 }
 
-/// The code of a category given as a real. A model of float32 data, whatever else is said of it, has these in
-/// its file.
+/// Returns the code of a category given as a real. A model trained on float32 data has these values in its
+/// file.
 fn real_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
     let is_itself = context.image.real_input() == RealInput::Binary
         || context.image.categories(index).is_some_and(|all| all.has_float(value));
@@ -251,7 +251,7 @@ fn real_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f3
     float_code(context, index, value)
 }
 
-/// What a row has for a code of a feature's categories.
+/// Converts a code of a feature's categories, or an unknown one, to a number of a row.
 fn row_value(
     context: FeatureContext<'_>,
     index: usize,
@@ -287,16 +287,16 @@ fn code_or_unknown(
     }
 }
 
-/// Features that follow one another, and the column that they are the elements of.
+/// Consecutive features that are the elements of a column.
 pub(crate) struct ElementFeatures {
     column: String,
-    /// The first of them, and how many there are.
+    /// The first of them.
     pub(crate) first: usize,
     pub(crate) count: usize,
 }
 
 impl ElementFeatures {
-    /// Fails unless all of them are numbers to the model.
+    /// Creates the features. Fails unless all are numbers to the model.
     pub(crate) fn of(
         column: &str,
         array_type: Oid,
@@ -315,7 +315,7 @@ impl ElementFeatures {
         Ok(ElementFeatures { column: column.to_owned(), first, count })
     }
 
-    /// Reads the elements of an array, nothing for a NULL, over missing values.
+    /// Reads the elements of an array, `None` for a NULL, into features that are set to missing values.
     #[inline(never)]
     pub(crate) fn read<'a, V: FeatureNumber>(
         &self,

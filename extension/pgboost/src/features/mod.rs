@@ -1,8 +1,7 @@
-//! From the arguments of a call to a row of numbers: the four forms that features come in.
+//! Reads the arguments of a call as a row of numbers, in the four forms of features.
 //!
-//! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
-//! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine
-//! takes as NaN.
+//! `FeatureBinding::bind` interprets the types of arguments once per statement, and `FeatureBinding::read` reads
+//! each row by the result. In every form NULL is a missing value, NaN to the engine.
 
 pub(crate) mod by_name;
 mod by_position;
@@ -18,29 +17,29 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::UnknownCategory;
 
-/// Features whose names a message has.
+/// The most features whose names a message lists.
 const MAX_NAMES_SHOWN: usize = 20;
 
 #[derive(Clone, Copy)]
 pub(crate) struct FeatureContext<'a> {
-    /// The model as the statement names it, for messages.
+    /// The model's name as in the statement, for messages.
     pub(crate) model: &'a str,
     pub(crate) image: &'a ModelImage,
-    /// What an unknown category means; nothing: what the setting says.
+    /// The handling of an unknown category, `None` for the setting's.
     pub(crate) unknown_category: Option<UnknownCategory>,
 }
 
 impl FeatureContext<'_> {
-    /// What messages call a feature: its name in quotes, or its position counted from 1.
+    /// Returns a feature's name in quotes, or its position counted from 1, for messages.
     fn feature(&self, index: usize) -> Phrase {
         let name = self.image.feature_name(index).map(shown);
         name.map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\"")).into()
     }
 
-    /// What stands for NULL in a row.
+    /// Returns the number for NULL in a row.
     ///
     /// # Errors
-    /// If the feature is a category that the model takes statistics of.
+    /// If the feature is a category that the model maps to statistics.
     #[inline]
     pub(crate) fn missing(&self, index: usize) -> Result<f32> {
         if self.image.takes_hash(index) { Err(self.null_category(index)) } else { Ok(f32::NAN) }
@@ -67,7 +66,7 @@ impl FeatureContext<'_> {
         }
     }
 
-    /// A sentence of the features' names, if they have some and are few.
+    /// Returns a sentence with the features' names, if they have names and are few.
     fn names(&self) -> Option<Phrase> {
         let features = self.image.num_features();
         let name = |index| self.image.feature_name(index).map(shown);
@@ -77,7 +76,7 @@ impl FeatureContext<'_> {
     }
 }
 
-/// Makes the row of a model with linear leaves, of the numbers that the closure reads.
+/// Fills the row of a model with linear leaves from the numbers that the closure reads.
 #[inline(never)]
 pub(crate) fn read_doubles(
     image: &ModelImage,
@@ -101,7 +100,7 @@ pub(crate) enum FeatureBinding {
 }
 
 impl FeatureBinding {
-    /// Works out what arguments of these types mean for this model.
+    /// Interprets arguments of these types for this model.
     pub(crate) fn bind(
         signature: &Signature,
         context: FeatureContext<'_>,
@@ -122,7 +121,7 @@ impl FeatureBinding {
         })
     }
 
-    /// Whether it would be the same for every model of as many features, if that is plain itself.
+    /// Returns whether it serves every model with as many features for which [`FeatureBinding::is_plain_for`] holds.
     pub(crate) fn is_plain(&self) -> bool {
         match self {
             FeatureBinding::Columns(form) => form.is_plain(),
@@ -130,7 +129,7 @@ impl FeatureBinding {
         }
     }
 
-    /// Whether arguments of type real, or elements of a real[], are features of that model as they are.
+    /// Returns whether arguments of type real, or elements of a real[], need no conversion for that model.
     pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
         match self {
             FeatureBinding::Columns(form) => form.takes_reals(),
@@ -139,8 +138,8 @@ impl FeatureBinding {
         }
     }
 
-    /// The column with the first feature in rows of that type, which has so many columns; nothing if others
-    /// are between the features, or not all are of type real and numbers to the model.
+    /// Returns the column with the first feature in rows of a type with `columns`, or `None` if the features are not
+    /// consecutive, or not all of type real and numbers to the model.
     pub(crate) fn first_real(
         &mut self,
         row_type: Oid,
@@ -153,7 +152,7 @@ impl FeatureBinding {
         }
     }
 
-    /// Whether a model takes every feature as a number, and rounds it as XGBoost does.
+    /// Returns whether a model takes every feature as a number, and rounds it as XGBoost does.
     pub(crate) fn is_plain_for(image: &ModelImage) -> bool {
         image.narrowing() == Narrowing::Rounded && !image.has_categories()
     }
@@ -189,7 +188,7 @@ impl FeatureBinding {
             (FeatureBinding::Object(form), Some(Composite::VirtualObject(object))) => {
                 form.read_virtual(object, context, features)
             }
-            // In an array, a row or an object that is NULL as a whole, everything is missing.
+            // All features of an array, a row or an object that is NULL are missing.
             _ => {
                 for (index, feature) in features.iter_mut().enumerate() {
                     *feature = context.missing(index)?.into();
@@ -199,8 +198,8 @@ impl FeatureBinding {
         }
     }
 
-    /// The values of the features of one row as the caller would see them, nothing for NULL, in the
-    /// database's encoding: those that [`FeatureBinding::read`] reads.
+    /// Returns the values that [`FeatureBinding::read`] reads, as text in the database's encoding, `None` for
+    /// NULL.
     pub(crate) fn texts<S: ArgSource>(
         &mut self,
         arguments: TypedArguments<'_, S>,

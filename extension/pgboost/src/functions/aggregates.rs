@@ -3,7 +3,7 @@
 //!
 //! Their transition functions are strict, so a row with a NULL does not count. They take a prediction, a
 //! target and, in a second form, a weight. Aggregates with the same arguments share a state, so all of one
-//! kind together take hardly longer than one. What scikit-learn refuses is an error.
+//! kind together take hardly longer than one. Values that scikit-learn refuses are errors.
 
 use pg_interface::Datum;
 use pg_interface::call::Abandon;
@@ -14,12 +14,12 @@ use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::rows::MAX_WEIGHT;
 use crate::evaluation::sums::{self, Means, Metric};
 
-/// The place of a prediction among the arguments; the state is before it, target and weight are behind it.
+/// The place of the prediction among the arguments, between the state and the target.
 const PREDICTION: usize = 1;
 const TARGET: usize = 2;
 const WEIGHT: usize = 3;
 
-/// How the target of two classes is written.
+/// The type of a target of two classes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClassType {
     Boolean,
@@ -27,7 +27,7 @@ pub(crate) enum ClassType {
     Number,
 }
 
-/// The sums of an aggregate, and the state that they are.
+/// Returns the state of an aggregate and the sums in it.
 #[inline]
 fn sums<const N: usize>(arguments: Arguments<'_>, index: usize) -> Result<(Datum, &mut [f64; N])> {
     let Some((state, sums)) = arguments.state_doubles(index) else {
@@ -36,7 +36,7 @@ fn sums<const N: usize>(arguments: Arguments<'_>, index: usize) -> Result<(Datum
     Ok((state, sums.try_into().map_err(|_| Error::OutsideAggregate)?))
 }
 
-/// A number that a metric can be computed of.
+/// Returns a finite number argument.
 #[inline]
 fn finite(arguments: Arguments<'_>, index: usize, argument: &'static str) -> Result<f64> {
     let number = arguments.double(index).unwrap_or(f64::NAN);
@@ -61,7 +61,7 @@ fn weight(arguments: Arguments<'_>) -> Result<f64> {
     Err(Error::MetricArgument { argument: "weight", what })
 }
 
-/// Whether the target is the second of two classes.
+/// Returns whether the target is the second of two classes.
 #[inline]
 fn class(arguments: Arguments<'_>, class_type: ClassType) -> Result<bool> {
     let class = match class_type {
@@ -78,7 +78,7 @@ fn class(arguments: Arguments<'_>, class_type: ClassType) -> Result<bool> {
     }
 }
 
-/// The transition of the metrics of numbers.
+/// The transition function of the metrics of numbers.
 #[inline]
 pub(crate) fn add_error(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<7>(arguments, 0)?;
@@ -88,7 +88,7 @@ pub(crate) fn add_error(arguments: Arguments<'_>, _state: CallState<'_>) -> Resu
     Ok(state)
 }
 
-/// The transition of `logloss` and `brier`.
+/// The transition function of `logloss` and `brier`.
 #[inline]
 pub(crate) fn add_probability(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
     let (state, sums) = sums::<3>(arguments, 0)?;
@@ -110,7 +110,7 @@ fn probability(probability: f64) -> Result<f64> {
     }
 }
 
-/// The transition of `mlogloss`: the probabilities of all classes, and the number of the row's.
+/// The transition function of `mlogloss`: the probabilities of all classes, and the number of the row's class.
 pub(crate) fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     let (state, sums) = sums::<3>(arguments, 0)?;
     let argument = "array of probabilities";
@@ -132,7 +132,7 @@ pub(crate) fn add_probabilities(arguments: Arguments<'_>, _state: CallState<'_>)
     Ok(state)
 }
 
-/// The transition of `accuracy`, of classes of any type with an equality.
+/// The transition function of `accuracy`, for classes of any type with an equality.
 pub(crate) fn add_class(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let (sums_state, sums) = sums::<3>(arguments, 0)?;
     let equal = arguments
@@ -156,13 +156,13 @@ pub(crate) fn combine_means(arguments: Arguments<'_>, _state: CallState<'_>) -> 
     Ok(state)
 }
 
-/// A metric of numbers.
+/// The final function of a metric of numbers.
 pub(crate) fn of_errors(arguments: Arguments<'_>, metric: Metric) -> Result<Datum> {
     let metric = metric(sums(arguments, 0)?.1);
     Ok(double(arguments, metric))
 }
 
-/// A metric that is a mean.
+/// The final function of a metric that is a mean.
 pub(crate) fn of_means(
     arguments: Arguments<'_>,
     metric: fn(&Means) -> Option<f64>,
@@ -175,7 +175,7 @@ fn double(arguments: Arguments<'_>, number: Option<f64>) -> Datum {
     number.map_or_else(|| arguments.null(), |number| Datum::from(number.to_bits()))
 }
 
-/// The state of `auc` and `aucpr`: the rows, and once one of the two was asked for, both.
+/// The state of `auc` and `aucpr`: the rows, and after the first final function both results.
 #[derive(Default)]
 pub(crate) struct Ranked {
     curve: Curve,
@@ -188,10 +188,10 @@ impl Abandon for Ranked {
     }
 }
 
-/// The transition of `auc` and `aucpr`.
+/// The transition function of `auc` and `aucpr`.
 #[inline]
 pub(crate) fn add_score(arguments: Arguments<'_>, class_type: ClassType) -> Result<Datum> {
-    // The aggregate's state may be NULL, so the function is not strict.
+    // The function is not strict, since the aggregate's state may be NULL.
     let given = PREDICTION..arguments.len();
     let missing = given.into_iter().any(|index| arguments.get(index).is_none());
     if missing && arguments.get(0).is_none() {
@@ -205,7 +205,7 @@ pub(crate) fn add_score(arguments: Arguments<'_>, class_type: ClassType) -> Resu
     Ok(state)
 }
 
-/// `auc` or `aucpr`.
+/// The final function of `auc` or `aucpr`.
 pub(crate) fn of_ranked(
     arguments: Arguments<'_>,
     area: fn(&Areas) -> Option<f64>,

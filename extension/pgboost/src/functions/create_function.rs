@@ -1,9 +1,9 @@
-//! `create_predict_function`: an SQL function for one model, with its features as named arguments,
-//! or of more than 99 features with one object of them.
+//! `create_predict_function`: an SQL function for one model, with its features as named arguments, or as one
+//! jsonb object if they are more than 99.
 //!
-//! It is an ordinary function, made with the rights of the caller, whose body is one call of predict: so
-//! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
-//! registry notes which functions it made for a model, for `drop_model`.
+//! It is an ordinary function, created with the caller's privileges, whose body is one call of predict, so
+//! PostgreSQL inlines it, and a query over many rows predicts in batches. The registry records the functions
+//! of a model, for `drop_model`.
 
 use gbtrees::internals::CategoryKind;
 use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
@@ -21,7 +21,7 @@ use crate::registry::{self, Registry, lookup, predict_functions};
 /// PostgreSQL's functions have at most 100 arguments, and the model's name is one of predict's.
 const MAX_FEATURES: usize = 99;
 
-/// The functions that it may call, with what they return.
+/// The functions that it may call, with their return types.
 const OUTPUTS: [(&str, &str); 4] = [
     ("predict", "pg_catalog.float4"),
     ("predict_array", "pg_catalog.float4[]"),
@@ -44,7 +44,7 @@ fn pgboost_create_predict_function(
     let Reference { name, wanted } = Reference::parse(model)?;
     let (registry, found) = owned(call, name)?;
     registry::lock(&registry, found)?;
-    // What the statement's snapshot saw may be gone; from here on nobody else changes the model.
+    // Read again under the lock, since the statement's snapshot may be outdated.
     let found = Model::find(&registry, name, ReadSnapshot::Latest)?;
     let version = lookup::wanted_version(&registry, found, wanted, ReadSnapshot::Latest)?;
     let image = report::with_reserve(|| {
@@ -69,7 +69,7 @@ struct Function {
     name: String,
     /// Names and types.
     arguments: Vec<(String, &'static str)>,
-    /// The function that it calls, and the type of what that returns.
+    /// The function that it calls, with its return type.
     output: (&'static str, &'static str),
 }
 
@@ -78,7 +78,7 @@ impl Function {
         format!("{}.{}", quoted(&self.schema), quoted(&self.name))
     }
 
-    /// A text that PostgreSQL reads as a regprocedure.
+    /// Returns the signature as a text that PostgreSQL reads as a regprocedure.
     fn signature(&self) -> String {
         let types: Vec<&str> = self.arguments.iter().map(|(_, type_name)| *type_name).collect();
         format!("{}({})", self.qualified_name(), types.join(","))
@@ -118,7 +118,7 @@ fn create(
     let (prefix, signature) = (format!("{}(", function.qualified_name()), function.signature());
     let names = function.arguments.iter().map(|(name, _)| name.clone()).collect();
     let is_same = predict_functions::has_arguments(registry, &signature, names)?;
-    // Of a model whose features have changed, the function that it made before is another.
+    // If the model's features have changed, the previous function has another signature.
     for old in predict_functions::of_model(registry, model.id)? {
         if old.starts_with(&prefix) && !(is_same && old == signature) {
             predict_functions::drop_function(registry, model, &old)?;
@@ -136,8 +136,8 @@ fn create(
     predict_functions::record(registry, model, &signature)
 }
 
-/// The features, with the types that predict reads as the model was trained. Of more features than a function
-/// has arguments, one object by name, or an array if they have no names.
+/// Returns the features, with the types that predict reads as the model was trained. For more features than a
+/// function has arguments it is one jsonb object, or an array if they have no names.
 fn arguments(image: &ModelImage) -> Vec<(String, &'static str)> {
     let features = image.num_features();
     if features > MAX_FEATURES {
@@ -149,8 +149,8 @@ fn arguments(image: &ModelImage) -> Vec<(String, &'static str)> {
     (0..features).map(argument).collect()
 }
 
-/// Numbers are double precision, which drivers send and PostgreSQL casts every other number to by itself:
-/// predict rounds them to real, unless the model compares doubles.
+/// Returns the type of a feature. Numbers are double precision, which drivers send and to which PostgreSQL
+/// casts other numbers implicitly; predict rounds them to real, unless the model compares doubles.
 fn type_of(image: &ModelImage, feature: usize) -> &'static str {
     match image.categories(feature).map(|categories| categories.kind()) {
         Some(CategoryKind::Text | CategoryKind::Hashed) => "pg_catalog.text",
@@ -160,7 +160,7 @@ fn type_of(image: &ModelImage, feature: usize) -> &'static str {
     }
 }
 
-/// The function that was asked for, or else the one that gives all values of a row.
+/// Returns the requested function, or by default the one that returns all values of a row.
 fn output_of(image: &ModelImage, asked: Option<String>) -> Result<(&'static str, &'static str)> {
     let usual = if image.num_values() == 1 { "predict" } else { "predict_array" };
     let wanted = asked.unwrap_or_else(|| usual.to_owned());

@@ -1,5 +1,5 @@
 //! `set_baseline`, `feature_baseline` and `feature_drift`: the distributions of a model's features in
-//! training, and how far those of other rows are from them.
+//! training, and the drift of other rows from them.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::registry::model::Model;
 use crate::registry::reference::Reference;
 use crate::registry::{self, Registry, baseline};
 
-/// The quantiles that `feature_baseline` shows: the least, the deciles, the greatest.
+/// The number of steps between the quantiles that `feature_baseline` shows: the least, the deciles, the greatest.
 const DECILES: u32 = 10;
 
-/// A model that the user may predict with, and where its profile is.
+/// A model that the user may predict with.
 struct Profiled<'a> {
     registry: Registry,
     predictor: SourcePredictor,
@@ -37,7 +37,7 @@ impl<'a> Profiled<'a> {
         Ok(Profiled { registry: Registry::of_function(function)?, predictor, model, version })
     }
 
-    /// The baseline, which is of values of the rows that the model was trained on.
+    /// Reads the baseline, which shows values of the training data.
     fn profiles(&self) -> Result<Vec<FeatureProfile>> {
         registry::require_inspect(&self.registry, self.model, session::current_user())?;
         baseline::read(&self.registry, self.model, self.version)
@@ -111,7 +111,7 @@ fn pgboost_feature_baseline(
     Ok(TableIterator::new(rows))
 }
 
-/// The least of the numbers up to which there are so many tenths.
+/// Returns the deciles, each the least number with at least that share of numbers up to it.
 fn deciles(points: &[Point]) -> Vec<f64> {
     let at = |decile: u32| {
         let share = f64::from(decile) / f64::from(DECILES);
@@ -159,7 +159,7 @@ fn pgboost_feature_drift(
 type Drift =
     (String, Option<&'static str>, Option<f64>, Option<f64>, Option<f64>, f64, f64, i64, i64);
 
-/// How much a stability index means, by the thresholds that are customary.
+/// Grades a stability index by the customary thresholds.
 fn severity(psi: f64) -> &'static str {
     if psi < 0.1 {
         "none"
@@ -220,7 +220,7 @@ fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Res
         .collect())
 }
 
-/// The stability index of the shares of categories; nothing where one side has none.
+/// Returns the stability index of the shares of categories, or `None` if one side has none.
 fn category_drift(before: &[(String, f64)], now: &[(String, f64)]) -> Option<f64> {
     if before.is_empty() || now.is_empty() {
         return None;

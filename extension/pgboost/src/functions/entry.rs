@@ -1,8 +1,8 @@
-//! Entry points of the functions that run for every row, and the support functions of the planner.
+//! Entry points of the functions that are called for every row, and the planner support functions.
 //!
-//! They are written for PostgreSQL's own calling convention, under symbols that stay the same over
-//! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
-//! Rust panic, and every error raised on the way, into an `ereport`.
+//! They have PostgreSQL's calling convention, and symbols that stay the same over releases, because pg_upgrade
+//! looks up each of them. pgrx's guard turns a Rust panic, and every error raised on the way, into an
+//! `ereport`.
 //!
 //! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests
 //! cheap conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of
@@ -26,7 +26,7 @@ use crate::predictor::output::Explanation;
 use crate::predictor::output::Output;
 use crate::registry::{Registry, pin, roles};
 
-/// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
+/// Defines a C function, and the record that declares its calling convention to PostgreSQL.
 macro_rules! c_function {
     ($symbol:ident, $record:ident, $body:expr) => {
         #[doc = "Tells PostgreSQL how to call the function of the same name."]
@@ -147,7 +147,7 @@ c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments,
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 c_function!(pgboost_privilege_changed, pg_finfo_pgboost_privilege_changed, privilege_changed);
 
-/// The planner's questions about a prediction or an explanation, with its cost per call.
+/// Answers the planner's request for the cost of a prediction or an explanation.
 fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
@@ -166,7 +166,8 @@ fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) ->
     }
 }
 
-/// A call of predict_pinned is planned, maybe one that is then stored: PostgreSQL asks how to simplify it.
+/// Keeps the pin when a call of predict_pinned is planned, which may be stored afterwards. The planner announces
+/// it by the request to simplify the call.
 fn keep_planned(request: Datum) {
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: as below; a request to simplify names the call.
@@ -192,10 +193,10 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
     arguments.first()?.constant_text()
 }
 
-/// What a function is, if it is one of this library's whose calls can be computed in batches.
+/// Returns a function of this library, if its calls can be computed in batches.
 pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
-    // Only functions of this library have its support functions, and PostgreSQL has called them: so
-    // looking up the addresses loads nothing.
+    // Only functions of this library have its support functions, and PostgreSQL has called them, so
+    // looking up the addresses loads no library.
     // SAFETY: returns an invalid OID for what has none.
     let support = unsafe { pg_sys::get_func_support(function) };
     if support == Oid::INVALID {
@@ -221,7 +222,7 @@ pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
     found(function, &functions).map(BatchFunction::predicting)
 }
 
-/// How a function explains, if it is one of this library's that return arrays of contributions.
+/// Returns the kind of explanation of a function, if it is one that returns arrays of contributions.
 fn explained(function: Oid) -> Option<Explanation> {
     let functions: [(*const (), Explanation); 2] = [
         (pgboost_predict_contribs as *const (), Explanation::Contributions),
@@ -230,7 +231,7 @@ fn explained(function: Oid) -> Option<Explanation> {
     found(function, &functions)
 }
 
-/// The entry of the function's address.
+/// Finds the entry of the function's address.
 fn found<T: Copy>(function: Oid, functions: &[(*const (), T)]) -> Option<T> {
     let address = address(function)?;
     functions.iter().find(|(known, _)| *known == address).map(|(_, found)| *found)
@@ -264,17 +265,17 @@ fn privilege_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<
 const CALL: f64 = 2.0;
 const FEATURE: f64 = 0.3;
 const SPLIT: f64 = 0.03;
-/// How many times as long as predicting it takes to go through the trees for an explanation_cost.
+/// The cost of explaining a split, in units of the cost of evaluating it.
 const CONTRIBUTIONS_TIMES: f64 = 100.0;
 const INTERACTIONS_TIMES: f64 = 400.0;
 
-/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the
-/// error is left for the execution.
+/// Returns the cost of one prediction with a model, or `None` if the model cannot be used; the error is then left
+/// for the execution.
 pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
     cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
 }
 
-/// The cost cost_of one explanation_cost; nothing as above.
+/// Returns the cost of one explanation, or `None` if the model cannot be used.
 pub(crate) fn explanation_cost(
     model: &str,
     function: Oid,

@@ -1,5 +1,5 @@
-//! `evaluate_model` and `compare_models`: metrics of models on the rows of a source, and the arguments that
-//! the functions on a source share.
+//! `evaluate_model` and `compare_models`, the metrics of models on the rows of a source, and the arguments that
+//! functions on a source share.
 
 use pg_interface::{ErrorReport, FunctionCallInfo, call, varlena};
 use pgrx::iter::TableIterator;
@@ -55,7 +55,7 @@ struct Slice {
     rows: i64,
 }
 
-/// Adds rows to the metrics of their slices, each run of one slice at once.
+/// Adds rows to the metrics of their slices, consecutive rows of a slice at once.
 fn add_all(
     slices: &mut Vec<Slice>,
     rows: &[KnownRow],
@@ -185,7 +185,7 @@ fn pgboost_compare_models(
     Ok(TableIterator::new(rows))
 }
 
-/// Both must predict the same thing, of the same classes in the same order.
+/// Checks that both predict the same, with the same classes in the same order.
 fn check_comparable(
     baseline: &SourcePredictor,
     candidate: &SourcePredictor,
@@ -209,7 +209,7 @@ fn check_comparable(
     Err(Error::NotComparable { baseline, candidate })
 }
 
-/// The text arguments that all functions of an evaluation share, as PostgreSQL passes them.
+/// The text arguments that evaluation functions share, as PostgreSQL passes them.
 pub(crate) struct Texts<'a> {
     pub(crate) source: Option<&'a [u8]>,
     pub(crate) target: Option<&'a [u8]>,
@@ -219,7 +219,7 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The request that they make.
+    /// Checks the arguments, and returns the request.
     pub(crate) fn request(&self) -> Result<Request<'a>> {
         let column = |given: Option<&'a [u8]>| {
             given.map(|name| varlena::utf8(name, "column name")).transpose()
@@ -234,7 +234,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// The model that an argument names, and the registry.
+/// Resolves the model that an argument names; also returns the registry.
 pub(crate) fn predictor(
     model: Option<&[u8]>,
     argument: &'static str,

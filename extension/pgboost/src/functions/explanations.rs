@@ -1,5 +1,5 @@
-//! The contributions of features to margins: `predict_contribs` and `predict_interactions`,
-//! `explain_prediction` to read, and `mean_abs_contribs`, whose state is a double precision[].
+//! The contributions of features to margins: `predict_contribs` and `predict_interactions`, `explain_prediction`
+//! as a table for people, and `mean_abs_contribs`, whose state is a double precision[].
 
 use gbtrees::internals::{Margin, Task};
 use pg_interface::array::NewArray;
@@ -16,7 +16,7 @@ use crate::predictor::output::Explanation;
 use crate::predictor::output::transformed;
 use crate::predictor::statement_state::{Margins, Predictor};
 
-/// `predict_contribs` and `predict_interactions`, by what they return.
+/// Computes `predict_contribs` or `predict_interactions`.
 pub(crate) fn explain(
     arguments: Arguments<'_>,
     state: CallState<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn explain(
     Ok(result.into_datum())
 }
 
-/// What stands in place of a feature's name in the last lines.
+/// The text in place of a feature's name in the last lines.
 const OTHERS: &str = "(other features)";
 const BIAS: &str = "(bias)";
 const PREDICTION: &str = "(prediction)";
@@ -46,7 +46,7 @@ fn pgboost_explain_prediction(call: FunctionCallInfo) -> std::result::Result<Lin
     Ok(explained(arguments.without_last(2), top, output.as_deref())?)
 }
 
-/// `top` is how many features are shown, nothing standing for all.
+/// Explains a row. `top` is the number of features to show, `None` for all.
 fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -> Result<Lines> {
     let Some(model) = arguments.first_text() else { return Ok(TableIterator::new(Vec::new())) };
     let top = top.map(usize::try_from).transpose().map_err(|_| Error::NegativeTop)?;
@@ -66,26 +66,26 @@ fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -
     Ok(TableIterator::new(lines))
 }
 
-/// An output, and whether its margin is meant with the other sign, as that of the first of two classes is.
+/// An output, and whether its margin has the opposite sign, as for the first of two classes.
 #[derive(Clone, Copy)]
 struct Explained {
     output: usize,
     against: bool,
 }
 
-/// The row's contributions to an output, the bias last.
+/// Returns the row's contributions to an output, the bias last.
 fn of_output(predictor: &mut Predictor, explained: Explained) -> Result<Vec<f32>> {
     let mut array = predictor.explanation(Explanation::Contributions)?;
     let width = predictor.image().num_features() + 1;
     let of_output = array.elements().chunks(width).nth(explained.output).unwrap_or_default();
-    // Not -0 for what contributes nothing.
+    // Gives 0, not -0, for a feature without a contribution.
     let signed = |contribution: &f32| {
         if explained.against { 0.0 - contribution } else { *contribution }
     };
     Ok(of_output.iter().map(signed).collect())
 }
 
-/// What is predicted for an output: its value, and for a classifier its class with the probability, if the
+/// Returns the prediction for an output: its value, or for a classifier its class, with the probability if the
 /// model gives probabilities.
 fn prediction(predictor: &mut Predictor, explained: Explained) -> Result<String> {
     let mut margins = predictor.take_margins()?;
@@ -115,7 +115,7 @@ fn value<M: Margin>(image: &ModelImage, margins: &mut [M], explained: Explained)
     }
 }
 
-/// The output that is explained when none is named: the only one, or the predicted class's.
+/// Returns the output to explain by default: the only one, or the predicted class's.
 fn by_default(predictor: &mut Predictor) -> Result<usize> {
     let (outputs, task) = (predictor.image().num_outputs(), predictor.image().task());
     if outputs == 1 {
@@ -134,7 +134,7 @@ fn by_default(predictor: &mut Predictor) -> Result<usize> {
     Ok(class.unwrap_or(0) as usize)
 }
 
-/// The output of that name.
+/// Finds the output of that name.
 fn named(predictor: &Predictor, name: &str) -> Result<Explained> {
     let image = predictor.image();
     let one_of_two = image.task() == Task::Binary && image.num_outputs() == 1;
@@ -149,12 +149,12 @@ fn named(predictor: &Predictor, name: &str) -> Result<Explained> {
     }
 }
 
-/// An output's name: the label of its class, or its number.
+/// Returns an output's name: the label of its class, or its number.
 pub(crate) fn output_name(image: &ModelImage, output: usize) -> String {
     image.label(output).map_or_else(|| output.to_string(), str::to_owned)
 }
 
-/// The `top` features, then the sum of all others if there are any, and the bias.
+/// Returns the `top` features, then the sum of all others if there are any, and the bias.
 fn lines(
     image: &ModelImage,
     mut values: Vec<Option<Vec<u8>>>,
@@ -163,7 +163,7 @@ fn lines(
 ) -> Vec<(String, Option<Vec<u8>>, f32)> {
     let Some((bias, features)) = contributions.split_last() else { return Vec::new() };
     let mut ranked: Vec<(usize, f32)> = features.iter().copied().enumerate().collect();
-    // Stable: of equal ones the first feature comes first.
+    // The sort is stable, so that features of equal contributions stay in order.
     ranked.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let shown = top.unwrap_or(ranked.len()).min(ranked.len());
     let (shown, others) = ranked.split_at(shown);
@@ -180,10 +180,10 @@ fn lines(
     lines
 }
 
-/// Numbers of a state before its sums.
+/// The numbers of a state before its sums.
 const HEAD: usize = 3;
 
-/// The aggregate's transition: the state, with the sizes of a row's contributions added.
+/// The transition function: adds the absolute values of a row's contributions to the state.
 pub(crate) fn contribs_add(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);
@@ -218,7 +218,7 @@ pub(crate) fn contribs_add(arguments: Arguments<'_>, _state: CallState<'_>) -> R
     Ok(begun.into_datum())
 }
 
-/// The aggregate's combination of the states of two workers.
+/// The combine function: adds the states of two workers.
 pub(crate) fn contribs_combine(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);
@@ -239,7 +239,7 @@ pub(crate) fn contribs_combine(arguments: Arguments<'_>, _state: CallState<'_>) 
     Ok(state)
 }
 
-/// The aggregate's result: the means, in the shape of a row's contributions. NULL if there were no rows.
+/// The final function: returns the means, in the shape of a row's contributions, or NULL without rows.
 pub(crate) fn contribs_mean(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);

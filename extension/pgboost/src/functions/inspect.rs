@@ -1,5 +1,5 @@
-//! A look at a model, for those who may predict with it: `model_info`, `model_features`,
-//! `feature_importance`, and what the views ask for of a model that they list.
+//! Describes a model to users who may predict with it: `model_info`, `model_features`, `feature_importance`, and
+//! the functions of the views.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ pub(super) struct Visible<'a> {
     registry: Registry,
     model: Model<'a>,
     version: i32,
-    /// Whether the user may see values of the rows that the model was trained on.
+    /// The user may see values of the training data.
     shows_values: bool,
 }
 
@@ -104,7 +104,7 @@ fn pgboost_model_features(
 }
 
 /// `feature_importance(model, importance_type) -> table(feature, importance)`, the most important first; NULL
-/// where the model's file does not say it.
+/// if the model's file does not have it.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_importance(
@@ -138,7 +138,7 @@ fn pgboost_feature_importance(
     ))
 }
 
-/// Says which kinds of importance the model has, in place of this one.
+/// Reports the kinds of importance that the model has, if it does not have the requested one.
 fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind) {
     let missing = match kind {
         ImportanceKind::Cover | ImportanceKind::TotalCover => "covers",
@@ -174,11 +174,11 @@ fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> std::result::Result<Oid
     Ok(registry::owner(&registry, ModelId::of_view(model)))
 }
 
-/// Seconds from 1970, from which `to_timestamp` counts, to 2000, from which PostgreSQL counts.
+/// The seconds from the epoch of `to_timestamp`, 1970, to PostgreSQL's, 2000.
 const EPOCH: f64 = 946_684_800.0;
 
 /// `pgboost_catalog.statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows,
-/// outside_rows, last_used)`; no row for who may neither see all statistics nor predict with the model.
+/// outside_rows, last_used)`; no row for a user who may neither see all statistics nor predict with the model.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_statistics(
@@ -206,7 +206,7 @@ fn pgboost_statistics(
     let monitors = session::has_rights_of(user, session::READ_ALL_STATS);
     let access = registry::access(&registry, model, user);
     let visible = monitors || access >= Access::Predict;
-    // Who predicts and sees the count finds the least and the greatest value in training.
+    // The count would let a user find the least and the greatest value in training by predictions.
     let shows_ranges = monitors || access >= Access::Inspect;
     let version = required(version, "version")?;
     let Some(counters) = visible.then(|| statistics::counters(model, version)) else {

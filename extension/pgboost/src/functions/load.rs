@@ -1,7 +1,7 @@
-//! `load_model`: a model file becomes a version, which is deployed unless the caller says otherwise.
+//! `load_model`: stores a model file as a version, and deploys it by default.
 //!
-//! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
-//! first prediction of any connection finds the image made.
+//! The bytes are parsed and checked before anything is stored, and compiled at once, so that the first prediction
+//! of any connection finds the image.
 
 use gbtrees::Limits;
 use gbtrees::internals::{Categories, Ensemble, FeatureType, RealInput};
@@ -21,10 +21,10 @@ use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{self, Registry};
 
-/// What is in the names of files that Python alone can open.
+/// Endings of the names of files that only Python can open.
 const PICKLES: [&str; 4] = [".pkl", ".pickle", ".joblib", ".skops"];
 
-/// Longest name of a feature, and longest label, in bytes: both are parts of results and messages.
+/// The most bytes of a feature's name and of a label, which are parts of results and messages.
 const MAX_NAME_BYTES: usize = 4_096;
 
 struct LoadOptions {
@@ -39,12 +39,12 @@ struct LoadOptions {
     allow_change: bool,
 }
 
-/// Which rounds predictions use.
+/// The rounds that predictions use.
 #[derive(Clone, Copy)]
 enum Rounds {
     All,
     First(i32),
-    /// Those up to the file's best iteration.
+    /// The rounds up to the file's best iteration.
     Best,
 }
 
@@ -104,7 +104,7 @@ fn load(
     mut options: LoadOptions,
 ) -> Result<i32> {
     let user = session::current_user();
-    // Asked before the work; asked again when the row is locked.
+    // Checked before the work, and again when the row is locked.
     require_owner_if_any(registry, name)?;
     if let Some(file_name) = file_name(bytes) {
         let is_pickle = PICKLES.iter().any(|ending| file_name.contains(ending));
@@ -148,8 +148,8 @@ fn load(
     Ok(version)
 }
 
-/// `check_storable(model) -> true`: raises what `load_model` would, as far as the name tells
-/// it, for a training that stores its model much later.
+/// `check_storable(model) -> true`: raises the errors of `load_model` that depend on the name alone, for a
+/// training that stores its model much later.
 #[pg_extern(sql = false)]
 fn pgboost_check_storable(
     model: Option<&[u8]>,
@@ -169,11 +169,11 @@ fn require_owner_if_any(registry: &Registry, name: &str) -> Result<()> {
     }
 }
 
-/// What a file has, whichever of its rounds predictions use.
+/// The rounds in a file, before some are dropped.
 struct Present {
     trees: usize,
     rounds: usize,
-    /// The rounds that were best on the rows for evaluation, if the file says it.
+    /// The best number of rounds on the rows for evaluation, if the file has it.
     best_rounds: Option<usize>,
     depth: u32,
 }
@@ -187,8 +187,8 @@ impl Present {
     }
 }
 
-/// Forgets the rounds that are not wanted. Whoever has not said which, and gets others than the library's
-/// own wrapper would use, is warned: CatBoost's uses all rounds of a file, XGBoost's the best alone.
+/// Drops the unused rounds. Warns a caller who has not chosen them if the library's own wrapper would use others:
+/// CatBoost's uses all rounds of a file, XGBoost's those up to the best one.
 fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
     let present = file.rounds;
     let rounds = match (rounds, file.best_rounds) {
@@ -215,8 +215,8 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
     Ok(model.keep_rounds(rounds)?)
 }
 
-/// Tells of categorical features whose codes the file does not explain: XGBoost takes numbers for codes there,
-/// also where the training had other numbers as categories.
+/// Reports categorical features whose codes the file does not explain: XGBoost takes numbers as codes then, even
+/// if the training had other numbers as categories.
 fn notice_codes(model: &Ensemble) {
     if !model.format().starts_with("xgboost") {
         return;
@@ -245,7 +245,7 @@ fn notice_codes(model: &Ensemble) {
     );
 }
 
-/// The file's name, if somebody has passed that for what is in it: a short line with a slash or an ending.
+/// Returns the bytes as a file's name, if they look like one: a short line with a slash or an ending.
 fn file_name(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes.get(..bytes.len().min(1024))?).ok()?;
     let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
@@ -259,7 +259,7 @@ fn file_name(bytes: &[u8]) -> Option<&str> {
     is_name.then_some(text)
 }
 
-/// What values of type real are to a model that compares double precision.
+/// Parses the argument `real_input`, the meaning of reals to a model that compares double precision.
 fn real_input(name: &str) -> Result<RealInput> {
     RealInput::named(name).ok_or_else(|| Error::RealInput { given: name.to_owned() })
 }
@@ -338,7 +338,7 @@ fn describe<'a>(
     }
 }
 
-/// A text[] argument of one dimension whose elements must all be there.
+/// Returns the elements of a text[] argument, which must have one dimension and no NULL.
 fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<Vec<String>>> {
     let Some(given) = given else { return Ok(None) };
     let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));

@@ -28,13 +28,13 @@ fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
 }
 
-/// A text argument that must be given. It is taken as bytes, because pgrx's own way to UTF-8 ends in
-/// a bug report where the database's encoding is another.
+/// Returns a mandatory text argument. It is taken as bytes, because pgrx's conversion to UTF-8 raises an internal
+/// error if the database has another encoding.
 fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<&'a str> {
     Ok(varlena::utf8(required(value, argument)?, argument)?)
 }
 
-/// The name in a reference to a whole model, which `@` must not follow.
+/// Returns the name in a reference to a whole model, which must have no `@`.
 fn whole_model(model: Option<&[u8]>) -> Result<&str> {
     let model = required_text(model, "model")?;
     let reference = Reference::parse(model)?;
@@ -52,7 +52,7 @@ struct OwnedVersion<'a> {
 }
 
 impl<'a> OwnedVersion<'a> {
-    /// The version that a reference means, for a change by this function.
+    /// Finds the version that a reference means, to be changed by this function.
     fn writable(
         call: FunctionCallInfo,
         function: &'static CStr,
@@ -70,8 +70,8 @@ impl<'a> OwnedVersion<'a> {
     }
 }
 
-/// The registry and the model of that name for a change by this function, once it is certain that the
-/// transaction may write and that the current user owns the model.
+/// Finds a model to be changed by this function. Fails unless the transaction may write and the current user
+/// owns the model.
 fn writable<'a>(
     call: FunctionCallInfo,
     function: &'static CStr,
@@ -81,7 +81,7 @@ fn writable<'a>(
     owned(call, name)
 }
 
-/// The registry and the model of that name, once it is certain that the current user owns it.
+/// Finds a model. Fails unless the current user owns it.
 fn owned(call: FunctionCallInfo, name: &str) -> Result<(Registry, Model<'_>)> {
     let registry = Registry::of_function(pg_interface::call::called_function(call))?;
     let model = Model::find(&registry, name, ReadSnapshot::Active)?;

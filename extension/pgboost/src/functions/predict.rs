@@ -1,9 +1,9 @@
 //! `predict` and its siblings: one call is one row.
 //!
-//! What the first call of a statement finds out is kept until its end: the image, how to read the
-//! arguments, and the buffers. Every further call checks that nothing has changed, reads the
-//! features, walks the trees and hands over the result; it takes no lock, and with features of fixed
-//! width and one value as the result it allocates nothing and calls nothing that could raise an error.
+//! The first call of a statement prepares its state: the image, the readers of the arguments, and the buffers.
+//! Every further call checks that nothing has changed, reads the features, walks the trees and returns the
+//! result. It takes no lock, and with features of fixed width and one value as the result it neither allocates
+//! nor calls a function that could raise an error.
 
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::predictor::output::Output;
 use crate::predictor::statement_state::{Margins, Predictor, RecentPredictors};
 
-/// The statement's predictor with the features of this call in it, or nothing for a NULL model.
+/// Returns the statement's predictor with the features of this call read, or `None` for a NULL model.
 #[inline]
 pub(super) fn row<'c>(
     arguments: Arguments<'c>,
@@ -25,7 +25,7 @@ pub(super) fn row<'c>(
     Ok(Some(predictor))
 }
 
-/// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they return.
+/// Computes `predict`, `predict_array`, `predict_margin` or `predict_class`.
 #[inline]
 pub(crate) fn predict(
     arguments: Arguments<'_>,
@@ -37,8 +37,8 @@ pub(crate) fn predict(
     result(predictor, margins, output)
 }
 
-/// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
-/// parameter: what else it might mean in an expression that is stored, nobody could find.
+/// `predict_pinned`: as `predict`, for a pinned version that the statement names by a constant or a parameter.
+/// Other expressions are refused, since a stored one could not be found as a dependent of the version.
 pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(model) = arguments.first_text() else { return Ok(arguments.null()) };
     if !arguments.first_is_fixed() {
@@ -59,7 +59,7 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
     result
 }
 
-/// `predict_from`: the second argument is the margin that the row's sum begins with.
+/// `predict_from`: the second argument is the start of the row's sum, a margin.
 pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let (arguments, base_margin) = arguments.take_second();
     let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
@@ -71,7 +71,7 @@ pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Re
     result(predictor, margins, Output::Value { function: "predict_from" })
 }
 
-/// `predict_leaf`: for each tree the id of the leaf that the row falls into.
+/// `predict_leaf`: the id of the row's leaf in each tree.
 pub(crate) fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let leaves = array::integer_array(predictor.leaves()?);

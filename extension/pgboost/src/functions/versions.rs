@@ -172,7 +172,7 @@ fn pgboost_revoke_model(
     Ok(write::revoke(&registry, model, role, privilege)?)
 }
 
-/// A role by its name; `public`, which no role can be called, means everybody.
+/// Finds a role by its name; `public`, which is not a valid name of a role, means everybody.
 fn role_or_public(role: Option<&[u8]>) -> Result<Oid> {
     match required_text(role, "role")? {
         "public" => Ok(PUBLIC),

@@ -422,7 +422,7 @@ pub(crate) fn wrong(name: &str, allowed: String, value: &Value) -> Error {
     Error::ParameterValue { name: name.to_owned(), allowed: allowed.into(), given }
 }
 
-/// What JSON calls the type.
+/// Returns the JSON name of the type.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

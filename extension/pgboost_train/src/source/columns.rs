@@ -22,10 +22,10 @@ pub(crate) struct Roles {
     /// `None` for all other columns.
     pub(crate) features: Option<Vec<String>>,
     pub(crate) weight: Option<String>,
-    /// What rows of a group have in common.
+    /// The column of groups.
     pub(crate) group: Option<String>,
     pub(crate) label_upper_bound: Option<String>,
-    /// What rows of a fold have in common.
+    /// The column of folds.
     pub(crate) fold: Option<String>,
     /// The features of the model that the new one replaces. Their order is kept if they are the same.
     pub(crate) order: Vec<String>,
@@ -71,9 +71,9 @@ pub(crate) struct Columns {
     pub(crate) target: UsedColumn,
     pub(crate) weight: Option<UsedColumn>,
     pub(crate) label_upper_bound: Option<UsedColumn>,
-    /// What rows of a group have in common.
+    /// Any value, equal for the rows of a group.
     pub(crate) group: Option<GroupColumn>,
-    /// What rows of a fold have in common.
+    /// Any value, equal for the rows of a fold.
     pub(crate) fold: Option<GroupColumn>,
 }
 
