@@ -179,11 +179,11 @@ error_table! {
     FeatureType { feature: Phrase, type_name: String, reason: TypeReason } =>
         DATATYPE_MISMATCH, "feature {feature} cannot be of type {type_name}",
         detail (reason.texts().0), hint (Some(reason.texts().1));
-    /// An array that does not have one dimension; `what` is its content: features, labels or names.
+    /// An array of features, labels or names, of which `what` is one, has not one dimension.
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
-    /// An array whose number of elements is not that of the features in it.
+    /// A column of the row that has features of the model in its elements.
     ArrayLength { column: String, expected: usize, given: usize } =>
         DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
         detail "Each element is a feature of the model.";

@@ -1,18 +1,17 @@
-//! How much each version of a model is used, for `pg_stat_pgboost`.
+//! Usage counters of each version of a model, for `pg_stat_pgboost`.
 //!
-//! A statement counts for itself first and adds to the shared counters when it ends (`PendingCounters`).
-//! Where `pgboost.track_predictions` is off nothing is counted, and nothing of the features' baseline is
-//! read.
+//! A statement counts in its own state (`PendingCounters`), and adds that to the shared counters when it ends.
+//! If `pgboost.track_predictions` is off, it neither counts nor reads the features'
+//! baseline.
 //!
-//! The shared counters are a file of fixed size next to the images, which all backends map, so that nothing
-//! needs to be preloaded, and standbys count for themselves. Each version that was used has a slot. All
-//! fields are atomic, so that backends need no lock. A slot is found by a hash of the model's id and the
-//! version, from where on the next free one is taken. Once taken it stays, until `reset` empties all of them,
-//! or until there is no free one for another version and it was not used for the longest time. What a backend
-//! has counted for a slot that is another's by then is lost.
+//! The shared counters are a file of fixed size next to the images, which all backends map, so that no library
+//! needs to be preloaded, and standbys have separate counts. Each version that was used has a slot, whose fields
+//! are atomic, so that backends need no lock. The table has open addressing, by a hash of the model's id and the
+//! version. A slot stays taken until `reset` empties all of them, or until another version finds no free one and
+//! this is the least recently used. Counts of a statement whose slot was reassigned meanwhile are lost.
 //!
-//! The file is written whole under another name first: a hole in a mapped file would end the server where
-//! the disk is full. It is a cache like the images. Where it cannot be made nothing is counted.
+//! The file is written whole under another name first: a hole in a mapped file would crash the server if the
+//! disk is full. If the file cannot be made, predictions are not counted.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -34,14 +33,14 @@ use crate::guc;
 use crate::registry::model::ModelId;
 use crate::registry::{Registry, baseline};
 
-/// What a statement counts of one version, and where it adds that. It stays with what else statements
-/// leave for the next ones, which then need not look for the slot.
+/// A statement's counts of one version, and the slot to which it adds them. It stays with the state for
+/// the next statement, which then need not find the slot.
 #[derive(Default)]
 pub(crate) struct PendingCounters {
-    /// Whether the statement counts.
+    /// The statement counts.
     on: bool,
     slot: Option<SlotOf>,
-    /// The ranges of the features in training, if they are known, and the generation under which they were
+    /// The ranges of the features in training, if known, and the generation under which they were
     /// read.
     ranges: Option<Rc<Ranges>>,
     generation: u64,
@@ -50,8 +49,8 @@ pub(crate) struct PendingCounters {
 }
 
 impl PendingCounters {
-    /// Begins a statement, which counts for a version of a model under that generation of the registry,
-    /// if predictions are counted and there is room for another version.
+    /// Begins to count for a version of a model under that generation of the registry, if predictions are
+    /// counted and there is a slot.
     #[inline]
     pub(crate) fn begin(&mut self, model: ModelId, version: i32, generation: u64, function: Oid) {
         self.on = guc::track();
@@ -67,12 +66,12 @@ impl PendingCounters {
         }
     }
 
-    /// Forgets the model that it counts for.
+    /// Detaches from the model.
     pub(crate) fn forget(&mut self) {
         self.slot = None;
     }
 
-    /// Ends a statement: adds what it has counted.
+    /// Ends a statement: adds its counts to the slot.
     #[inline]
     pub(crate) fn end(&mut self) {
         if self.on {
@@ -89,7 +88,7 @@ impl PendingCounters {
         }
     }
 
-    /// Begins to take the time of a row or of a batch.
+    /// Starts the clock for a row or a batch.
     #[inline]
     pub(crate) fn start(&mut self) {
         if self.on {
@@ -97,7 +96,7 @@ impl PendingCounters {
         }
     }
 
-    /// Counts a row of these features that the function was called for.
+    /// Counts a call of the function for a row with these features.
     #[inline]
     pub(crate) fn count_call(&mut self, features: &[f32]) {
         if !self.on {
@@ -112,7 +111,7 @@ impl PendingCounters {
         self.stop();
     }
 
-    /// Counts the rows of a batch, of so many cells each, the first of which are features.
+    /// Counts the rows of a batch, of `row_length` cells each, the first of which are features.
     pub(crate) fn count_batch(&mut self, rows: &[f32], row_length: usize, num_features: usize) {
         if !self.on {
             return;
@@ -135,21 +134,21 @@ impl PendingCounters {
     }
 }
 
-/// The ranges of the features in training, by model and version, of one generation of the registry.
+/// The ranges of the features in training, by model and version, under one generation of the registry.
 #[derive(Default)]
 struct KnownRanges {
     generation: u64,
     by_version: HashMap<(ModelId, i32), Option<Rc<Ranges>>>,
 }
 
-/// Versions whose ranges are kept.
+/// The most versions whose ranges are kept.
 const MAX_KNOWN: usize = 1000;
 
 thread_local! {
     static KNOWN: RefCell<KnownRanges> = RefCell::default();
 }
 
-/// The ranges of the features in the training of a version; `function` leads to the registry.
+/// Returns the ranges of the features in the training of a version; the registry is found by `function`.
 #[cold]
 fn training_ranges(
     model: ModelId,
@@ -184,22 +183,22 @@ fn has_missing(features: &[f32]) -> bool {
     features.iter().any(|feature| feature.is_nan())
 }
 
-/// Versions that can be counted.
+/// The most versions that can be counted.
 const SLOTS: usize = 1 << 14;
-/// Slots that are looked at for one version.
+/// The most slots that are probed for one version.
 const MAX_PROBES: usize = 64;
-/// Looks at a slot that another backend is taking just now.
+/// The most reads of a slot that another backend is just taking.
 const MAX_SPINS: usize = 1000;
 /// An odd number with well mixed bits: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-/// The layout's number is part of the name.
+/// The name of the file, with the number of its layout.
 const NAME: &str = "statistics-2";
 
 const EMPTY: u32 = 0;
 const CLAIMED: u32 = 1;
 const TAKEN: u32 = 2;
 
-/// Zeros are an empty slot.
+/// A slot; all zeros is an empty one.
 #[repr(C)]
 struct Slot {
     state: AtomicU32,
@@ -216,20 +215,20 @@ struct Slot {
 
 const SIZE: usize = SLOTS * size_of::<Slot>();
 
-/// What is counted of a version.
+/// The counters of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
-    /// Rows that the function was called for, one by one.
+    /// Rows of single calls.
     pub(crate) calls: u64,
-    /// Those and the rows of batches.
+    /// Rows of calls and of batches.
     pub(crate) rows: u64,
     pub(crate) batches: u64,
     pub(crate) nanoseconds: u64,
-    /// Rows in which a feature was missing.
+    /// Rows with a missing feature.
     pub(crate) missing: u64,
-    /// Rows in which a feature was outside the range that it had in training.
+    /// Rows with a feature outside its range in training.
     pub(crate) outside: u64,
-    /// When the last statement that used it began, in PostgreSQL's microseconds; 0 for never.
+    /// The start of the last statement that used it, in PostgreSQL's microseconds; 0 for never.
     pub(crate) last_used: i64,
 }
 
@@ -261,7 +260,7 @@ impl Slot {
             && self.model.iter().zip(key.model).all(|(own, other)| own.load(Relaxed) == other)
     }
 
-    /// The state, once no other backend is about to change it.
+    /// Returns the state, after waiting for a backend that is changing it.
     fn settled(&self) -> u32 {
         for _ in 0..MAX_SPINS {
             let state = self.state.load(Acquire);
@@ -273,7 +272,7 @@ impl Slot {
         CLAIMED
     }
 
-    /// Takes a slot that is in that state; false if another backend was faster.
+    /// Takes a slot in that state; returns false if another backend was faster.
     fn take(&self, state: u32, key: &SlotKey) -> bool {
         if self.state.compare_exchange(state, CLAIMED, AcqRel, Acquire).is_err() {
             return false;
@@ -312,7 +311,7 @@ impl SlotKey {
         SlotKey { model: [id as u64, (id >> 64) as u64], version: version.cast_unsigned() }
     }
 
-    /// The slots that are looked at for it. An id is random, so that one word of it is a hash.
+    /// Returns the slots to probe. A word of the id, which is random, serves as the hash.
     fn probed(&self) -> impl Iterator<Item = &'static Slot> {
         let first = (self.model[0] ^ u64::from(self.version).wrapping_mul(MULTIPLIER)) as usize;
         let slots = slots().unwrap_or_default();
@@ -327,12 +326,12 @@ struct SlotOf {
 }
 
 impl SlotOf {
-    /// That of a version, taken now if it has none; nothing if there is no room.
+    /// Finds or takes the slot of a version. Returns `None` if there is no room.
     fn new(key: SlotKey) -> Option<SlotOf> {
         Some(SlotOf { slot: find_or_take(&key)?, key })
     }
 
-    /// Whether it is still that of the version.
+    /// Returns whether it still belongs to the version.
     #[inline]
     fn is_valid(&self) -> bool {
         self.slot.state.load(Acquire) == TAKEN && self.slot.is_of(&self.key)
@@ -345,24 +344,24 @@ impl SlotOf {
     }
 }
 
-/// What is counted of a version so far.
+/// Returns the counters of a version.
 pub(crate) fn counters(model: ModelId, version: i32) -> Counters {
     find(&SlotKey::new(model, version)).map(Slot::counters).unwrap_or_default()
 }
 
-/// Forgets what was counted of a version, if anything was ever counted: the file is not made for that.
+/// Clears the counters of a version. Does not make the file.
 pub(crate) fn forget(model: ModelId, version: i32) {
     if folder().join(NAME).exists() {
         find(&SlotKey::new(model, version)).into_iter().for_each(Slot::set_to_zero);
     }
 }
 
-/// Forgets everything.
+/// Clears all counters.
 pub(crate) fn reset() {
     slots().unwrap_or_default().iter().for_each(Slot::clear);
 }
 
-/// The slot of a version, if it has one. Slots behind an empty one are nobody's.
+/// Finds the slot of a version. An empty slot ends the search.
 fn find(key: &SlotKey) -> Option<&'static Slot> {
     let mut states = key.probed().map(|slot| (slot.settled(), slot));
     let found =
@@ -383,7 +382,7 @@ fn find_or_take(key: &SlotKey) -> Option<&'static Slot> {
     oldest.take(TAKEN, key).then_some(oldest)
 }
 
-/// The slots, mapped when they are first asked for, and for as long as the backend lives.
+/// Returns the slots, mapped at the first call and until the backend ends.
 fn slots() -> Option<&'static [Slot]> {
     static SLOTS_OF_BACKEND: OnceLock<Option<&'static [Slot]>> = OnceLock::new();
     *SLOTS_OF_BACKEND.get_or_init(|| match open().and_then(|file| map(&file)) {
@@ -395,7 +394,7 @@ fn slots() -> Option<&'static [Slot]> {
     })
 }
 
-/// Opens the file, which is made if it is not there.
+/// Opens the file, and makes it if it does not exist.
 fn open() -> io::Result<File> {
     let path = folder().join(NAME);
     let open = || OpenOptions::new().read(true).write(true).open(&path);

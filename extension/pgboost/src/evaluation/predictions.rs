@@ -1,7 +1,7 @@
 //! Predictions for the rows of a source, which are read one by one and evaluated in batches.
 //!
-//! Features, margins, values and errors are those of `predict`. The model's name is resolved once, under the
-//! statement's snapshot, for all rows.
+//! The features, the margins and the values are those of `predict`, and the errors too; what a model's
+//! name means is found out once, under the snapshot of the statement, and holds for all rows.
 
 use gbtrees::internals::{BatchScratch, Margin, Task};
 use pg_interface::Oid;

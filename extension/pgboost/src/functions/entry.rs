@@ -147,7 +147,7 @@ c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments,
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 c_function!(pgboost_privilege_changed, pg_finfo_pgboost_privilege_changed, privilege_changed);
 
-/// Answers the planner's request for the cost of a prediction or an explanation.
+/// The planner's questions about a prediction or an explanation, with its cost per call.
 fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();

@@ -1,9 +1,9 @@
 //! `predict` and its siblings: one call is one row.
 //!
-//! The first call of a statement prepares its state: the image, the readers of the arguments, and the buffers.
-//! Every further call checks that nothing has changed, reads the features, walks the trees and returns the
-//! result. It takes no lock, and with features of fixed width and one value as the result it neither allocates
-//! nor calls a function that could raise an error.
+//! What the first call of a statement finds out is kept until its end: the image, how to read the
+//! arguments, and the buffers. Every further call checks that nothing has changed, reads the
+//! features, walks the trees and hands over the result; it takes no lock, and with features of fixed
+//! width and one value as the result it allocates nothing and calls nothing that could raise an error.
 
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array};

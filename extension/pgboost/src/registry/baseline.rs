@@ -1,4 +1,4 @@
-//! The profiles of features: a row of `baseline` for each feature of a version that has one.
+//! The profiles of features, a row of `baseline` for each feature of a version.
 
 use pg_interface::{invalidation, jsonb};
 use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
@@ -8,8 +8,8 @@ use super::model::{Model, ModelId};
 use super::{Registry, execute, query_jsonb};
 use crate::error::{Error, Result};
 
-/// Stores the profiles of all features in the model's order, in place of those that were there; the user's
-/// rights were checked.
+/// Stores the profiles of all features in the model's order, in place of earlier ones. The caller has checked the
+/// user's privileges.
 pub(crate) fn store(
     registry: &Registry,
     model: ModelId,
@@ -20,12 +20,12 @@ pub(crate) fn store(
     for (position, profile) in (1..).zip(profiles) {
         insert(registry, model, version, position, profile)?;
     }
-    // Who counts rows outside the ranges of training reads them again.
+    // Backends that count rows outside the ranges of training read them again.
     invalidation::announce(registry.version.relation);
     Ok(())
 }
 
-/// Deletes the profiles of a version, or of all.
+/// Deletes the profiles of one version or of all.
 pub(crate) fn forget(registry: &Registry, model: ModelId, version: Option<i32>) -> Result<()> {
     execute(
         registry,
@@ -74,7 +74,7 @@ fn insert(
     )
 }
 
-/// The profiles of all features, in the model's order; none if none were stored.
+/// Reads the profiles of all features, in the model's order; none if none were stored.
 pub(crate) fn read(
     registry: &Registry,
     model: Model<'_>,
@@ -90,8 +90,8 @@ pub(crate) fn read(
     of_json(&text).ok_or_else(|| Error::Registry { name: model.name.to_owned(), what: "profile" })
 }
 
-/// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
-/// of numbers.
+/// Reads the range of each feature in training, in the model's order. Returns `None` if no profile of numbers was
+/// stored.
 pub(crate) fn ranges(registry: &Registry, model: ModelId, version: i32) -> Option<Ranges> {
     let found = query_jsonb(
         registry,
@@ -105,13 +105,13 @@ pub(crate) fn ranges(registry: &Registry, model: ModelId, version: i32) -> Optio
     Ranges::of(ranges.into_iter().map(|[least, greatest]| least.zip(greatest)))
 }
 
-/// Profiles as an array of objects, whose keys are the columns of the table; nothing if it is none.
+/// Parses profiles from an array of objects, whose keys are the columns of the table.
 pub(crate) fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
     let rows: Vec<Value> = serde_json::from_slice(text).ok()?;
     rows.iter().map(|row| profile(row).filter(is_valid)).collect()
 }
 
-/// Whether shares are shares, and numbers ascend.
+/// Returns whether shares are between 0 and 1 and numbers ascend.
 fn is_valid(profile: &FeatureProfile) -> bool {
     let share = |share: f64| (0.0..=1.0).contains(&share);
     profile.missing <= profile.rows

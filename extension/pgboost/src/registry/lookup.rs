@@ -1,4 +1,4 @@
-//! Reads what a prediction needs to know of a model: which version, and what it is made of.
+//! Reads versions and their contents for predictions.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use super::reference::Wanted;
 use super::{Registry, model_file, query_jsonb};
 use crate::error::{Error, Result};
 
-/// The version of a model that a reference to it means.
+/// Returns the version of a model that a reference means.
 ///
 /// # Errors
 /// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
@@ -51,7 +51,7 @@ fn aliased_version(
     version
 }
 
-/// An alias of a version, committed by now or made by this transaction.
+/// Finds an alias of a version, committed or made by this transaction.
 pub(crate) fn alias_of(registry: &Registry, model: ModelId, version: i32) -> Option<String> {
     let mut alias = None;
     rows(registry.alias, &[model.key()], ReadSnapshot::Latest, |row| {
@@ -64,7 +64,7 @@ pub(crate) fn alias_of(registry: &Registry, model: ModelId, version: i32) -> Opt
     alias
 }
 
-/// A pinned version of a model: that version, or any.
+/// Finds a pinned version of a model: the given one, or any.
 pub(crate) fn pinned_version(
     registry: &Registry,
     model: ModelId,
@@ -83,7 +83,7 @@ pub(crate) fn pinned_version(
     pinned
 }
 
-/// Whether a model has this version and no other, by what is committed by now or written by this transaction.
+/// Returns whether a model has no other version, committed or written by this transaction.
 pub(crate) fn is_only_version(registry: &Registry, model: ModelId, version: i32) -> bool {
     let (mut is_there, mut others) = (false, false);
     rows(registry.version, &[model.key()], ReadSnapshot::Latest, |row| {
@@ -103,7 +103,7 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// The version as messages name it.
+    /// Returns the version's reference, for messages.
     pub(crate) fn reference(&self) -> String {
         format!("{}@{}", self.name(), self.version)
     }
@@ -112,15 +112,15 @@ impl Stored<'_> {
         self.model.map_or_else(String::new, |model| model.name.to_owned())
     }
 
-    /// SHA-256 of the model's file.
+    /// Returns the SHA-256 of the model's file.
     pub(crate) fn digest(&self) -> Result<&[u8]> {
         self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
     }
 
-    /// The model's file.
+    /// Reads the model's file.
     ///
     /// # Errors
-    /// [`Error::Registry`] if it is not what was loaded.
+    /// [`Error::Registry`] if its digest is not that of the loaded file.
     pub(crate) fn file(&self) -> Result<NewBytea> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
@@ -130,7 +130,7 @@ impl Stored<'_> {
         size.zip(self.model).and_then(read).ok_or_else(|| self.invalid("model file"))
     }
 
-    /// The library's name for the objective.
+    /// Returns the library's name of the objective.
     pub(crate) fn objective(&self) -> Result<String> {
         self.row.text(c"objective").ok_or_else(|| self.invalid("objective"))
     }
@@ -143,7 +143,7 @@ impl Stored<'_> {
         self.row.texts(c"labels").unwrap_or_default()
     }
 
-    /// What values of type real are to the model.
+    /// Returns the meaning of reals to the model.
     pub(crate) fn real_input(&self) -> Result<RealInput> {
         let name = self.row.text(c"real_input");
         name.and_then(|name| RealInput::named(&name)).ok_or_else(|| self.invalid("real_input"))
@@ -161,23 +161,23 @@ impl Stored<'_> {
         self.row.integer(c"outputs").unwrap_or_default()
     }
 
-    /// How many rounds predictions use.
+    /// Returns the number of rounds that predictions use.
     pub(crate) fn used_rounds(&self) -> Result<usize> {
         let used = self.row.integer(c"used_rounds").and_then(|used| usize::try_from(used).ok());
         used.ok_or_else(|| self.invalid("number of rounds"))
     }
 
-    /// Whether `predict_pinned` may use it. Release 0.1 pins nothing.
+    /// Returns whether `predict_pinned` may use it. Release 0.1 has no pins.
     pub(crate) fn is_pinned(&self) -> bool {
         self.row.boolean(c"pinned") == Some(true)
     }
 
-    /// The categories that were passed with the file, as JSON.
+    /// Returns the categories that were passed with the file, as JSON.
     pub(crate) fn categories(&self) -> Option<String> {
         self.row.jsonb(c"categories")
     }
 
-    /// The model, parsed and checked again, under the names that it was given.
+    /// Parses and checks the model again, and sets the names that were passed with it.
     pub(crate) fn model(&self) -> Result<Ensemble> {
         self.parse().map_err(|error| match error {
             Error::Engine { error } if error.kind() != ErrorKind::OutOfMemory => {
@@ -188,7 +188,7 @@ impl Stored<'_> {
     }
 
     fn parse(&self) -> Result<Ensemble> {
-        // What is stored was within the limit when it was loaded, and stays usable if that is
+        // A stored model was within the limit when it was loaded, and stays usable if the limit is
         // lowered.
         let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
@@ -238,8 +238,8 @@ pub(crate) fn with_version<T>(
     result
 }
 
-/// Calls the closure with every version of the model, or of every model, that is committed by now or
-/// written by this transaction, for what its own row says.
+/// Calls the closure with every version of one model or of all, committed or written by this transaction. The
+/// closure may read the version's row alone.
 pub(crate) fn each_version(
     registry: &Registry,
     model: Option<ModelId>,
@@ -252,8 +252,8 @@ pub(crate) fn each_version(
     });
 }
 
-/// One jsonb object with all there is but the bytes, and but what may have values of the rows that the model was
-/// trained on if those are not to be shown.
+/// Describes a version as a jsonb object, without the bytes, and unless `shows_values`, without values of the
+/// training data.
 pub(crate) fn describe(
     registry: &Registry,
     model: Model<'_>,

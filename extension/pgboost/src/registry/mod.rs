@@ -1,16 +1,16 @@
 //! The model registry: tables of the extension in the schema `pgboost_catalog`, read without SPI and written
-//! with it. The functions for users are in the schema that CREATE EXTENSION was told.
+//! with it. The functions for users are in the schema of CREATE EXTENSION.
 //!
-//! `model` has one row per model, with its id, its name and the deployed version, `version` describes the
-//! versions, `part` has their files as they came, and `privilege` says who owns a model and who may predict
-//! with it. `alias` has names for versions, `function` the functions that were made of models, `pinned` the
-//! numbers that were ever pinned under a name, which outlive their models. Privileges stand apart so that a dump restores
-//! every model even where a role is missing. All are ordinary tables: what is written rolls back, is
-//! replicated, and is dumped.
+//! `model` has one row per model, with its id, its name and the deployed version. `version` describes the
+//! versions, `part` has their files, `privilege` the owners of models and the roles with privileges, `alias`
+//! names of versions, and `function` the functions that were created for models. `pinned` has the numbers that
+//! were ever pinned under a name, which outlive their models. Privileges are separate so that a dump restores
+//! every model even if a role is missing. All are ordinary tables: changes roll back, and are replicated and
+//! dumped.
 //!
-//! A name means the model that the statement's snapshot sees. Rights to that model are read as they are now,
-//! because that is how PostgreSQL treats its own: what has been revoked is gone for every statement that
-//! follows. A model's row in `model` is its lock, which every change of the model updates first.
+//! A name means the model that the statement's snapshot sees. Privileges use the latest snapshot, as
+//! PostgreSQL's own do: a revoked one is gone for every later statement. A model's row in `model` is its lock,
+//! which every change of the model updates first.
 
 pub(crate) mod baseline;
 pub(crate) mod lookup;
@@ -38,16 +38,16 @@ use row_source::names;
 use self::model::{Model, ModelId};
 use crate::error::{Error, Result};
 
-/// The schema of the registry, which only the extension's owner can create objects in.
+/// The schema of the registry, in which only the extension's owner can create objects.
 const SCHEMA: &CStr = c"pgboost_catalog";
 
-/// The registry's tables, looked up again for each name that is not answered from the cache.
+/// The registry's tables, looked up for each name that the cache cannot resolve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registry {
     /// The schema of the functions for users.
     pub(crate) functions: Oid,
     schema: Oid,
-    /// Who owns the tables.
+    /// The owner of the tables.
     pub(crate) owner: Oid,
     pub(crate) model_by_name: Table,
     pub(crate) version: Table,
@@ -55,12 +55,12 @@ pub(crate) struct Registry {
     pub(crate) privilege: Table,
     privilege_by_role: Table,
     pub(crate) alias: Table,
-    /// The type on which each role has a grant that `privilege` names.
+    /// The type on which each role in `privilege` has a grant.
     pub(crate) privileges_type: Oid,
 }
 
 impl Registry {
-    /// The tables that say what a name means, and to whom.
+    /// Returns the tables on which the meaning of a name and its privileges depend.
     pub(crate) fn watched(&self) -> impl Iterator<Item = Oid> {
         [self.model_by_name, self.version, self.privilege, self.alias]
             .into_iter()
@@ -89,23 +89,23 @@ impl Registry {
         })
     }
 
-    /// The versions that were ever pinned.
+    /// Opens the table of numbers that were ever pinned.
     fn pinned(&self) -> Result<Table> {
         table(self.schema, c"pinned", c"pinned_pkey").ok_or(Error::NoRegistry)
     }
 
-    /// The functions that were made of models.
+    /// Opens the table of functions that were created for models.
     fn function(&self) -> Result<Table> {
         table(self.schema, c"function", c"function_pkey").ok_or(Error::NoRegistry)
     }
 }
 
-/// The extension's function of that name which takes a model and features.
+/// Finds the extension's function of that name which takes a model and features.
 fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
     catalog::function(registry.functions, name, &[TEXTOID, ANYOID]).ok_or(Error::NoRegistry)
 }
 
-/// A table of the schema, if it is there.
+/// Opens a table of the schema, if it exists.
 fn table(schema: Oid, name: &CStr, index: &'static CStr) -> Option<Table> {
     catalog::relation(schema, name).map(|relation| Table { relation, schema, index, first: 1 })
 }
@@ -141,8 +141,8 @@ pub(crate) fn query<T: FromDatum + IntoDatum>(
     })
 }
 
-/// Runs a statement that only reads, and returns the jsonb of its first row, if there is one. It may
-/// run on a standby.
+/// Runs a read-only statement, also on a standby, and returns the jsonb of its first row, if there is
+/// one.
 pub(crate) fn query_jsonb(
     registry: &Registry,
     statement: &str,
@@ -162,7 +162,7 @@ fn as_owner<T>(
     statement: &str,
     run: impl FnOnce(&str) -> spi::Result<T>,
 ) -> Result<T> {
-    // PostgreSQL's own errors do not come back here; what does is a result of another shape.
+    // PostgreSQL's own errors do not return here; only a result of another shape does.
     session::as_user(registry.owner, || run(statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }
@@ -170,17 +170,17 @@ fn as_owner<T>(
 /// The value of the column `privilege` for a model's owner.
 pub(crate) const OWNER: &str = "owner";
 
-/// A privilege that the owner of a model may grant; more includes less.
+/// A privilege that the owner of a model may grant; a greater one includes the lesser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Privilege {
-    /// Predict with it and look at it.
+    /// Predict with the model and see its description.
     Predict,
-    /// See values of the rows that it was trained on too: categories, and the baseline.
+    /// Also see values of the training data: categories, and the baseline.
     Inspect,
 }
 
 impl Privilege {
-    /// The values of the column `privilege`.
+    /// Returns the value of the column `privilege`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Privilege::Predict => "predict",
@@ -197,7 +197,7 @@ impl Privilege {
     }
 }
 
-/// What a user may do with a model; more includes less.
+/// A user's access to a model; a greater one includes the lesser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     None,
@@ -231,12 +231,12 @@ pub(crate) fn access(registry: &Registry, model: ModelId, user: Oid) -> Access {
     held.map(|(_, privilege)| privilege.into()).max().unwrap_or(Access::None)
 }
 
-/// Who owns a model: the extension's owner, if the role that did was dropped.
+/// Returns the owner of a model, or the extension's owner if that role was dropped.
 pub(crate) fn owner(registry: &Registry, model: ModelId) -> Oid {
     privileges(registry, model).0
 }
 
-/// The owner of a model, and the roles that rows name, with what each may do.
+/// Returns the owner of a model, and the roles with their privileges.
 fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<(Oid, Privilege)>) {
     let (mut owner, mut granted) = (None, Vec::new());
     rows(registry.privilege, &[model.key()], ReadSnapshot::Latest, |row| {
@@ -258,7 +258,7 @@ pub(crate) fn require_predict(registry: &Registry, model: Model<'_>, user: Oid) 
     if allowed { Ok(()) } else { Err(Error::Denied { name: model.name.to_owned() }) }
 }
 
-/// Raises unless the user may see values of the rows that the model was trained on.
+/// Raises unless the user may see values of the training data.
 pub(crate) fn require_inspect(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
     let allowed = access(registry, model.id, user) >= Access::Inspect;
     if allowed { Ok(()) } else { Err(Error::InspectDenied { name: model.name.to_owned() }) }
@@ -270,11 +270,11 @@ pub(crate) fn require_owner(registry: &Registry, model: Model<'_>, user: Oid) ->
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: model.name.to_owned() }) }
 }
 
-/// The error that there is no model of a name, with the nearest name of a model that the user may use.
+/// Returns the error for an unknown name, with the nearest name of a model that the user may use.
 #[cold]
 pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
     let mut names = Vec::new();
-    // Any two names of one or two letters are near each other.
+    // All names of one or two letters are near each other.
     let is_long = name.chars().nth(2).is_some();
     rows(registry.model_by_name, &[], ReadSnapshot::Latest, |row| {
         names.extend(row.text(c"name").filter(|_| is_long));
@@ -298,8 +298,8 @@ pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
 /// version, if one is.
 ///
-/// The row is updated, not only locked: so a transaction whose snapshot is older than another's change fails,
-/// and writes nothing that does not fit it.
+/// The row is updated, not only locked, so that a transaction fails whose snapshot is older than another's
+/// change, instead of overwriting it.
 ///
 /// # Errors
 /// [`Error::NoSuchModel`] if the model was dropped or renamed meanwhile; [`Error::NotOwner`] if another session
@@ -316,7 +316,7 @@ pub(crate) fn lock(registry: &Registry, model: Model<'_>) -> Result<Option<i32>>
     Ok((deployed > 0).then_some(deployed))
 }
 
-/// A role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.
+/// Returns a role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.
 fn role_number(role: Oid) -> i64 {
     i64::from(role.to_u32())
 }

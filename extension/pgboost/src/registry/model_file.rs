@@ -1,8 +1,8 @@
-//! A model's file, as the registry stores it: in parts, one per row, and its digest in the version's row.
+//! Stores and reads a model's file: parts, one per row, and the digest in the version's row.
 //!
-//! PostgreSQL copies a row about five times when it stores it, and nothing interrupts a copy. So a row
-//! has at most [`PART`] bytes of a file. The digest is that of the whole file, and whoever reads the file
-//! compares: what is returned is what was loaded, whatever was done to the tables by hand.
+//! PostgreSQL copies a row about five times when it stores it, and a copy cannot be cancelled. So a row
+//! has at most [`PART`] bytes of a file. The digest is that of the whole file, and every read compares it, so
+//! that changes of the tables by hand are noticed.
 
 use std::ops::ControlFlow;
 
@@ -17,10 +17,10 @@ use super::model::ModelId;
 use super::{Registry, execute};
 use crate::error::Result;
 
-/// Most bytes of a part; files of other sizes of parts are read as well.
+/// The most bytes of a part; files in parts of other sizes are read as well.
 const PART: usize = PIECE;
 
-/// SHA-256 of a file.
+/// Returns the SHA-256 of a file.
 pub(crate) fn digest(file: &[u8]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for piece in file.chunks(PIECE) {
@@ -44,8 +44,8 @@ pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[
     Ok(())
 }
 
-/// The file of a version that the statement sees; nothing unless all of it is there and as it was
-/// stored.
+/// Reads the file of a version that the statement sees. Returns `None` unless it is complete and has its
+/// digest.
 pub(crate) fn read(
     registry: &Registry,
     model: ModelId,

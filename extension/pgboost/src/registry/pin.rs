@@ -1,12 +1,12 @@
 //! Pinned versions: those that `predict_pinned` may use, which cannot be dropped.
 //!
-//! That function is IMMUTABLE, so its values may be stored in indexes and generated columns: what a call once
-//! meant, it means for ever. Three things see to that. A number that was ever pinned is in `pinned` and
-//! never given again, whatever was dropped since. A pin is a column of the version's row, and not found from
-//! what depends on it: a function in another language that calls `predict_pinned` would never be found. And
-//! what PostgreSQL does know to depend on the version keeps the pin; whoever plans or evaluates such a call
-//! holds a lock, for which `unpin_model` waits. It also waits for the open transactions that have made
-//! something depend on `predict_pinned`, since a view or a domain is made without being planned.
+//! That function is IMMUTABLE, so its values may be stored in indexes and generated columns: a call must never
+//! change its meaning. A number that was ever pinned is in `pinned` and never assigned again, whatever was dropped
+//! since. A pin is a column of the version's row, and not derived from dependent objects: a function in another
+//! language that calls `predict_pinned` would never be found. But the dependents that PostgreSQL knows keep the
+//! pin. Planning or evaluating such a call takes a lock, for which `unpin_model` waits. It also waits for open
+//! transactions that have made an object depend on `predict_pinned`, since a view or a domain is created
+//! without being planned.
 
 use std::ops::ControlFlow;
 
@@ -38,10 +38,10 @@ pub(crate) fn set(registry: &Registry, model: Model<'_>, version: i32) -> Result
 }
 
 /// # Errors
-/// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if an expression that is stored calls
-/// `predict_pinned` with it.
+/// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if a stored expression calls `predict_pinned` with
+/// it.
 pub(crate) fn remove(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
-    // First without a lock that such a transaction may still want.
+    // Waits first without the lock, which such a transaction may still need.
     wait_for_dependents(registry, model)?;
     lock(registry, model)?;
     lock_of(registry, model.id, version).take(Mode::Changed);
@@ -66,8 +66,8 @@ pub(crate) fn require_none(
     }
 }
 
-/// The first number that a model of that name may give to a version, since no such number was ever pinned.
-/// The caller holds the model's lock.
+/// Returns the first number for versions of a model of that name, above all that were ever pinned. The caller
+/// holds the model's lock.
 pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     let mut last = 0;
     rows(registry.pinned()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
@@ -77,9 +77,9 @@ pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     Ok(last + 1)
 }
 
-/// Keeps the pin until the transaction ends, if an expression that names a version is planned: one that is
-/// then stored cannot be seen by others before. An expression that names none, or one that the user may not
-/// use, is left for the execution.
+/// Keeps the pin until the transaction ends, when an expression that names a version is planned: if it is stored
+/// afterwards, other sessions see it only then. A name without a version, or one that the user may not use, is
+/// left for the execution.
 pub(crate) fn keep_planned(function: Oid, reference: &str) {
     let Ok(registry) = Registry::of_function(function) else { return };
     let user = session::current_user();
@@ -91,10 +91,10 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
     }
 }
 
-/// Keeps the pin until the transaction ends, since the version is used; the user may use it.
+/// Keeps the pin until the transaction ends, when the version is used. The caller has checked the privileges.
 ///
 /// # Errors
-/// [`Error::NotPinned`] if another session has just taken it away.
+/// [`Error::NotPinned`] if another session has just removed it.
 pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Result<()> {
     let not_pinned = || Error::NotPinned { model: reference.to_owned() };
     let registry = Registry::of_function(function)?;
@@ -107,8 +107,8 @@ pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Resul
     Ok(())
 }
 
-/// By the model's id, which nobody can choose: else a role could find a name with the same number, and keep the
-/// lock of another's model.
+/// Returns the lock of a version by the model's random id. By a name, a role could choose one with the same
+/// number, and hold the lock of another's model.
 fn lock_of(registry: &Registry, model: ModelId, version: i32) -> Lock {
     let id = u128::from_be_bytes(model.bytes());
     Lock::new(registry.version.relation, &format!("{id:032x}@{version}"))
@@ -132,7 +132,7 @@ fn update(registry: &Registry, model: Model<'_>, version: i32, pinned: bool) -> 
     .ok_or_else(|| model.no_such_version(version))
 }
 
-/// Waits for the transactions of other sessions that have made what may depend on a version of the model.
+/// Waits for transactions of other sessions that have made objects which may depend on a version of the model.
 fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
     let function = function_of(registry, "predict_pinned")?;
     let open = || {
@@ -148,13 +148,13 @@ fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
     Ok(())
 }
 
-/// An object with an expression that may predict with the version, described.
+/// Describes an object with an expression that may predict with the version.
 fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Option<String>> {
     let function = function_of(registry, "predict_pinned")?;
     let is_meant = |given: &Expr<'_>| match given.stored_text() {
         StoredText::Constant(text) => named(&text) == Some((model.name, version)),
         StoredText::Null => false,
-        // A parameter of a function, for instance.
+        // Such as a parameter of a function.
         StoredText::Other => true,
     };
     let uses = |object: &Object| {
@@ -167,13 +167,13 @@ fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Opti
         })
     };
     let objects = dependents(registry, model.id, function).map(|dependent| dependent.object);
-    // One that was dropped meanwhile has no description, and says nothing of the others.
+    // An object that was dropped meanwhile has no description; others may.
     Ok(objects.filter(uses).find_map(Object::described))
 }
 
-/// What depends on `predict_pinned` with an expression, and belongs to a role that may predict with the model:
-/// else any role could keep an owner from taking a pin away. What names the function without an expression, as
-/// an operator or an aggregate does, cannot call it.
+/// Returns the objects with an expression that depends on `predict_pinned`, if they belong to a role that may
+/// predict with the model: otherwise any role could keep an owner from removing a pin. Objects that refer to the
+/// function without an expression, such as operators and aggregates, do not call it with a name.
 fn dependents(
     registry: &Registry,
     model: ModelId,

@@ -1,10 +1,9 @@
-//! The functions that `create_predict_function` has made, by the models that they are of.
+//! The functions that `create_predict_function` has created, by model.
 //!
-//! They are made, replaced and dropped with the caller's own rights. The registry has their names and
-//! types as text, since a dump would carry other OIDs; a function that was renamed is the user's own. Whoever
-//! drops such a function frees its name, which another role may take: so what has the name counts as the
-//! model's only if it calls a function of the extension with that model, and belongs to an owner of the
-//! model.
+//! They are created, replaced and dropped with the caller's privileges. The registry has their names and types as
+//! text, since OIDs change in a dump; a renamed function no longer belongs to the model. After a function was
+//! dropped, another role may use its name: so a function of that name counts as the model's only if it calls a
+//! function of the extension with that model, and belongs to an owner of the model.
 
 use std::ops::ControlFlow;
 
@@ -23,7 +22,7 @@ use super::{Access, access};
 use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
-/// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
+/// Returns the functions of a model, as texts that PostgreSQL reads as a regprocedure.
 pub(crate) fn of_model(registry: &Registry, model: ModelId) -> Result<Vec<String>> {
     let mut functions = Vec::new();
     rows(registry.function()?, &[model.key()], ReadSnapshot::Latest, |row| {
@@ -33,7 +32,7 @@ pub(crate) fn of_model(registry: &Registry, model: ModelId) -> Result<Vec<String
     Ok(functions)
 }
 
-/// Notes a function that was just made. Returns its OID.
+/// Records a function that was just created. Returns its OID.
 pub(crate) fn record(registry: &Registry, model: Model<'_>, signature: &str) -> Result<Oid> {
     execute(
         registry,
@@ -45,7 +44,8 @@ pub(crate) fn record(registry: &Registry, model: Model<'_>, signature: &str) -> 
         .ok_or_else(|| Error::Registry { name: model.name.to_owned(), what: "function" })
 }
 
-/// Whether a function calls one of the extension's that is meant, with the model, or with that reference to it.
+/// Returns whether a function calls one for which `is_meant` holds, with the model, or with the `wanted` reference
+/// to it.
 fn predicts(
     function: &Stored,
     name: &str,
@@ -62,8 +62,8 @@ fn predicts(
     })
 }
 
-/// Whether a function that was just made predicts by that one of the extension's, and not by another of its
-/// name.
+/// Returns whether a function that was just created calls the extension's `output`, and not another function of
+/// that name.
 pub(crate) fn predicts_by(
     registry: &Registry,
     signature: &str,
@@ -75,7 +75,7 @@ pub(crate) fn predicts_by(
     Ok(made.is_some_and(|function| predicts(&function, name, None, |called| called == output)))
 }
 
-/// A function of a model, or of that reference to it, that is there and still the model's.
+/// Finds an existing function of a model, or of the `wanted` reference to it, that is still the model's.
 pub(crate) fn existing(
     registry: &Registry,
     model: Model<'_>,
@@ -91,8 +91,8 @@ pub(crate) fn existing(
     Ok(None)
 }
 
-/// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
-/// still has its owner.
+/// Drops a function of a model, if it is still the model's and the user may drop it. The model still has its
+/// owner.
 pub(crate) fn drop_function(registry: &Registry, model: Model<'_>, signature: &str) -> Result<()> {
     if let Some(function) = found(registry, signature)? {
         Lock::of_function(function).take(Mode::Changed);
@@ -111,7 +111,7 @@ pub(crate) fn drop_function(registry: &Registry, model: Model<'_>, signature: &s
     )
 }
 
-/// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
+/// Returns the owner of a function, if it is the model's: it calls the model, and belongs to an owner of it.
 fn owner_of(
     registry: &Registry,
     model: Model<'_>,
@@ -126,8 +126,8 @@ fn owner_of(
     })
 }
 
-/// The function of that signature; found with the rights of the registry's owner, since who owns a function
-/// may have lost the right to look into its schema.
+/// Finds the function of that signature, with the privileges of the registry's owner, since the function's owner
+/// may have lost those for its schema.
 fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
     query::<Oid>(
         registry,
@@ -136,7 +136,7 @@ fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
     )
 }
 
-/// Whether the function of that signature is there, with these names of arguments.
+/// Returns whether the function of that signature exists with these names of arguments.
 pub(crate) fn has_arguments(
     registry: &Registry,
     signature: &str,
@@ -151,7 +151,7 @@ pub(crate) fn has_arguments(
     Ok(found == Some(true))
 }
 
-/// Whether the schema has a function of that name, with whatever arguments.
+/// Returns whether the schema has a function of that name, with any arguments.
 pub(crate) fn exists(schema: &str, name: &str) -> Result<bool> {
     let found = ask::<bool>(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n \
@@ -162,7 +162,7 @@ pub(crate) fn exists(schema: &str, name: &str) -> Result<bool> {
     Ok(found == Some(true))
 }
 
-/// The schema in which the caller's statements make things.
+/// Returns the schema in which the caller's statements create objects.
 pub(crate) fn current_schema() -> Result<String> {
     let schema = ask::<String>("SELECT pg_catalog.current_schema()::pg_catalog.text", &[])?;
     schema.ok_or(Error::NoSchema)
@@ -178,7 +178,7 @@ fn ask<T: FromDatum + IntoDatum>(query: &str, arguments: &[&str]) -> Result<Opti
     answer(Spi::get_one_with_args(query, &arguments))
 }
 
-/// PostgreSQL's own errors do not come back here; what does is a result of another shape.
+/// Converts a result. PostgreSQL's own errors do not return here; only a result of another shape does.
 fn answer<T>(result: spi::Result<T>) -> Result<T> {
     result.map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

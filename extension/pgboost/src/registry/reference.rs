@@ -1,12 +1,12 @@
-//! `name`, `name@version` or `name@alias`: how SQL refers to a model.
+//! References to models: `name`, `name@version` or `name@alias`.
 //!
-//! An alias begins with a letter or an underscore, so that it can never be taken for a version's number.
+//! An alias begins with a letter or an underscore, so that it cannot be mistaken for a version's number.
 
 use row_source::names::{self, MAX_BYTES};
 
 use crate::error::{Error, Result};
 
-/// A model's name, and which of its versions is meant.
+/// A model's name and the version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference<'a> {
     pub(crate) name: &'a str,
@@ -21,7 +21,7 @@ pub(crate) enum Wanted<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Takes the name and what follows its `@` apart.
+    /// Splits a reference at its `@`.
     pub(crate) fn parse(reference: &'a str) -> Result<Self> {
         let Some((name, version)) = reference.rsplit_once('@') else {
             return Ok(Reference { name: check_name(reference)?, wanted: Wanted::Deployed });
@@ -40,7 +40,7 @@ pub(crate) fn check_name(name: &str) -> Result<&str> {
     names::check(name).map_err(|reason| Error::ModelName { name: name.to_owned(), reason })
 }
 
-/// The alias itself, if a version may have it.
+/// Returns the alias if it is valid.
 pub(crate) fn check_alias(alias: &str) -> Result<&str> {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let reason = if !alias.starts_with(is_first) {

@@ -1,12 +1,12 @@
-//! The roles that `privilege` names, as PostgreSQL knows them.
+//! Grants to the roles in `privilege`, by which PostgreSQL knows of them.
 //!
-//! A role is a number, which PostgreSQL may give again once the role is dropped. So each role with a row has a
-//! grant on the type `model_privileges`, made by the table's triggers with the role's first row and taken
-//! away with its last one: DROP ROLE is refused, DROP OWNED BY takes it away, and a later role of that number
-//! has none. A row whose role has no grant gives nothing, and is deleted before the role gets one.
+//! PostgreSQL may assign the OID of a dropped role to another. So each role with a row has a grant on the type
+//! `model_privileges`, which the table's triggers make with the role's first row and revoke with its last one.
+//! Then DROP ROLE is refused, DROP OWNED BY revokes the grant, and a later role with the OID has none. A row
+//! whose role has no grant has no effect, and is deleted before the role gets one.
 //!
-//! A transaction that adds a row keeps others from taking the grant away, and one that changes grants keeps
-//! others from changing them, until it ends. Whoever removes a last row waits for nobody: the grant then stays.
+//! A transaction that adds a row keeps others from revoking the grant, and one that changes grants keeps
+//! others from changing them, until it ends. Removing a last row does not wait for others: the grant then stays.
 
 use std::ops::ControlFlow;
 
@@ -21,13 +21,13 @@ use crate::error::{Error, Result};
 
 const TYPE: &str = "pgboost_catalog.model_privileges";
 
-/// Whether what a row of `privilege` gives that role is still meant for it.
+/// Returns whether a row of `privilege` with that role was made for it, and not for a dropped role with the OID.
 pub(crate) fn is_named(registry: &Registry, role: Oid) -> bool {
     // The owner cannot have been dropped.
     role == PUBLIC || role == registry.owner || grants::is_grantee(registry.privileges_type, role)
 }
 
-/// A row for the role is about to be added.
+/// Makes the grant before a row for the role is added.
 pub(crate) fn name(registry: &Registry, role: Oid) -> Result<()> {
     if role == PUBLIC || role == registry.owner {
         return Ok(());
@@ -47,14 +47,14 @@ pub(crate) fn name(registry: &Registry, role: Oid) -> Result<()> {
     )?;
     see_own_changes();
     if has_row(registry, role) {
-        // Written after the snapshot of this transaction.
+        // The row was written after this transaction's snapshot.
         return Err(Error::ConcurrentUpdate);
     }
     grants::grant(registry.owner, TYPE, role);
     Ok(())
 }
 
-/// A row for the role was removed.
+/// Revokes the grant after the role's last row was removed.
 pub(crate) fn unname(registry: &Registry, role: Oid) {
     see_own_changes();
     let has_grant = role != registry.owner && role != PUBLIC && is_named(registry, role);
