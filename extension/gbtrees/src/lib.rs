@@ -71,6 +71,7 @@ mod memory;
 mod quadrature;
 #[cfg(test)]
 mod random;
+pub mod sql;
 mod transform;
 mod verified;
 

@@ -1,0 +1,98 @@
+//! Statements before a script creates functions, and the script that drops them.
+//!
+//! Only functions with the comment of an export that belong to the current role are replaced or dropped. Any
+//! other function of the same names stops the script: `CREATE OR REPLACE` would leave it to its owner, and an
+//! overload may be what calls find.
+
+use std::fmt::Write as _;
+
+use super::quote::{body, identifier, literal};
+
+/// The first words of the comment on each function, by which a later script knows its own.
+pub(super) const MARK: &str = "gbtrees: ";
+
+/// The settings of a script's transaction.
+pub(super) const SETTINGS: &str = "SET LOCAL search_path = pg_catalog, pg_temp;\n\
+     SET LOCAL check_function_bodies = on;\n";
+
+/// A function that is kept if it is there with the same types, so that it keeps its privileges.
+pub(super) struct Kept {
+    pub(super) name: String,
+    pub(super) types: Vec<&'static str>,
+    /// Empty if the arguments have no names.
+    pub(super) names: Vec<String>,
+    pub(super) returns: String,
+}
+
+/// Returns the numbers of types in `pg_type`, which never change.
+fn oid(type_name: &str) -> u32 {
+    match type_name.trim_start_matches("pg_catalog.") {
+        "float4" => 700,
+        "float8" => 701,
+        "float4[]" => 1021,
+        "float8[]" => 1022,
+        "int8" => 20,
+        "int4" => 23,
+        "text" => 25,
+        "jsonb" => 3802,
+        "record" => 2249,
+        _ => 0,
+    }
+}
+
+impl Kept {
+    fn row(&self) -> String {
+        let types: Vec<String> = self.types.iter().map(|name| oid(name).to_string()).collect();
+        let names: Vec<String> = self.names.iter().map(|name| literal(name)).collect();
+        let names = match names.as_slice() {
+            [] => "NULL::text[]".to_owned(),
+            names => format!("ARRAY[{}]", names.join(", ")),
+        };
+        let name = literal(&self.name);
+        format!("({name}, '{}', {names}, '{}'::oid)", types.join(" "), oid(&self.returns))
+    }
+}
+
+/// Returns the statement that stops at functions of others, and drops own ones with other types than are to
+/// be created.
+pub(super) fn guard(schema: &str, kept: &[Kept]) -> String {
+    let rows: Vec<String> = kept.iter().map(Kept::row).collect();
+    let names: Vec<String> = kept.iter().map(|kept| literal(&kept.name)).collect();
+    let wanted = format!(
+        "\n    IF NOT EXISTS (SELECT FROM (VALUES\n        {}\n      ) AS w(name, types, names, returns)\n      \
+         WHERE w.name = f.proname AND w.types = f.proargtypes::text\n      AND w.names IS NOT DISTINCT FROM \
+         f.proargnames AND w.returns = f.prorettype)\n    THEN\n      EXECUTE format('DROP FUNCTION %s', \
+         f.signature);\n    END IF;",
+        rows.join(",\n        ")
+    );
+    statement(schema, &names, &wanted)
+}
+
+/// Returns the script that drops functions by their names.
+pub(super) fn drop_script(schema: &str, names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
+    let drop = "\n    EXECUTE format('DROP FUNCTION %s', f.signature);";
+    format!("BEGIN;\n{SETTINGS}{}COMMIT;\n", statement(schema, &names, drop))
+}
+
+/// Runs statements for each function of the names.
+fn statement(schema: &str, names: &[String], each: &str) -> String {
+    let mut code = String::from("\nDECLARE\n  f record;\nBEGIN\n");
+    let _ = write!(
+        code,
+        "  FOR f IN\n    SELECT p.oid::regprocedure AS signature, p.proname, p.proargtypes, p.proargnames, \
+         p.prorettype,\n      pg_get_userbyid(p.proowner) = current_user AND coalesce(obj_description(p.oid, \
+         'pg_proc') LIKE '{MARK}%', false) AS is_own\n    FROM pg_proc p JOIN pg_namespace n ON n.oid = \
+         p.pronamespace\n    WHERE n.nspname = {} AND p.proname = ANY (ARRAY[{}]::text[])\n  LOOP\n    IF NOT \
+         f.is_own THEN\n      RAISE EXCEPTION 'function % is not one of an export by this role', f.signature\n        \
+         USING ERRCODE = '42723', HINT = 'Choose another name or schema.';\n    END IF;{each}\n  END LOOP;\nEND;\n",
+        literal(schema),
+        names.join(", "),
+    );
+    format!("DO {};\n\n", body(&code))
+}
+
+/// Returns a name in a schema.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", identifier(schema), identifier(name))
+}

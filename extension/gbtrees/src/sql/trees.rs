@@ -1,0 +1,169 @@
+//! A model's trees in the form that SQL tests: `x < cut` in double precision, or a code in a set.
+//!
+//! Each tree adds to one output, so that a leaf is one number; a leaf vector becomes a tree per output.
+//! Missing values are NULL, with a side at each split. A variable is what splits test of a feature: its
+//! number, the number with zeros missing, or a code.
+
+use std::collections::HashMap;
+
+use super::cuts::cut;
+use crate::ensemble::{
+    Ensemble, MissingRule, NODES_PER_CHECK, Node, Precision, Split, SplitCondition, Tree,
+    TreeOutput,
+};
+use crate::memory::push;
+use crate::{Cancel, Result, verified};
+
+/// What splits test of a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// Its number; for a feature with categories, the code as a number.
+    Number,
+    /// Its number, missing where it counts as zero.
+    NonZero,
+    /// The code in sets, by truncation or by rank.
+    Code,
+}
+
+/// A variable of the model's function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Variable {
+    pub(super) feature: usize,
+    pub(super) kind: Kind,
+}
+
+/// The trees in order of summation.
+pub(super) struct Forest<'m> {
+    pub(super) trees: Vec<SqlTree<'m>>,
+    pub(super) variables: Vec<Variable>,
+}
+
+/// A tree; its node ids are the model's.
+pub(super) struct SqlTree<'m> {
+    pub(super) output: usize,
+    pub(super) depth: u32,
+    pub(super) nodes: Vec<SqlNode<'m>>,
+}
+
+pub(super) enum SqlNode<'m> {
+    Leaf(f64),
+    Split(SqlSplit<'m>),
+    Unused,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SqlSplit<'m> {
+    pub(super) variable: usize,
+    pub(super) test: Test<'m>,
+    pub(super) missing_left: bool,
+    pub(super) left: u32,
+    pub(super) right: u32,
+}
+
+/// The test of a value that is not missing; it goes left if the test holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Test<'m> {
+    Below(f64),
+    /// Holds for every value.
+    Always,
+    /// The code is in the set of these words.
+    In(&'m [u32]),
+}
+
+impl<'m> Forest<'m> {
+    pub(super) fn of(model: &'m Ensemble, cancel: Cancel<'_>) -> Result<Self> {
+        let mut forest = Forest { trees: Vec::new(), variables: Vec::new() };
+        let mut numbers = HashMap::new();
+        for tree in model.trees() {
+            let outputs = match tree.output() {
+                TreeOutput::One(output) => output as usize..output as usize + 1,
+                TreeOutput::All => 0..model.num_outputs(),
+            };
+            for output in outputs {
+                let nodes = forest.nodes(model, tree, output, &mut numbers, cancel)?;
+                push(&mut forest.trees, SqlTree { output, depth: tree.depth(), nodes })?;
+            }
+        }
+        Ok(forest)
+    }
+
+    fn nodes(
+        &mut self,
+        model: &Ensemble,
+        tree: &'m Tree,
+        output: usize,
+        numbers: &mut HashMap<Variable, usize>,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<SqlNode<'m>>> {
+        let mut nodes = Vec::new();
+        nodes.try_reserve_exact(tree.nodes().len())?;
+        for (id, node) in tree.nodes().iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                cancel.check()?;
+            }
+            nodes.push(match node {
+                Node::Deleted => SqlNode::Unused,
+                Node::Leaf { .. } | Node::LeafVector { .. } => leaf(model, tree, id, output)?,
+                Node::Split(split) => {
+                    let (kind, test, missing_left) = condition(model, tree, split);
+                    let [left, right] = sides(split);
+                    let variable = Variable { feature: split.feature as usize, kind };
+                    let next = self.variables.len();
+                    let number = *numbers.entry(variable).or_insert(next);
+                    if number == next {
+                        push(&mut self.variables, variable)?;
+                    }
+                    SqlNode::Split(SqlSplit { variable: number, test, missing_left, left, right })
+                }
+            });
+        }
+        Ok(nodes)
+    }
+
+    /// Returns the number of nodes that a row's walk may reach.
+    pub(super) fn num_nodes(&self) -> usize {
+        let used = |tree: &SqlTree<'_>| {
+            tree.nodes.iter().filter(|node| !matches!(node, SqlNode::Unused)).count()
+        };
+        self.trees.iter().map(used).sum()
+    }
+}
+
+fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Result<SqlNode<'m>> {
+    let place = if tree.output() == TreeOutput::All { output } else { 0 };
+    let value = tree.leaf_values(id as u32, model.num_outputs()).nth(place);
+    let value = verified::known(value, "a leaf has a value for its output")?;
+    let value = match model.sum_precision() {
+        Precision::Single => f64::from(value as f32),
+        Precision::Double => value,
+    };
+    Ok(SqlNode::Leaf(value))
+}
+
+fn condition<'m>(model: &Ensemble, tree: &'m Tree, split: &Split) -> (Kind, Test<'m>, bool) {
+    match split.condition {
+        SplitCondition::Compare { comparison, threshold, missing } => {
+            let test = match cut(model.value_precision(), comparison, threshold) {
+                Some(cut) => Test::Below(cut),
+                None => Test::Always,
+            };
+            match missing {
+                MissingRule::Nan => (Kind::Number, test, split.default_left),
+                MissingRule::Zero => (Kind::NonZero, test, split.default_left),
+                MissingRule::None => (Kind::Number, test, comparison.holds(0.0, threshold)),
+            }
+        }
+        SplitCondition::InSet { set, members_left } => {
+            let words = tree.category_sets()[set as usize].words();
+            (Kind::Code, Test::In(words), split.default_left == members_left)
+        }
+    }
+}
+
+/// Returns the children, first the one where the test holds.
+fn sides(split: &Split) -> [u32; 2] {
+    match split.condition {
+        SplitCondition::InSet { members_left: false, .. } => [split.right, split.left],
+        _ => [split.left, split.right],
+    }
+}

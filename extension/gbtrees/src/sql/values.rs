@@ -1,0 +1,392 @@
+//! From margins to values and classes, in the order of operations of the model's library.
+//!
+//! `exp` and casts to real raise errors where C gives zero or infinity, so arguments are bounded first. C's
+//! `expf` is the double precision `exp` rounded to real, within one unit in the last place.
+
+use super::nested::sum_type;
+use super::quote::number;
+use crate::ensemble::{ClassBy, Ensemble, Precision, Task, Transform};
+
+/// Returns the body of the function from margins, one or an array, to values, or `None` for the margins
+/// themselves.
+pub(super) fn values(model: &Ensemble) -> Option<String> {
+    let writer = Values::of(model);
+    let transform = model.objective().transform();
+    let scaled = writer.scaling(model, !model.scaling.in_margin);
+    if transform == Transform::Identity && scaled.is_empty() {
+        return None;
+    }
+    let (declarations, statements, result) = writer.transform(model, transform);
+    Some(format!(
+        "DECLARE\n{}{declarations}BEGIN\n{scaled}{statements}  RETURN {result};\nEND",
+        writer.declarations()
+    ))
+}
+
+/// Returns the statements that scale sums into margins.
+pub(super) fn margin_scaling(model: &Ensemble) -> String {
+    Values::of(model).scaling(model, model.scaling.in_margin)
+}
+
+/// Returns the result of sums: the only one, or an array.
+pub(super) fn result(outputs: usize) -> String {
+    match outputs {
+        1 => "s0".to_owned(),
+        _ => {
+            let sums: Vec<String> = (0..outputs).map(|output| format!("s{output}")).collect();
+            format!("ARRAY[{}]", sums.join(", "))
+        }
+    }
+}
+
+/// Whether a row has a single value.
+pub(super) fn has_one_value(model: &Ensemble) -> bool {
+    model.num_outputs() == 1 || model.objective().transform().gives_one_value()
+}
+
+/// Returns the body of the function from margins to the number of a class, if the model chooses one; it calls
+/// `values`, the function of values.
+pub(super) fn class(model: &Ensemble, values: &str) -> Option<String> {
+    let objective = model.objective();
+    let by_value = objective.class_by() == ClassBy::Value;
+    let decides = if by_value { format!("{values}($1)") } else { "$1".to_owned() };
+    match objective.task() {
+        Task::Binary if has_one_value(model) => {
+            let decides = match (by_value, model.num_outputs()) {
+                (false, outputs) if outputs > 1 => "$1[1]".to_owned(),
+                _ => decides,
+            };
+            let threshold = number(objective.class_threshold(), Precision::Double);
+            Some(format!(
+                "BEGIN\n  RETURN CASE WHEN {decides}::pg_catalog.float8 OPERATOR(pg_catalog.>) \
+                 '{threshold}' THEN 1 ELSE 0 END;\nEND"
+            ))
+        }
+        Task::Multiclass if by_value && has_one_value(model) => {
+            Some("BEGIN\n  RETURN 0;\nEND".to_owned())
+        }
+        Task::Multiclass => Some(format!(
+            "DECLARE\n  m {}[] := {decides};\n  best pg_catalog.int4 := 1;\nBEGIN\n  FOR i IN 2..{} \
+             LOOP\n    IF m[i] OPERATOR(pg_catalog.>) m[best] THEN best := i; END IF;\n  END LOOP;\n  \
+             RETURN best OPERATOR(pg_catalog.-) 1;\nEND",
+            sum_type(model.sum_precision()),
+            model.num_outputs()
+        )),
+        _ => None,
+    }
+}
+
+/// Whether values are class probabilities: see
+/// [`crate::internals::CompiledModel::predicts_probabilities`].
+pub(super) fn are_probabilities(model: &Ensemble) -> bool {
+    use Transform::{Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle};
+    let objective = model.objective();
+    match (objective.task(), objective.transform()) {
+        (Task::Binary, _) if !has_one_value(model) => false,
+        (Task::Binary, Identity) => {
+            objective.class_by() == ClassBy::Margin && objective.class_threshold() == 0.5
+        }
+        (Task::Multiclass, Identity) => true,
+        (Task::Binary | Task::Multiclass, transform) => matches!(
+            transform,
+            Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
+        ),
+        _ => false,
+    }
+}
+
+/// Margins as variables `s0`, `s1` and so on.
+struct Values {
+    outputs: usize,
+    precision: Precision,
+    letter: char,
+}
+
+/// `exp(x)` of an f32 as C has it, and the cast to f32 around.
+fn exp_single(x: &str) -> String {
+    format!(
+        "(CASE WHEN {x} OPERATOR(pg_catalog.>=) '88.72284'::pg_catalog.float4 THEN 'Infinity' WHEN {x} \
+         OPERATOR(pg_catalog.<=) '-103.97'::pg_catalog.float4 THEN '0' ELSE \
+         pg_catalog.exp(({x})::pg_catalog.float8)::pg_catalog.float4 END)"
+    )
+}
+
+/// `exp(x)` of an f64.
+fn exp_double(x: &str) -> String {
+    format!(
+        "(CASE WHEN {x} OPERATOR(pg_catalog.>) '709.782712893384'::pg_catalog.float8 THEN 'Infinity' \
+         WHEN {x} OPERATOR(pg_catalog.<) '-745.13'::pg_catalog.float8 THEN '0' ELSE \
+         pg_catalog.exp({x}) END)"
+    )
+}
+
+/// A quotient of numbers from 0 to 1, which may be too small for a type.
+fn share(part: &str, sum: &str, precision: Precision) -> String {
+    match precision {
+        Precision::Single => format!(
+            "(CASE WHEN {part} OPERATOR(pg_catalog.<) '1e-40'::pg_catalog.float4 THEN '0' ELSE ({part} \
+             OPERATOR(pg_catalog./) {sum}) END)"
+        ),
+        Precision::Double => format!(
+            "(CASE WHEN {part} OPERATOR(pg_catalog.<) '1e-318'::pg_catalog.float8 THEN '0' ELSE ({part} \
+             OPERATOR(pg_catalog./) {sum}) END)"
+        ),
+    }
+}
+
+impl Values {
+    fn of(model: &Ensemble) -> Self {
+        let (outputs, precision) = (model.num_outputs(), model.sum_precision());
+        Values { outputs, precision, letter: 's' }
+    }
+
+    fn sum(&self, output: usize) -> String {
+        format!("{}{output}", self.letter)
+    }
+
+    fn sums(&self) -> Vec<String> {
+        (0..self.outputs).map(|output| self.sum(output)).collect()
+    }
+
+    fn type_name(&self) -> &'static str {
+        sum_type(self.precision)
+    }
+
+    fn declarations(&self) -> String {
+        let of = |output: usize| match self.outputs {
+            1 => "$1".to_owned(),
+            _ => format!("$1[{}]", output + 1),
+        };
+        let each = (0..self.outputs).map(|output| {
+            format!("  {} {} := {};\n", self.sum(output), self.type_name(), of(output))
+        });
+        each.collect()
+    }
+
+    /// Assigns to each sum.
+    fn each(&self, value: impl Fn(&str) -> String) -> String {
+        self.sums().iter().map(|sum| format!("  {sum} := {};\n", value(sum))).collect()
+    }
+
+    fn typed(&self, value: f64) -> String {
+        format!("'{}'::{}", number(value, self.precision), self.type_name())
+    }
+
+    /// Multiplies, divides and adds, each step rounded; steps without effect are left out.
+    fn scaling(&self, model: &Ensemble, applies: bool) -> String {
+        let scaling = &model.scaling;
+        let mut out = String::new();
+        if !applies {
+            return out;
+        }
+        if scaling.scale != 1.0 {
+            let scale = self.typed(scaling.scale);
+            out += &self.each(|s| format!("{s} OPERATOR(pg_catalog.*) {scale}"));
+        }
+        if scaling.divisor != 1.0 {
+            let divisor = self.typed(scaling.divisor);
+            out += &self.each(|s| format!("{s} OPERATOR(pg_catalog./) {divisor}"));
+        }
+        if !scaling.bias.is_empty() {
+            for (s, bias) in self.sums().iter().zip(&scaling.bias) {
+                out += &format!("  {s} := {s} OPERATOR(pg_catalog.+) {};\n", self.typed(*bias));
+            }
+        }
+        out
+    }
+
+    /// Returns declarations, statements and the result of a transform.
+    fn transform(&self, model: &Ensemble, transform: Transform) -> (String, String, String) {
+        let slope = model.objective().slope();
+        let all = result(self.outputs);
+        let steps = |statements: String| (String::new(), statements, all.clone());
+        let single = self.precision == Precision::Single;
+        match transform {
+            Transform::Identity => steps(String::new()),
+            Transform::Logistic => steps(self.each(|s| self.logistic(slope, s))),
+            Transform::Softmax => self.softmax("pg_catalog.float8", single),
+            Transform::SoftmaxSingle if single => self.softmax("pg_catalog.float4", true),
+            Transform::LogisticMirrored if single => steps(self.each(mirrored)),
+            Transform::SoftmaxSingle | Transform::LogisticMirrored => self.in_single(transform),
+            Transform::ArgMax => self.arg_max(),
+            Transform::Exponential if single => steps(self.each(exp_single)),
+            Transform::Exponential => steps(self.each(exp_double)),
+            Transform::Hinge => steps(self.each(|s| {
+                format!("CASE WHEN {s} OPERATOR(pg_catalog.>) '0' THEN '1' ELSE '0' END")
+            })),
+            Transform::Ascending => {
+                let sorted = format!(
+                    "ARRAY(SELECT q.x FROM pg_catalog.unnest({}) AS q(x) ORDER BY q.x)",
+                    match self.outputs {
+                        1 => format!("ARRAY[{all}]"),
+                        _ => all.clone(),
+                    }
+                );
+                match self.outputs {
+                    1 => steps(String::new()),
+                    _ => (String::new(), String::new(), sorted),
+                }
+            }
+            Transform::Expectile => steps(self.expectiles()),
+            Transform::SignedSquare => steps(self.each(|s| {
+                format!(
+                    "CASE WHEN {s} OPERATOR(pg_catalog.>) '0' THEN {s} OPERATOR(pg_catalog.*) {s} WHEN {s} \
+                     OPERATOR(pg_catalog.<) '0' THEN OPERATOR(pg_catalog.-) ({s} OPERATOR(pg_catalog.*) \
+                     {s}) ELSE {s} END"
+                )
+            })),
+            Transform::LogOnePlusExp => steps(self.log1p_exp()),
+            Transform::MeanVariance => {
+                let second = exp_double("(s1 OPERATOR(pg_catalog.+) s1)");
+                steps(format!("  s1 := {second};\n"))
+            }
+            Transform::Isolation => steps(self.each(|s| {
+                let (slope, t) = (self.typed(slope), self.type_name());
+                format!(
+                    "{slope} OPERATOR(pg_catalog.-) pg_catalog.power('2'::pg_catalog.float8, \
+                     OPERATOR(pg_catalog.-) LEAST({s}::pg_catalog.float8, '140'))::{t}"
+                )
+            })),
+            Transform::MeanLogistic => {
+                let each = self.sums();
+                let sum: Vec<String> =
+                    each.iter().map(|s| format!("({})", self.logistic(slope, s))).collect();
+                let sum = sum.join(" OPERATOR(pg_catalog.+) ");
+                let count = self.typed(self.outputs as f64);
+                (String::new(), String::new(), format!("({sum}) OPERATOR(pg_catalog./) {count}"))
+            }
+            Transform::ExponentialMinusOne => {
+                let declared = format!("  e {};\n", self.type_name());
+                let sums = self.sums();
+                let statements = sums.iter().map(|s| {
+                    let exp = exp_double(s);
+                    format!(
+                        "  e := {exp};\n  {s} := CASE WHEN e OPERATOR(pg_catalog.=) '1' THEN {s} WHEN e \
+                         OPERATOR(pg_catalog.=) 'Infinity' THEN e WHEN e OPERATOR(pg_catalog.<) '1e-17' \
+                         THEN '-1' ELSE (e OPERATOR(pg_catalog.-) '1') OPERATOR(pg_catalog.*) {s} \
+                         OPERATOR(pg_catalog./) pg_catalog.ln(e) END;\n"
+                    )
+                });
+                (declared, statements.collect(), all)
+            }
+        }
+    }
+
+    fn logistic(&self, slope: f64, sum: &str) -> String {
+        let s = match slope == 1.0 {
+            true => sum.to_owned(),
+            false => format!("({sum} OPERATOR(pg_catalog.*) {})", self.typed(slope)),
+        };
+        match self.precision {
+            Precision::Single => format!(
+                "'1'::pg_catalog.float4 OPERATOR(pg_catalog./) (pg_catalog.exp(GREATEST(LEAST( \
+                 OPERATOR(pg_catalog.-) {s}, '88.7'::pg_catalog.float4), '-80'::pg_catalog.float4) \
+                 ::pg_catalog.float8)::pg_catalog.float4 OPERATOR(pg_catalog.+) \
+                 '1'::pg_catalog.float4)"
+            ),
+            Precision::Double => format!(
+                "CASE WHEN {s} OPERATOR(pg_catalog.<) '-709.782712893384' THEN '0' ELSE \
+                 '1'::pg_catalog.float8 OPERATOR(pg_catalog./) ('1'::pg_catalog.float8 \
+                 OPERATOR(pg_catalog.+) pg_catalog.exp(GREATEST(OPERATOR(pg_catalog.-) {s}, \
+                 '-700'::pg_catalog.float8))) END"
+            ),
+        }
+    }
+
+    /// Exponentials shifted by the largest margin, divided by their sum of a type.
+    fn softmax(&self, sum_type: &str, single: bool) -> (String, String, String) {
+        let (t, sums) = (self.type_name(), self.sums());
+        let declared = format!("  m {t};\n  e {sum_type} := '0';\n");
+        let mut statements = format!("  m := GREATEST({});\n", sums.join(", "));
+        statements += &self.each(|s| {
+            let shifted = format!("({s} OPERATOR(pg_catalog.-) m)");
+            if single { exp_single(&shifted) } else { exp_double(&shifted) }
+        });
+        for s in &sums {
+            statements += &format!("  e := e OPERATOR(pg_catalog.+) {s}::{sum_type};\n");
+        }
+        statements += &format!("  m := e::{t};\n");
+        statements += &self.each(|s| share(s, "m", self.precision));
+        (declared, statements, result(self.outputs))
+    }
+
+    /// Rounds the margins to f32, and transforms these.
+    fn in_single(&self, transform: Transform) -> (String, String, String) {
+        let narrow = Values { outputs: self.outputs, precision: Precision::Single, letter: 'r' };
+        let (mut declared, mut statements) = (String::new(), String::new());
+        for (r, s) in narrow.sums().iter().zip(self.sums()) {
+            declared += &format!("  {r} pg_catalog.float4;\n");
+            statements += &format!(
+                "  {r} := CASE WHEN {s} OPERATOR(pg_catalog.<=) '7e-46' AND {s} \
+                 OPERATOR(pg_catalog.>=) '-7e-46' THEN '0' ELSE {s}::pg_catalog.float4 END;\n"
+            );
+        }
+        match transform {
+            Transform::SoftmaxSingle => {
+                let (more, softmax, _) = narrow.softmax("pg_catalog.float4", true);
+                declared += &more;
+                statements += &softmax;
+            }
+            _ => statements += &narrow.each(mirrored),
+        }
+        for (r, s) in narrow.sums().iter().zip(self.sums()) {
+            statements += &format!("  {s} := {r};\n");
+        }
+        (declared, statements, result(self.outputs))
+    }
+
+    fn arg_max(&self) -> (String, String, String) {
+        let t = self.type_name();
+        let declared = format!("  best {t};\n  class {t} := '0';\n");
+        let tests = (1..self.outputs).map(|output| {
+            format!(
+                "  IF s{output} OPERATOR(pg_catalog.>) best THEN best := s{output}; class := '{output}'; \
+                 END IF;\n"
+            )
+        });
+        (declared, "  best := s0;\n".to_owned() + &tests.collect::<String>(), "class".to_owned())
+    }
+
+    fn expectiles(&self) -> String {
+        let tests = (1..self.outputs).map(|output| {
+            let (s, before) = (format!("s{output}"), output - 1);
+            let e = exp_single(&format!("(OPERATOR(pg_catalog.-) pg_catalog.abs({s}))"));
+            format!(
+                "  {s} := s{before} OPERATOR(pg_catalog.+) ('1e-6'::pg_catalog.float4 \
+                 OPERATOR(pg_catalog.+) (GREATEST({s}, '0'::pg_catalog.float4) OPERATOR(pg_catalog.+) \
+                 pg_catalog.ln('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) \
+                 {e}::pg_catalog.float8)::pg_catalog.float4));\n"
+            )
+        });
+        tests.collect()
+    }
+
+    fn log1p_exp(&self) -> String {
+        let each = (0..self.outputs).map(|output| {
+            let s = format!("s{output}");
+            let e = exp_double(&s);
+            // The logarithm of 1 + e, corrected for what the sum rounds off.
+            format!(
+                "  {s} := {e};\n  {s} := CASE WHEN {s} OPERATOR(pg_catalog.=) 'Infinity' THEN {s} WHEN \
+                 '1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s} OPERATOR(pg_catalog.=) '1' THEN {s} ELSE \
+                 pg_catalog.ln('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s}) OPERATOR(pg_catalog.*) \
+                 ({s} OPERATOR(pg_catalog./) ('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s} \
+                 OPERATOR(pg_catalog.-) '1'::pg_catalog.float8)) END;\n"
+            )
+        });
+        each.collect()
+    }
+}
+
+/// ONNX Runtime's logistic function.
+fn mirrored(s: &str) -> String {
+    let value = format!(
+        "'1'::pg_catalog.float4 OPERATOR(pg_catalog./) ('1'::pg_catalog.float4 OPERATOR(pg_catalog.+) \
+         pg_catalog.exp(GREATEST(OPERATOR(pg_catalog.-) pg_catalog.abs({s}), \
+         '-80'::pg_catalog.float4)::pg_catalog.float8)::pg_catalog.float4)"
+    );
+    format!(
+        "CASE WHEN {s} OPERATOR(pg_catalog.<) '0' THEN '1'::pg_catalog.float4 OPERATOR(pg_catalog.-) \
+         ({value}) ELSE {value} END"
+    )
+}
