@@ -109,6 +109,7 @@ VALUES: dict[str, list[Any]] = {
     "with_mean": [False],
     "categories": [CUSTOM],
     "OneHotEncoder.drop": ["first", "if_binary", ["a", "x"]],
+    "AdaBoostClassifier.algorithm": ["SAMME.R"],
     "OneHotEncoder.dtype": [np.float32, np.int8],
     "OrdinalEncoder.dtype": [np.float32],
     "KBinsDiscretizer.dtype": [np.float32],

@@ -71,7 +71,8 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
             "cut": 0.0,
         }
     is_combined = name in _COMBINED
-    tolerance = _OF_COMBINED if is_combined else Tolerance(tie=_TIE)
+    is_near = is_combined or getattr(estimator, "algorithm", "") == "SAMME.R"
+    tolerance = _OF_COMBINED if is_near else Tolerance(tie=_TIE)
     if is_classifier(estimator):
         return {**classifier(model), "tolerance": tolerance}
     return {"values": model.predict, "tolerance": tolerance if is_combined else EXACT}
@@ -207,14 +208,20 @@ def _isolation(model: Any) -> Ensemble:
 
 
 def _ada_boost(model: Any) -> Ensemble:
-    """Converts AdaBoost: a tree votes with its weight for the class that it predicts, and against others."""
+    """Converts AdaBoost: a tree votes with its weight for the class that it predicts, and against others.
+
+    Of SAMME.R, it votes with the logarithms of its probabilities.
+    """
     classes = len(model.classes_)
     trees = []
     for (tree, columns), weight in zip(_trees(model), model.estimator_weights_, strict=False):
-        predicted = tree.classes_.take(np.argmax(_probabilities(tree), axis=1))
-        votes = np.where(
-            predicted[:, np.newaxis] == model.classes_, weight, -1 / (classes - 1) * weight
-        )
+        shares = _probabilities(tree)
+        if model.algorithm == "SAMME.R":
+            logs = np.log(np.maximum(shares, np.finfo(float).eps))
+            votes = (classes - 1) * (logs - logs.mean(axis=1, keepdims=True))
+        else:
+            is_voted = shares.argmax(axis=1)[:, np.newaxis] == np.arange(classes)
+            votes = np.where(is_voted, weight, -1 / (classes - 1) * weight)
         values, output = (votes[:, 1:], 0) if classes == 2 else (votes, None)
         trees.append(_arrays(tree.tree_, columns, values, output))
     total = float(model.estimator_weights_.sum())
