@@ -1,7 +1,9 @@
 """Every parameter of every class that pgboost knows is honoured in SQL, or refused by its name."""
 
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,6 +18,7 @@ from pgboost.libraries import known
 from tests.python import estimators
 
 CLASSES = list(estimators.classes())
+README = Path("python/README.md").read_text()
 # What has no other value, needs a model that has been fitted on what the steps before it give, or is not of
 # scikit-learn 1.3.
 UNTRIED = {
@@ -107,6 +110,35 @@ def test_every_parameter_is_honoured_or_refused_by_name(
         if not tried and f"{name}.{parameter}" not in UNTRIED:
             untried.append(parameter)
     assert (untried, unknown) == ([], set())
+
+
+# Of trees and linear models, the page names the kinds.
+FAMILIES = ("tree", "ensemble", "linear_model")
+LISTED = [
+    (name, parameters)
+    for module, classes in known.PARAMETERS.items()
+    for names, parameters in classes.items()
+    for name in names.split()
+    if not module.endswith(FAMILIES) or name.startswith(("Voting", "Stacking"))
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), LISTED, ids=[name for name, _ in LISTED])
+def test_the_readme_has_the_row_of_a_class_with_what_is_refused(name: str, parameters: str) -> None:
+    rows = [row for row in README.splitlines() if f"`{name}`" in row and row.startswith("|")]
+    assert rows or name == "FrozenEstimator"
+    limited = {word.partition("=")[0] for word in parameters.split() if "=" in word}
+    assert all(any(parameter in row for row in rows) for parameter in limited), limited
+
+
+def test_the_readme_has_the_functions_of_function_transformer() -> None:
+    (row,) = (row for row in README.splitlines() if row.startswith("| `FunctionTransformer`"))
+    # abs is NumPy's absolute.
+    assert {*re.findall(r"`(\w+)`", row)} == {
+        *known.FUNCTIONS.split(),
+        "FunctionTransformer",
+        "kw_args",
+    } - {"absolute"}
 
 
 def test_a_class_of_another_library_is_refused_whatever_its_name(

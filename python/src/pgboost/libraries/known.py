@@ -76,7 +76,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "HistGradientBoostingClassifier HistGradientBoostingRegressor": "loss learning_rate"
         " categorical_features",
         "IsolationForest": "contamination",
-        "AdaBoostClassifier": "learning_rate algorithm=SAMME|SAMME.R|deprecated",
+        "AdaBoostClassifier": "learning_rate algorithm",
         "VotingRegressor": "estimators weights",
         "VotingClassifier": "estimators weights flatten_transform voting=soft",
         "StackingRegressor": _STACKING,

@@ -216,7 +216,7 @@ def _ada_boost(model: Any) -> Ensemble:
     trees = []
     for (tree, columns), weight in zip(_trees(model), model.estimator_weights_, strict=False):
         shares = _probabilities(tree)
-        if model.algorithm == "SAMME.R":
+        if getattr(model, "algorithm", "") == "SAMME.R":
             logs = np.log(np.maximum(shares, np.finfo(float).eps))
             votes = (classes - 1) * (logs - logs.mean(axis=1, keepdims=True))
         else:
