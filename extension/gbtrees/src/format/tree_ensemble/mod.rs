@@ -186,7 +186,8 @@ impl File {
         let single = self.sum_precision == Precision::Single;
         let at_most = self.comparison == Comparison::LessOrEqual;
         let ranks = self.cuts.into_iter().map(|cuts| {
-            cuts.into_iter().map(|cut| if at_most { cut.next_up() } else { cut }).collect()
+            // The number after the largest below 0 is -0, and ranks are compared by their bits.
+            cuts.into_iter().map(|cut| if at_most { cut.next_up() } else { cut } + 0.0).collect()
         });
         let ranks: Vec<Vec<f64>> = ranks.collect();
         let base_score: Vec<f32> = bases.iter().map(|base| *base as f32).collect();

@@ -94,6 +94,10 @@ fn cuts_give_the_intervals_of_a_feature_codes() {
         ErrorKind::Parameter
     );
     read(&cut("", "").replace("0.5, 0, 0", "\"Infinity\", 0, 0")).unwrap();
+    // Zero is above the largest number below it, whatever its sign.
+    let model =
+        read(&cut("", "").replace("0.5, 2]", "-5e-324, 2]").replace("0.5, 0, 0", "-5e-324, 0, 0"));
+    assert_eq!(at(&model.unwrap(), &[-5e-324, -0.0, 0.0]), [1.0, 2.0, 2.0]);
     for (cuts, kind) in [
         ("[null, [1, 1]]", ErrorKind::Parameter),
         ("[[1]]", ErrorKind::Length),
