@@ -204,7 +204,7 @@ VALUES: dict[str, list[Any]] = {
 
 
 def classes() -> Iterator[type]:
-    """Every class of the package's tables that this release of scikit-learn has, and the selections."""
+    """Yields the classes of the package's tables that scikit-learn has, and the selections."""
     known = {**PARAMETERS, "sklearn.feature_selection": dict.fromkeys(SELECTIONS, "")}
     for module, names in known.items():
         try:
@@ -224,7 +224,7 @@ def constraint_of(described: Any) -> Any:
 
 
 def values(kind: type, parameter: str) -> list[Any]:
-    """Values that the class says it takes, some of each range."""
+    """Returns values that the class says it takes, some of each range."""
     for key in (f"{kind.__name__}.{parameter}", parameter):
         if key in VALUES:
             return VALUES[key]
@@ -247,7 +247,7 @@ def values(kind: type, parameter: str) -> list[Any]:
 
 
 def made(kind: type, given: dict[str, Any]) -> tuple[Any, Any]:
-    """The unfitted model that uses the class, and its rows, of a target of the kind that fits."""
+    """Returns an unfitted model that uses the class, and its rows."""
     few = {name: value for name, value in FEW.items() if name in inspect.signature(kind).parameters}
     one = kind(**{**few, **GIVEN.get(kind.__name__, {}), **given})
     rows = frame()

@@ -1,4 +1,4 @@
-"""Small data that models of each library are trained on, and what a model that is sent must predict."""
+"""Small data that every library trains on, and a comparison of SQL's predictions with Python's."""
 
 from typing import Any
 
@@ -43,19 +43,19 @@ def numbers(rows: int = ROWS) -> pd.DataFrame:
 
 
 def target(of: pd.DataFrame) -> np.ndarray:
-    """A number that depends on all columns."""
+    """Returns a number that depends on all columns."""
     values = of.astype(float).fillna(0).to_numpy()
     return np.asarray(values @ np.arange(1, values.shape[1] + 1) + values[:, 0] ** 2)
 
 
 def classes(of: pd.DataFrame, labels: list[Any]) -> np.ndarray:
-    """Labels by the size of the target."""
+    """Returns labels by the size of the target."""
     codes = pd.qcut(target(of), len(labels), labels=False)
     return np.asarray(labels)[codes]
 
 
 def assert_same(connection: psycopg.Connection, model: Any, rows: Any) -> None:
-    """What SQL predicts is what Python predicts, for the rows and for drawn ones next to the thresholds."""
+    """Asserts equal predictions for the rows, and for drawn ones next to the thresholds."""
     pgboost.push(connection, "model", model)
     found = pgboost.verify(connection, "model", model, rows)
     assert found and found.classes_differing == 0, found

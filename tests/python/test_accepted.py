@@ -1,4 +1,4 @@
-"""What may be given as a model and as a connection, and what is named in one error where it may not."""
+"""Everything that `push` takes as a model and as a connection; one error names what it does not take."""
 
 from collections.abc import Callable
 from pathlib import Path

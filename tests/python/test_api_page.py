@@ -16,7 +16,7 @@ MODULES = [getattr(pgboost, name) for name in api_page.MODULES]
 
 
 def exported() -> dict[str, Any]:
-    """What the package exports, and what its modules define."""
+    """Returns the names that the package exports and its modules define."""
     found = {name: getattr(pgboost, name) for name in pgboost.__all__}
     for module in MODULES:
         defined = {name: one for name, one in vars(module).items() if not name.startswith("_")}
@@ -29,7 +29,7 @@ def exported() -> dict[str, Any]:
 
 
 def written(signature: str) -> str:
-    """A signature without line breaks and quotes."""
+    """Removes line breaks and quotes from a signature."""
     return re.sub(r"[\s'\"]", "", signature).replace(",)", ")")
 
 

@@ -1,4 +1,4 @@
-"""No model is deployed unseen: what predicts otherwise in the database is not stored."""
+"""`push` compares before it deploys: a model that would predict otherwise in the database is not stored."""
 
 from collections.abc import Callable
 from typing import Any

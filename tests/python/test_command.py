@@ -1,4 +1,4 @@
-"""The command `pgboost` sends what is in a pickle."""
+"""The command `pgboost`: models in pickles and files, and the life of their versions."""
 
 import pickle
 import subprocess
@@ -33,7 +33,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
-    """That of the package and of the module's database."""
+    """Returns the environment of the package and of the module's database."""
     return cluster.environment(dbname) | {"PYTHONPATH": str(SOURCE)}
 
 
@@ -56,7 +56,7 @@ def run(
 
 @pytest.fixture
 def program(environment: dict[str, str]) -> Command:
-    """Runs the program as a terminal does."""
+    """Runs the program in a process."""
 
     def done(*arguments: Any) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-W", "ignore", "-m", "pgboost", *map(str, arguments)]
@@ -150,7 +150,7 @@ def test_features_of_a_model_file_get_the_tables_names(
 def test_texts_of_a_csv_are_the_models_categories(
     run: Command, connection: psycopg.Connection, tmp_path: Path, model: Any
 ) -> None:
-    """Those that look like numbers too, and where the file does not have every category."""
+    """Also texts that look like numbers, and categories that the file does not have."""
     frame = models.frame()[["whole"]].assign(
         city=pd.Categorical(np.resize(["Wien", "Graz", "Linz", None], models.ROWS)),
         code=pd.Categorical(np.resize(["9", "10", "20"], models.ROWS)),
@@ -178,7 +178,7 @@ def test_texts_of_a_csv_are_the_models_categories(
 def test_texts_of_a_csv_that_look_like_numbers(
     run: Command, connection: psycopg.Connection, tmp_path: Path
 ) -> None:
-    """Where the model's steps encode texts, and where CatBoost does."""
+    """Steps of the model encode them, or CatBoost does."""
     frame = models.numbers()[["whole"]].assign(code=np.resize(["01067", "10115"], models.ROWS))
     target = frame["whole"] + 5 * (frame["code"] == "10115")
     columns = make_column_transformer(
@@ -246,7 +246,7 @@ def test_notices_are_written(run: Command, connection: psycopg.Connection) -> No
 
 @pytest.mark.parametrize("written", [b"garbage", b"", None])
 def test_pickles_that_do_not_open(run: Command, tmp_path: Path, written: bytes | None) -> None:
-    """The release that wrote one is named."""
+    """The error names the release that wrote it."""
     path = tmp_path / "model.pkl"
     state = {"_sklearn_version": "1.3.2"}
     path.write_bytes(pickle.dumps((state, Unopened())) if written is None else written)
@@ -258,7 +258,7 @@ def test_pickles_that_do_not_open(run: Command, tmp_path: Path, written: bytes |
 
 
 class Unopened:
-    """An object whose class a pickle does not find."""
+    """An object whose class a pickle cannot import."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return (getattr, (int, "missing"))

@@ -24,7 +24,7 @@ ROWS = FRAME.assign(target=TARGET, weight=np.arange(len(FRAME)) % 3, part=np.ara
 
 @pytest.fixture(scope="module")
 def model(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
-    """Two versions of a model in the database, of which the second is better and not deployed."""
+    """Stores two versions of a model, of which the second is better and not deployed."""
     sent = [xgboost.XGBRegressor(n_estimators=rounds).fit(FRAME, TARGET) for rounds in (2, 20)]
     with cluster.connect(dbname) as connection:
         pgboost.push(connection, "m", sent[0])
@@ -35,7 +35,7 @@ def model(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
 
 @pytest.fixture
 def cursor(cluster: Cluster, dbname: str) -> Iterator[psycopg2.extensions.cursor]:
-    """One of psycopg 2."""
+    """Opens a connection of psycopg 2."""
     with closing(psycopg2.connect(cluster.conninfo(dbname))) as connection:
         yield connection.cursor()
 
@@ -54,7 +54,7 @@ def test_metrics_are_scikit_learns(
 
 
 def test_forests_are_compared_with_boosted_trees(connection: psycopg.Connection) -> None:
-    """The values of both are probabilities of the second class."""
+    """Both have the probability of the second class."""
     label = np.where(np.median(TARGET) < TARGET, "yes", "no")
     forest = RandomForestClassifier(20, max_depth=5, random_state=1).fit(NUMBERS, label)
     boosted = xgboost.XGBClassifier(n_estimators=9).fit(NUMBERS, label == "yes")

@@ -1,4 +1,4 @@
-"""Random models, frames and arguments: what goes in predicts the same, and no other exception comes out.
+"""Random models, frames and arguments: models predict the same in SQL, and calls raise `PgboostError` only.
 
 `PGBOOST_TIMES` makes it as many times as long.
 """
@@ -75,7 +75,7 @@ TARGETS: dict[str, Callable[[Random, pd.DataFrame], Any]] = {
 
 
 def chosen(random: Random, options: dict[str, list[Any]]) -> dict[str, Any]:
-    """Some of the parameters."""
+    """Draws some of the parameters."""
     return {
         name: values[random.integers(len(values))]
         for name, values in options.items()
@@ -195,7 +195,7 @@ def frame(random: Random, kinds: list[str]) -> pd.DataFrame:
 
 
 def fitted(random: Random) -> tuple[Any, Any] | None:
-    """A model and what it was fitted on, if its library takes the two."""
+    """Returns a model and the rows that it was fitted on, unless its library refuses them."""
     kind, options, fixed = ESTIMATORS[random.integers(len(ESTIMATORS))]
     rows: Any = frame(random, SAFE if random.random() < 0.7 else list(COLUMNS))
     if random.random() < 0.2:
@@ -214,7 +214,7 @@ def fitted(random: Random) -> tuple[Any, Any] | None:
 
 
 def attempted(call: Callable[..., Any], *given: Any, **options: Any) -> Any:
-    """What a call returns; None if it raises an error of the package."""
+    """Returns the result of a call; None if it raises an error of the package."""
     try:
         return call(*given, **options)
     except pgboost.PgboostError as error:

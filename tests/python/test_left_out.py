@@ -24,7 +24,7 @@ FOREST, TREE = estimators.FOREST, estimators.TREE
 
 
 def leaving(last: Any) -> Any:
-    """A Pipeline that does not read the text column `t`."""
+    """Returns a Pipeline that does not read the text column `t`."""
     encoder = pre.OneHotEncoder(handle_unknown="ignore")
     return make_pipeline(make_column_transformer((encoder, ["s"]), ("passthrough", NUMBERS)), last)
 

@@ -1,4 +1,4 @@
-"""What the server says is heard in Python: as the package's errors, and as its warning."""
+"""The server's errors, notices and warnings become the package's errors and its warning."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ SPOKEN = "DO $$ BEGIN RAISE {} USING MESSAGE = 'said', DETAIL = 'The detail.', H
 
 @pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "session"])
 def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Each thing that may be a connection."""
+    """Yields each kind of connection."""
     conninfo = cluster.conninfo(dbname)
     driver = psycopg2 if request.param.endswith("2") else psycopg
     engine = sqlalchemy.create_engine(

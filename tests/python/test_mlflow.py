@@ -1,4 +1,4 @@
-"""A model that MLflow keeps goes by its URI; skipped where mlflow is not installed."""
+"""Models of MLflow are pushed by their URI; skipped unless mlflow is installed."""
 
 from pathlib import Path
 

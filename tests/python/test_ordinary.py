@@ -1,4 +1,4 @@
-"""Models as they are made every day: each goes in, and Python's own predictions compare equal."""
+"""Ordinary models of each library are pushed, and their predictions compare equal to Python's."""
 
 from collections.abc import Callable
 from typing import Any
@@ -201,7 +201,7 @@ def categories_of(values: list[Any]) -> tuple[pd.DataFrame, Any]:
 def test_categories_beyond_ascii(
     connection: psycopg.Connection, values: list[str], make: str
 ) -> None:
-    """XGBoost 3.2 damages them in its file, so their texts come from elsewhere."""
+    """XGBoost 3.2 damages their texts in its file, so these are given."""
     frame, target = categories_of(values)
     model = xgboost.XGBRegressor(enable_categorical=True, **SMALL).fit(frame, target)
     model = model if make == "wrapper" else model.get_booster()
@@ -257,7 +257,7 @@ def test_codes_beside_categories(connection: psycopg.Connection) -> None:
 
 
 def test_blanks_in_names_come_from_check(connection: psycopg.Connection) -> None:
-    """LightGBM writes them as underscores."""
+    """LightGBM writes blanks as underscores."""
     frame = FRAME.rename(columns={"a": "has kids?", "b": "net income"})
     model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES)
     pgboost.push(connection, "kids", model)
@@ -271,7 +271,7 @@ def test_blanks_in_names_come_from_check(connection: psycopg.Connection) -> None
 
 @pytest.mark.parametrize("options", [{"booster": "dart"}, {}], ids=["dart", "gbtree"])
 def test_dropout_behind_a_step(connection: psycopg.Connection, options: dict[str, Any]) -> None:
-    """XGBoost 3.4 has the weights of the trees elsewhere, and drops trees of any booster."""
+    """XGBoost 3.4 stores the weights of the trees in another member, and drops trees of any booster."""
     given = {"rate_drop": 0.5, "n_estimators": 20, "random_state": 1, **options}
     model = scaled(xgboost.XGBRegressor(**given), CLASSES + FRAME.a)
     pgboost.push(connection, "dropout", model)

@@ -55,7 +55,7 @@ def default(kind: type, parameter: str) -> Any:
 
 
 def fitted(kind: type, given: dict[str, Any]) -> tuple[Any, Any]:
-    """The model and its rows; none where scikit-learn refuses the parameters."""
+    """Returns the model and its rows; None if scikit-learn refuses the parameters."""
     try:
         model, rows = estimators.made(kind, given)
         of_regressors = "numbers" if kind.__name__ == "MultiOutputRegressor" else "number"
@@ -67,7 +67,7 @@ def fitted(kind: type, given: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def others(kind: type, parameter: str) -> Iterator[tuple[Any, Any, Any]]:
-    """Values of the parameter other than its default, with a fitted model and its rows."""
+    """Yields values of the parameter other than its default, with a fitted model and its rows."""
     for value in estimators.values(kind, parameter):
         given = value if isinstance(value, estimators.With) else {parameter: value}
         model, rows = fitted(kind, given)
@@ -76,7 +76,7 @@ def others(kind: type, parameter: str) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def attributes(model: Any, kind: type) -> set[str]:
-    """The fitted attributes of the estimators of the class in a model."""
+    """Returns the fitted attributes of the class's estimators in a model."""
     if isinstance(model, (list, tuple)):
         return {name for part in model for name in attributes(part, kind)}
     if not hasattr(model, "get_params"):

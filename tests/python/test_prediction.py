@@ -26,7 +26,7 @@ SENT = """
 
 @pytest.fixture(scope="module")
 def classifier(cluster: Cluster, dbname: str) -> xgboost.XGBClassifier:
-    """A model of three classes, in the database as `classes`."""
+    """Stores a model of three classes as `classes`."""
     labels = models.classes(FRAME, [0, 1, 2])
     model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(FRAME, labels)
     with cluster.connect(dbname) as connection:
@@ -36,7 +36,7 @@ def classifier(cluster: Cluster, dbname: str) -> xgboost.XGBClassifier:
 
 @pytest.fixture(scope="module")
 def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
-    """A model of a number, in the database as `number`."""
+    """Stores a model of a number as `number`."""
     model = xgboost.XGBRegressor(n_estimators=5, max_depth=3).fit(FRAME, models.target(FRAME))
     with cluster.connect(dbname) as connection:
         pgboost.push(connection, "number", model)
@@ -45,7 +45,7 @@ def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
 
 @pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
 def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Each thing that may be a connection."""
+    """Yields each kind of connection."""
     conninfo = cluster.conninfo(dbname)
     if request.param == "string":
         yield conninfo
@@ -81,7 +81,7 @@ def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) 
 def test_every_connection_commits_as_it_does(
     given: Any, regressor: xgboost.XGBRegressor, connection: psycopg.Connection
 ) -> None:
-    """A string and an engine by themselves, all others once the caller does; a refusal changes nothing."""
+    """A string and an engine commit at once, all others with the caller; a refusal changes nothing."""
     connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'sent' LIMIT 1")
     with pytest.raises(pgboost.PredictionsDifferError):
         pgboost.push(given, "sent", CHANGED, check=FRAME)
@@ -123,7 +123,7 @@ def test_classes(connection: psycopg.Connection, classifier: xgboost.XGBClassifi
 def test_frames_are_matched_by_names_and_arrays_by_position(
     connection: psycopg.Connection, regressor: xgboost.XGBRegressor
 ) -> None:
-    """Also on a standby, so in a transaction that only reads."""
+    """So also on a standby."""
     expected = regressor.predict(FRAME)
     turned = FRAME[FRAME.columns[::-1]].assign(**{"note, in %": "100 %"})
     with connection.transaction():

@@ -110,7 +110,7 @@ def test_wrapper_that_stopped_early_uses_its_best_iteration(connection: psycopg.
 def test_linear_boosters(
     connection: psycopg.Connection, kind: type[xgboost.XGBModel], stopping: int | None
 ) -> None:
-    """They have no trees and no rounds, so nothing is left out where they stopped early."""
+    """They have no rounds, so all of the model counts where they stopped early."""
     frame = models.frame().astype(np.float32)
     is_classifier = kind is xgboost.XGBClassifier
     y = models.classes(frame, [0, 1, 2]) if is_classifier else models.target(frame)

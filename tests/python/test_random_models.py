@@ -104,7 +104,7 @@ OPTIONS: dict[str, dict[str, list[Any]]] = {
 
 
 def optional(name: str) -> Any:
-    """A module that is not installed everywhere."""
+    """Imports a module that may not be installed."""
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
@@ -112,7 +112,7 @@ polars, pyarrow = optional("polars"), optional("pyarrow")
 
 
 def polars_frame(frame: pd.DataFrame) -> Any:
-    """The frame as one of Polars, with its types."""
+    """Converts a frame to Polars, with its types."""
     return polars.DataFrame(
         {
             name: column.astype(object).where(column.notna(), None).tolist()
@@ -130,7 +130,7 @@ def columns(frame: pd.DataFrame, kind: str) -> list[str]:
 
 
 class Drawn:
-    """What a seed draws."""
+    """Draws frames, models and tables by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.generator = np.random.default_rng(seed)
@@ -147,7 +147,7 @@ class Drawn:
         return chosen or [self.one_of(values)]
 
     def numbers(self, dtype: str) -> Any:
-        """A column of numbers, which may repeat."""
+        """Draws a column of numbers, which may repeat."""
         if dtype == "bool":
             return self.generator.random(self.rows) < 0.4
         drawn = self.generator.normal(self.one_of([0, 3]), self.one_of([1, 30]), self.rows)
@@ -174,7 +174,7 @@ class Drawn:
         return pd.DataFrame(found | {"nd": days * 86400.0})
 
     def stored(self, frame: pd.DataFrame, connection: psycopg.Connection) -> None:
-        """The frame as a table: a `float32` is a `real`, and others are of any type that holds them."""
+        """Stores the frame as a table: a `float32` as a `real`, others in any type that holds them."""
         has_singles = (frame.dtypes == "float32").any()
         types = {}
         for name, dtype in frame.dtypes.items():
@@ -197,7 +197,7 @@ class Drawn:
         )
 
     def frames(self, frame: pd.DataFrame) -> Iterator[tuple[str, Any]]:
-        """The same rows in frames of other types and libraries, with dates in any unit."""
+        """Yields the rows in frames of other types and libraries, with dates in any unit."""
         unit = self.one_of(UNITS)
         stamps = pd.to_datetime(frame.nd, unit="s").astype(f"datetime64[{unit}]")
         dated = frame.assign(nd=stamps)
@@ -226,7 +226,7 @@ class Drawn:
         return pd.qcut(number, classes, labels=False) + self.one_of([0, 1])
 
     def of_class(self, name: str, **given: Any) -> Any:
-        """An instance with some parameters other than their defaults."""
+        """Returns an instance with some parameters other than their defaults."""
         kind = CLASSES[name]
         parameters = inspect.signature(kind).parameters
         chosen: dict[str, Any] = {
@@ -253,7 +253,7 @@ class Drawn:
         return getattr(BOOSTED[name], f"{name}{task}")(**QUIET[name], **chosen, **given)
 
     def direct(self, frame: pd.DataFrame, task: str) -> tuple[Any, pd.DataFrame]:
-        """A model of numbers and categories without steps."""
+        """Returns a model of numbers and categories without steps, and its rows."""
         name = self.one_of([*BOOSTED, "HistGradientBoosting"])
         names = [*columns(frame, "n"), *(["t0"] if self.maybe(0.7) else [])]
         rows = frame[names].astype({"t0": "category"} if "t0" in names else {})
@@ -267,7 +267,7 @@ class Drawn:
         ), rows
 
     def pipeline(self, frame: pd.DataFrame, task: str) -> Any:
-        """Steps of some columns, perhaps a step of all that these give, and an estimator."""
+        """Returns steps of some columns, perhaps one step of their features, and an estimator."""
         numbers, texts = (columns(frame, kind) for kind in "nt")
         parts = []
         for _ in range(int(self.generator.integers(1, 4))):
@@ -291,7 +291,7 @@ class Drawn:
         return pipeline.make_pipeline(*steps, self.estimator(task))
 
     def model(self, frame: pd.DataFrame, task: str) -> tuple[Any, pd.DataFrame]:
-        """A model and the columns to fit it on."""
+        """Returns a model and the rows to fit it on."""
         if self.maybe(0.3):
             return self.direct(frame, task)
         make = self.one_of([self.pipeline, self.pipeline, self.combined, self.plain])

@@ -1,4 +1,4 @@
-"""Models are listed and come back; what goes wrong is an error in Python's terms."""
+"""Models are listed, pulled, renamed and dropped; failures are errors of the package."""
 
 from collections.abc import Callable
 

@@ -53,7 +53,7 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 
 
 def with_missing(frame: Any) -> Any:
-    """A fifth of the values is missing, by a rule that the trees can learn from."""
+    """Removes a fifth of the values."""
     return frame.mask(np.random.default_rng(7).random(frame.shape) < 0.2)
 
 
@@ -90,7 +90,7 @@ def test_isolation_forests_of_missing_values(connection: psycopg.Connection) -> 
 
 
 def with_categories() -> Any:
-    """Numbers, some missing, a category of text, and one of numbers."""
+    """Returns numbers, some missing, a category of text, and one of numbers."""
     frame = with_missing(models.numbers())
     generator = np.random.default_rng(5)
     city = generator.choice(["Rome", "Oslo", "Bern", "Riga"], len(frame)).astype(object)

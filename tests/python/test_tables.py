@@ -1,4 +1,4 @@
-"""A model is compared on the rows of a table or a query, as SQL reads them and as pandas does."""
+"""Models are compared on the rows of a table or a query, as SQL and as pandas read them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ NUMBERS = ["price", "visits", "paid", "half"]
 
 @pytest.fixture(scope="module", autouse=True)
 def rows(cluster: Cluster, dbname: str) -> pd.DataFrame:
-    """The table, as pandas reads it."""
+    """Creates the table, and returns it as pandas reads it."""
     with cluster.connect(dbname) as connection:
         connection.execute(TABLE)
     engine = sqlalchemy.create_engine(
@@ -47,7 +47,7 @@ def rows(cluster: Cluster, dbname: str) -> pd.DataFrame:
 
 
 def fitted_on(rows: pd.DataFrame) -> pd.DataFrame:
-    """Numbers as scikit-learn, XGBoost and LightGBM take them."""
+    """Returns numbers as scikit-learn, XGBoost and LightGBM take them."""
     return rows[NUMBERS].astype(float)
 
 
@@ -120,7 +120,7 @@ def test_each_form_is_compared(
     assert statements[0].count('"predict_array"(') == 3
 
 
-def test_a_table_that_is_made_anew_with_other_types(
+def test_a_table_that_is_created_again_with_other_types(
     connection: psycopg.Connection, rows: pd.DataFrame
 ) -> None:
     model = HistGradientBoostingClassifier(max_iter=3).fit(fitted_on(rows), rows["churned?"])
@@ -133,7 +133,7 @@ def test_a_table_that_is_made_anew_with_other_types(
         assert pgboost.verify(connection, "made", model, "made").differing == 0
 
 
-def test_texts_of_which_none_is_missing_as_nan(
+def test_missing_texts_are_none_to_an_encoder_of_none(
     connection: psycopg.Connection, rows: pd.DataFrame
 ) -> None:
     """An encoder that was fitted on None refuses the NaN of pandas.read_sql."""
@@ -186,7 +186,7 @@ def test_through_every_driver(
         ("", "invalid name|does not exist|syntax"),
     ],
 )
-def test_sources_that_are_none(
+def test_sources_that_cannot_be_read(
     connection: psycopg.Connection, rows: pd.DataFrame, source: str, reason: str
 ) -> None:
     model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])

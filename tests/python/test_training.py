@@ -24,7 +24,7 @@ ROWS = FRAME.assign(target=TARGET)
 
 @pytest.fixture(scope="module", autouse=True)
 def trainer(cluster: Cluster, dbname: str) -> Iterator[None]:
-    """The extension, in the database of the environment."""
+    """Creates the extension in the environment's database."""
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE SCHEMA training")
         connection.execute("CREATE EXTENSION pgboost_train SCHEMA training")
@@ -35,7 +35,7 @@ def trainer(cluster: Cluster, dbname: str) -> Iterator[None]:
 
 
 def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
-    """The same model of each, and its metric is that of its predictions."""
+    """Both train the same model, and its metric is that of its predictions."""
     query = "SELECT i::real AS x, i % 7 AS y FROM generate_series(1, 500) AS i"
     connection.execute(f"CREATE TABLE numbers AS {query}")
     frame = pd.DataFrame({"x": np.arange(1, 501, dtype=np.float32)}).assign(y=np.arange(1, 501) % 7)
@@ -96,7 +96,7 @@ def test_an_estimator_predicts_with_its_version(connection: psycopg.Connection) 
 
 
 def test_text_and_classes_of_other_orders(connection: psycopg.Connection) -> None:
-    """Numbers as classes, of which 9 is before 10 and "10" before "9"."""
+    """Classes are sorted as numbers in Python and as texts in SQL."""
     city = pd.Series(np.resize(["Graz", "Linz", None], len(FRAME)), dtype=object)
     classes = np.where(city == "Graz", 10, np.where(city == "Linz", 9, -1))
     rows = FRAME.assign(city=city)

@@ -1,4 +1,4 @@
-"""Models go to the database and come back."""
+"""Pushes models to the database, lists, pulls, deploys and drops them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def push(  # noqa: PLR0913 (all but three are options)
 
 
 def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, Any]:
-    """What the rows of `check` say of the model that its file does not."""
+    """Returns the arguments of `load_model` that the rows of `check` have and the file has not."""
     if isinstance(check, bool):
         return {}
     if isinstance(check, str):
@@ -138,7 +138,7 @@ def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, An
 def _require_same(
     extension: Extension, reference: str, file: ModelFile, check: Any, given: Mapping[str, Any]
 ) -> None:
-    """Raises if the database predicts something else for the rows of `check`, or for drawn ones."""
+    """Raises if the database's predictions differ, for the rows of `check` or for drawn ones."""
     info = extension.info(reference)
     if file.values is None:
         file = _with_object(info["format"], file, given["rounds"])
@@ -156,7 +156,7 @@ def _require_same(
 
 
 def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> ModelFile:
-    """The file with the functions of the object that its library makes of it."""
+    """Returns the file with the functions of its object, which its library loads."""
     if file_format.startswith(("onnx", "tree ensemble")):
         raise UnsupportedModelError(
             f"a file of the format {file_format} is not compared here: push the model's object, or pass"
@@ -171,7 +171,7 @@ def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> Model
 
 @translated()
 def models(connection: Connection) -> list[Version]:
-    """All versions of all models that the user may predict with, by name and number."""
+    """Returns all versions of all models that the user may predict with, by name and number."""
     columns = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields(Version))
     query = sql.SQL("SELECT {} FROM {} ORDER BY name, version")
     with connected(connection) as database:
@@ -182,8 +182,7 @@ def models(connection: Connection) -> list[Version]:
 
 @translated()
 def pull(connection: Connection, model: str) -> Any:
-    """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`; the bytes
-    of a tree ensemble.
+    """Returns a model as a `Booster`, a `CatBoost` or an ONNX `ModelProto`, or a tree ensemble as bytes.
 
     `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
     model can have its bytes.
