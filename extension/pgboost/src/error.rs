@@ -270,7 +270,7 @@ error_table! {
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
-    /// A row's explanation does not fit into an array.
+    /// More numbers for a row than an array holds.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
         detail "The model has {features} features and {outputs} outputs.";

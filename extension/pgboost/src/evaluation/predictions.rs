@@ -21,7 +21,7 @@ pub(crate) struct SourcePredictor {
     resolved: Resolved,
     columns: Option<MatchedColumns>,
     scratch: BatchScratch,
-    /// The features of the rows read since the last evaluation.
+    /// Of the rows read since the last evaluation.
     features: Vec<f32>,
     /// The numbers of a row, for a model with linear leaves.
     doubles: Vec<f64>,

@@ -269,13 +269,13 @@ const SPLIT: f64 = 0.03;
 const CONTRIBUTIONS_TIMES: f64 = 100.0;
 const INTERACTIONS_TIMES: f64 = 400.0;
 
-/// Returns the cost of one prediction with a model, or `None` if the model cannot be used; the error is then left
-/// for the execution.
+/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the
+/// error is left for the execution.
 pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
     cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
 }
 
-/// Returns the cost of one explanation, or `None` if the model cannot be used.
+/// The cost cost_of one explanation_cost; nothing as above.
 pub(crate) fn explanation_cost(
     model: &str,
     function: Oid,

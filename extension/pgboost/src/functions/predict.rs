@@ -71,7 +71,7 @@ pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Re
     result(predictor, margins, Output::Value { function: "predict_from" })
 }
 
-/// `predict_leaf`: the id of the row's leaf in each tree.
+/// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub(crate) fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let leaves = array::integer_array(predictor.leaves()?);
