@@ -343,7 +343,7 @@ pub(crate) enum TypeReason {
 }
 
 impl TypeReason {
-    /// What is so, and what to do.
+    /// Returns the detail and the hint.
     fn texts(self) -> (Option<&'static str>, &'static str) {
         use TypeReason::*;
         match self {
@@ -426,7 +426,7 @@ pub(crate) enum ShapeReason {
 }
 
 impl ShapeReason {
-    /// What is so, and what to do.
+    /// Returns the detail and the hint.
     fn texts(self) -> (String, &'static str) {
         match self {
             ShapeReason::SeveralValues { values, classes } => (

@@ -1,11 +1,10 @@
-//! Where the arguments of a batched call come from: columns of the scan tuple.
+//! The sources of a batched call's arguments: columns of the scan tuple.
 //!
 //! An array that is written as its elements is not formed: the elements are columns. So are the values of a
-//! jsonb object that is written as its keys and values, and the columns of a table's whole row where the scan
-//! hands on all of them. The plan notes all of this as numbers, in a form
-//! that survives being copied into the plan cache and sent to a parallel worker: for each argument its
-//! column, 0 standing for a constant, or as a negative number of how many parts it is, and then their
-//! columns.
+//! jsonb object that is written as its keys and values, and the columns of a table's whole row if the scan
+//! returns all of them. The plan has the sources as numbers, which can be copied into the plan cache and sent to a
+//! parallel worker: for each argument its column, 0 for a constant, or the negated number of its parts, followed
+//! by their columns.
 
 use pg_interface::jsonb::ObjectType;
 use pg_interface::nodes::{self, Expr};
@@ -19,7 +18,7 @@ pub(crate) enum ArgumentSource {
     Parts(Vec<i32>),
 }
 
-/// The elements of an array that is written as such, or the values of an object; else the argument itself.
+/// Returns the elements of an array that is written as such, the values of an object, or else the argument.
 pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
     let values = || ObjectType::with_values(argument).map(|(_, values)| values);
     let elements = argument.as_array().or_else(values).unwrap_or_default();
@@ -27,11 +26,11 @@ pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
     if elements.is_empty() || constant { vec![argument] } else { elements }
 }
 
-/// Where the arguments of a call are found among the inputs.
+/// Finds the arguments of a call among the inputs.
 ///
 /// # Safety
-/// The inputs are a target list; the call's path saw to it that every feature, or what it is spread to, is in
-/// it.
+/// The inputs are a target list, to which the call's path has added every feature, or the expressions to which
+/// it is spread.
 pub(super) unsafe fn sources(call: Expr<'_>, inputs: *mut List) -> Vec<ArgumentSource> {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     let source = |argument: Expr<'_>| {
@@ -49,7 +48,7 @@ pub(super) unsafe fn sources(call: Expr<'_>, inputs: *mut List) -> Vec<ArgumentS
     arguments.into_iter().map(source).collect()
 }
 
-/// The sources as numbers, which [`read`] reads.
+/// Encodes the sources as numbers for [`read`].
 pub(super) fn numbers(sources: &[ArgumentSource]) -> Vec<i32> {
     let mut numbers = Vec::new();
     for source in sources {
@@ -82,7 +81,7 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {
         if argument.tag() == NodeTag::T_Var {
-            // All columns of its table, which `plan` put there.
+            // All columns of its table, which `plan` has added.
             return nodes::list_pointers::<TargetEntry>(inputs)
                 .map(|entry| (*entry).resno.into())
                 .collect();
@@ -91,7 +90,7 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     }
 }
 
-/// The sources that [`numbers`] wrote.
+/// Decodes the sources that [`numbers`] wrote.
 pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<ArgumentSource> {
     let mut numbers = numbers.into_iter();
     let mut sources = Vec::new();
@@ -108,7 +107,7 @@ pub(crate) fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<ArgumentSource
 }
 
 impl ArgumentSource {
-    /// The columns that it is made of.
+    /// Returns the columns of its parts.
     pub(crate) fn columns(&self) -> &[i32] {
         match self {
             ArgumentSource::Constant => &[],
@@ -117,10 +116,10 @@ impl ArgumentSource {
         }
     }
 
-    /// Puts references to columns of the scan tuple into a call, in place of an argument or of its parts.
+    /// Replaces an argument of a call, or its parts, by references to columns of the scan tuple.
     ///
     /// # Safety
-    /// The cell holds the argument, a copy that is the caller's own; the tuple is a target list.
+    /// The cell holds the argument, a copy that the caller owns; the tuple is a target list.
     pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
         // SAFETY: guaranteed by the caller; nodes are read and made by their tags.
         unsafe {
@@ -155,7 +154,7 @@ impl ArgumentSource {
 /// Puts a reference into each cell.
 ///
 /// # Safety
-/// The cells are the caller's own; the tuple is a target list.
+/// The caller owns the cells; the tuple is a target list.
 unsafe fn refer_all(
     cells: impl Iterator<Item = *mut pg_sys::ListCell>,
     columns: &[i32],
@@ -188,7 +187,7 @@ unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
     }
 }
 
-/// The number of the scan tuple's column that a node refers to, if it is a reference.
+/// Returns the number of the scan tuple's column to which a node refers, if it is a reference.
 ///
 /// # Safety
 /// The node is an expression, and valid.
@@ -202,7 +201,7 @@ pub(super) unsafe fn referred(node: *mut pg_sys::Node) -> Option<i32> {
     }
 }
 
-/// Whether an expression is the whole row of a table, as one value.
+/// Returns whether an expression is the whole row of a table, as one value.
 pub(crate) fn is_whole_row(expression: Expr<'_>) -> bool {
     // SAFETY: the node is read by its tag.
     expression.tag() == NodeTag::T_Var

@@ -1,4 +1,4 @@
-//! The path of a batch, which the planner makes a plan of.
+//! The path of a batch, from which the planner makes a plan.
 
 use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
@@ -14,11 +14,11 @@ pub(crate) struct Batch<'a, 'p> {
     pub(crate) level: &'a QueryLevel<'p>,
     pub(crate) below: Path<'p>,
     pub(crate) calls: &'a [Expr<'p>],
-    /// Those whose values are wanted on a condition alone, where the node's output does not say so.
+    /// The calls whose values are needed on a condition alone that the node's output does not have.
     pub(crate) conditional: &'a [ConditionalCall<'p>],
-    /// The most rows that are read of it, if that is known.
+    /// The most rows that are read of it, if known.
     pub(crate) limit: Option<f64>,
-    /// Whether it may read only rows that are asked for, since reading one can fail.
+    /// It may read only rows that are needed, since reading one can fail.
     pub(crate) only_needed: bool,
 }
 
@@ -29,7 +29,7 @@ static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathM
 });
 
 impl<'p> Batch<'_, 'p> {
-    /// A batch that takes the place of a projection.
+    /// Makes a batch in place of a projection.
     pub(crate) fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
         // SAFETY: the paths are valid.
         unsafe {
@@ -38,7 +38,7 @@ impl<'p> Batch<'_, 'p> {
         }
     }
 
-    /// A batch that hands on what is needed of what is below it, and the calls' values.
+    /// Makes a batch that adds the calls' values to the needed outputs of the path below.
     pub(crate) fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
         // SAFETY: the path is valid; where there are labels for sorting, each output has one.
         unsafe {
@@ -59,9 +59,9 @@ impl<'p> Batch<'_, 'p> {
         }
     }
 
-    /// A batch that takes the place of a path and takes over the path's conditions, from the first
-    /// on that predicts. What is below is the path without its filter's effect on how
-    /// many rows are expected. With `adds_calls` the calls' values are handed on.
+    /// Makes a batch on top of a path that takes over its conditions, from the first one on that predicts. The
+    /// expected rows of the path below no longer include the filter's selectivity. With `adds_calls` the
+    /// calls' values are output columns.
     pub(crate) fn testing(&self, path: Path<'p>, adds_calls: bool) -> Path<'p> {
         // SAFETY: the path is valid; the target is a copy.
         unsafe {
@@ -74,7 +74,7 @@ impl<'p> Batch<'_, 'p> {
         }
     }
 
-    /// A path of the same rows, order and cost as `like`, with that output.
+    /// Makes a path with the rows, order and cost of `like`, and that output.
     ///
     /// # Safety
     /// Both are valid.
@@ -114,7 +114,7 @@ impl<'p> Batch<'_, 'p> {
         }
     }
 
-    /// What is below, such that it has each feature that is not a constant as a column.
+    /// Returns the path below, with each feature that is not a constant as a column.
     ///
     /// # Safety
     /// The path is one of a query level that is being planned.

@@ -1,4 +1,4 @@
-//! One call of predict in a batch: where its arguments come from, and its results.
+//! One call of predict in a batch: the sources of its arguments, and its results.
 
 use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
@@ -16,10 +16,10 @@ use super::rows::Rows;
 use crate::predictor::batch::BatchPredictor;
 use crate::predictor::many_models::ManyModels;
 
-/// The memory that reading rows takes is reset each time that this many are read.
+/// The number of rows after which the memory for reading them is reset.
 const ROWS_PER_RESET: usize = 16;
 
-/// What predicts for a call, by how the call names the model.
+/// The predictor of a call, by the way in which it names the model.
 pub(crate) enum CallPredictor {
     /// By a constant.
     One(Box<BatchPredictor>),
@@ -35,7 +35,7 @@ impl CallPredictor {
         }
     }
 
-    /// Bytes that a row takes here; none are known before the first.
+    /// Returns the bytes of a row, 0 before the model is known.
     pub(crate) fn row_bytes(&self) -> usize {
         match self {
             CallPredictor::One(predictor) => predictor.row_bytes(),
@@ -43,19 +43,19 @@ impl CallPredictor {
         }
     }
 
-    /// Whether rows are grouped by the model that they name.
+    /// Returns whether rows are grouped by the model that they name.
     pub(crate) fn is_grouped(&self) -> bool {
         matches!(self, CallPredictor::Many(_))
     }
 
-    /// Whether more rows at once would give each model more of them.
+    /// Returns whether larger batches would have more rows for each model.
     pub(crate) fn wants_more_rows(&self) -> bool {
         matches!(self, CallPredictor::Many(predictor) if predictor.wants_more_rows())
     }
 }
 
 enum Place {
-    /// It is a constant, which the frame holds.
+    /// A constant, which the frame holds.
     Frame,
     Column(usize),
     VirtualValues(ColumnPositions),
@@ -63,27 +63,27 @@ enum Place {
 
 pub(crate) struct Call {
     pub(crate) predictor: CallPredictor,
-    /// The call, as the plan has it.
+    /// The call in the plan.
     expression: *mut pg_sys::FuncExpr,
-    /// On which it is needed, over the scan tuple.
+    /// The condition on which it is needed, over the scan tuple.
     condition: *mut pg_sys::Node,
     arguments: Vec<ArgumentSource>,
-    /// The result of each row of the batch, or nothing where the function itself is to be called.
+    /// The result of each row of the batch, or `None` to call the function itself.
     pub(crate) results: Vec<Option<Datum>>,
-    /// What the function would be called with. It holds the arguments that are constants.
+    /// A frame for the function, with the constant arguments.
     frame: pg_sys::FunctionCallInfo,
-    /// For each argument where it is among the columns kept.
+    /// The place of each argument among the kept columns.
     places: Vec<Place>,
-    /// The place of the first feature, if all of them are columns kept one after another.
+    /// The place of the first feature, if all are consecutive kept columns.
     run: Option<usize>,
-    /// Whether the features are the columns kept, all of them and in their order.
+    /// The features are all the kept columns, in their order.
     takes_rows: bool,
-    /// The place of the model's name, if the features are all columns kept but that, in their order.
+    /// The place of the model's name, if the features are all other kept columns, in their order.
     name_beside_rows: Option<usize>,
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, needed on that condition. `None` unless the entry is a call.
+    /// Creates the call of an entry of the scan tuple, needed on that condition. `None` unless the entry is a call.
     ///
     /// # Safety
     /// The entry is the planned call's, and the condition is over the tuple; the current memory context lives
@@ -121,7 +121,7 @@ impl Call {
         unsafe { (*self.expression).funcid }
     }
 
-    /// The call as an expression over the scan tuple, or NULL for a row that it is not needed of.
+    /// Returns an expression over the scan tuple that gives the call, or NULL for a row that does not need it.
     ///
     /// # Safety
     /// The tuple is the scan tuple's target list; PostgreSQL's memory may be allocated.
@@ -137,7 +137,7 @@ impl Call {
         }
     }
 
-    /// The model and its version, as far as the current user may know it; nothing if columns name it.
+    /// Describes the model and its version, if the current user may know it. `None` if columns name it.
     pub(crate) fn described(&self) -> Option<String> {
         match &self.predictor {
             CallPredictor::One(one) => Some(one.described(self.function())),
@@ -145,7 +145,7 @@ impl Call {
         }
     }
 
-    /// Notes at which place among the kept columns each argument is.
+    /// Finds the place of each argument among the kept columns.
     pub(crate) fn find_columns(&mut self, rows: &Rows) {
         let kept = |number: &i32| rows.place(*number);
         let place = |(source, argument): (&ArgumentSource, Expr<'_>)| match source {
@@ -177,12 +177,12 @@ impl Call {
         self.name_beside_rows
     }
 
-    /// The columns of the scan tuple that it reads.
+    /// Returns the columns of the scan tuple that it reads.
     pub(crate) fn columns(&self) -> impl Iterator<Item = i32> {
         self.arguments.iter().flat_map(ArgumentSource::columns).copied()
     }
 
-    /// Looks up the model, so that the bytes of a row are known.
+    /// Looks up the model, so that `row_bytes` is known.
     pub(crate) fn prepare(&mut self) {
         if let CallPredictor::One(predictor) = &mut self.predictor {
             // SAFETY: the frame is one that the function could be called with.
@@ -190,8 +190,8 @@ impl Call {
         }
     }
 
-    /// Scores all rows. Results are made in the current memory context; what reading a row takes is
-    /// allocated in `reading`, and soon freed.
+    /// Scores all rows. Results are made in the current memory context; memory for reading rows is
+    /// allocated in `reading`, and freed every few rows.
     pub(crate) fn score(&mut self, rows: &mut Rows, reading: pg_sys::MemoryContext) {
         self.results.clear();
         self.results.resize(rows.count, None);
@@ -248,7 +248,7 @@ impl Call {
     }
 }
 
-/// Predicts for rows that were grouped, model after model.
+/// Predicts for grouped rows, model after model.
 fn put_results<G: ArgSource>(
     predictor: &mut ManyModels,
     call: Arguments<'_>,
@@ -265,7 +265,7 @@ fn put_results<G: ArgSource>(
     }
 }
 
-/// The same rows; the memory that reading them takes is reset every so many of them.
+/// Wraps a source of rows so that the memory for reading them is reset every `ROWS_PER_RESET` rows.
 fn soon_freed<G>(
     reading: pg_sys::MemoryContext,
     cells_of: impl Fn(usize) -> G,
@@ -333,7 +333,7 @@ impl ArgSource for Cells<'_> {
     }
 }
 
-/// A row of which all arguments behind the first are of type real, NaN for NULL.
+/// A row whose arguments behind the first are all of type real, NaN for NULL.
 #[derive(Clone, Copy)]
 struct RealCells<'a> {
     call: Arguments<'a>,
@@ -353,7 +353,7 @@ impl ArgSource for RealCells<'_> {
     }
 }
 
-/// `CASE WHEN condition THEN call END`, or the call if the condition is TRUE.
+/// Returns `CASE WHEN condition THEN call END`, or the call if the condition is TRUE.
 ///
 /// # Safety
 /// Both are valid; PostgreSQL's memory may be allocated.
@@ -376,7 +376,7 @@ unsafe fn if_needed(call: *mut pg_sys::Node, condition: *mut pg_sys::Node) -> *m
     }
 }
 
-/// What the function would be called with, its constant arguments filled in.
+/// Makes a frame for the function, with its constant arguments.
 ///
 /// # Safety
 /// The call is valid, and PostgreSQL's memory may be allocated.
@@ -385,7 +385,7 @@ unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::
         + arguments.len() * size_of::<pg_sys::NullableDatum>();
     // SAFETY: the memory is as large as PostgreSQL's own frames for this many arguments.
     unsafe {
-        // Nothing calls the function by it, so its address is not looked up.
+        // The function is not called by it, so its address is not looked up.
         let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
         (*info).fn_oid = (*call).funcid;
         (*info).fn_mcxt = pg_sys::CurrentMemoryContext;

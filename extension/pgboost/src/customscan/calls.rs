@@ -1,8 +1,8 @@
-//! Which predictions an expression holds, and which of them can be computed in batches.
+//! Finds the predictions in expressions, and those that can be computed in batches.
 //!
-//! A call counts where PostgreSQL evaluates it whatever the row, or whenever one condition is true: in the
+//! A call counts if PostgreSQL evaluates it for every row, or whenever one condition is true: in the
 //! first branches of CASE, behind the first operand of COALESCE, AND or OR, or in the arguments of an
-//! aggregate with FILTER. In other places it would be computed for rows that do not need it.
+//! aggregate with FILTER. In other places a batch would compute it for rows that do not need it.
 
 use pg_interface::nodes::Expr;
 use pgrx::pg_sys::{BoolTestType, NodeTag};
@@ -12,13 +12,13 @@ use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
 use crate::functions::entry;
 use crate::predictor::batch::BatchFunction;
 
-/// The function of a call, if it is one that can be computed in batches.
+/// Returns the function of a call, if it can be computed in batches.
 pub(crate) fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
     let (function, _) = call.as_call()?;
     entry::batched(function)
 }
 
-/// A call that is evaluated for the rows of which that condition is true.
+/// A call that is evaluated for the rows that meet a condition.
 #[derive(Clone, Copy)]
 pub(crate) struct ConditionalCall<'p> {
     pub(crate) call: Expr<'p>,
@@ -28,14 +28,14 @@ pub(crate) struct ConditionalCall<'p> {
 /// The calls of predict that expressions evaluate.
 #[derive(Default)]
 pub(crate) struct Calls<'p> {
-    /// Those that are evaluated whatever the row.
+    /// The calls that are evaluated for every row.
     pub(crate) always: Vec<Expr<'p>>,
-    /// Those that are evaluated on one condition alone.
+    /// The calls that are evaluated on one condition alone.
     pub(crate) conditional: Vec<ConditionalCall<'p>>,
 }
 
 impl<'p> Calls<'p> {
-    /// Adds those of an expression.
+    /// Adds the calls of an expression.
     pub(crate) fn add(&mut self, expression: Expr<'p>) {
         if kind(expression) == ExprKind::Calling && prediction(expression).is_some() {
             self.always.push(expression);
@@ -57,14 +57,14 @@ impl<'p> Calls<'p> {
         }
     }
 
-    /// Adds those that an expression's aggregates and window functions evaluate.
+    /// Adds the calls that an expression's aggregates and window functions evaluate.
     pub(crate) fn add_aggregated(&mut self, expression: Expr<'p>) {
         if kind(expression) != ExprKind::Aggregate {
             expression.children().into_iter().for_each(|part| self.add_aggregated(part));
             return;
         }
         let (arguments, filter) = expression.as_aggregate();
-        // FILTER's condition comes before the arguments.
+        // FILTER's condition is evaluated before the arguments.
         filter.into_iter().for_each(|filter| self.add(filter));
         for argument in arguments {
             match filter {
@@ -74,7 +74,7 @@ impl<'p> Calls<'p> {
         }
     }
 
-    /// Adds those that an output evaluates for every row from which it makes a set, or a value.
+    /// Adds the calls that an output evaluates once for every input row, also if it returns a set.
     pub(crate) fn add_for_sets(&mut self, output: Expr<'p>) {
         if output.returns_set() {
             output.children().into_iter().for_each(|argument| self.add_for_sets(argument));
@@ -84,10 +84,10 @@ impl<'p> Calls<'p> {
     }
 }
 
-/// What is tested, the condition made of it, and the part that is evaluated if that is true.
+/// A tested expression, the condition made of it, and the part that is evaluated if that is true.
 type PartOnCondition<'p> = (Expr<'p>, fn(Expr<'p>) -> Expr<'p>, Expr<'p>);
 
-/// What CASE gives first and, if it has one condition, otherwise; and the second operand of AND, OR and
+/// Returns CASE's first result, and with a single condition its ELSE, or the second operand of AND, OR and
 /// COALESCE.
 fn parts_on_condition<'p>(expression: Expr<'p>) -> Vec<PartOnCondition<'p>> {
     let is_not_true = |tested: Expr<'p>| tested.is(BoolTestType::IS_NOT_TRUE);
@@ -109,7 +109,7 @@ fn parts_on_condition<'p>(expression: Expr<'p>) -> Vec<PartOnCondition<'p>> {
     }
 }
 
-/// The parts that are evaluated whenever the expression is, for the same row.
+/// Returns the parts that are evaluated whenever the expression is, for the same row.
 fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
     match kind(expression) {
         ExprKind::Branching => first_part(expression).into_iter().collect(),
@@ -118,8 +118,8 @@ fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
     }
 }
 
-/// What is evaluated first: the first operand of AND, OR and COALESCE, and what CASE looks at before
-/// it chooses.
+/// Returns the part that is evaluated first: the first operand of AND, OR and COALESCE, and CASE's
+/// argument or first condition.
 fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
     let operands = expression.operands().into_iter().next();
     operands.or_else(|| expression.children().into_iter().next())
@@ -129,13 +129,13 @@ pub(crate) fn predicts(expression: Expr<'_>) -> bool {
     prediction(expression).is_some() || expression.children().into_iter().any(predicts)
 }
 
-/// Whether an expression predicts by what an index can hold.
+/// Returns whether an expression predicts by a function that an index can have.
 pub(crate) fn predicts_pinned(expression: Expr<'_>) -> bool {
     prediction(expression).is_some_and(|function| function.pinned)
         || expression.children().into_iter().any(predicts_pinned)
 }
 
-/// How often an expression has a call in it.
+/// Counts the occurrences of a call in an expression.
 pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
     if expression.is_same_as(call) {
         return 1;
@@ -143,8 +143,8 @@ pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
     expression.children().into_iter().map(|part| occurrences(part, call)).sum()
 }
 
-/// What an aggregation or a step of window functions must return for these expressions to be computed above
-/// it: what it gets from below, and what it computes itself. Nothing if that is not enough.
+/// Returns the columns that an aggregation or a step of window functions must return for these expressions to be
+/// computed above it: inputs, and results of its own functions. Returns `None` if those are not enough.
 pub(crate) fn returned_for<'p>(
     expressions: &[Expr<'p>],
     below: &[Expr<'p>],
@@ -175,7 +175,7 @@ pub(crate) fn returned_for<'p>(
     Some(distinct(returned))
 }
 
-/// Collects the columns that an expression names outside of these calls.
+/// Collects the columns of an expression outside of these calls.
 pub(crate) fn columns_beside<'p>(
     expression: Expr<'p>,
     calls: &[Expr<'p>],
@@ -189,7 +189,7 @@ pub(crate) fn columns_beside<'p>(
     }
 }
 
-/// The columns that expressions name, each once.
+/// Returns the columns in expressions, each once.
 pub(crate) fn columns_of<'p>(expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
     let mut columns = Vec::new();
     expressions.iter().for_each(|expression| columns_beside(*expression, &[], &mut columns));
@@ -205,7 +205,7 @@ pub(crate) fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
     })
 }
 
-/// Whether the model is named by a constant or by columns, and that name and the features can be had
+/// Returns whether the model is named by a constant or by columns, and the name and the features can be computed
 /// from these inputs.
 pub(crate) fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let Some((_, arguments)) = call.as_call() else { return false };
@@ -219,13 +219,13 @@ pub(crate) fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     named && features.iter().all(can_read)
 }
 
-/// Whether the arguments of these calls can be had of every row.
+/// Returns whether evaluating the arguments of these calls fails for no row.
 pub(crate) fn arguments_never_error(calls: &[Expr<'_>]) -> bool {
     let arguments = calls.iter().flat_map(|call| varying_arguments(*call));
     arguments.flat_map(spread).all(never_errors)
 }
 
-/// A call's arguments that differ from row to row: features, and the model's name.
+/// Returns a call's arguments that vary from row to row: features, and the model's name.
 pub(crate) fn varying_arguments(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     arguments.into_iter().filter(|argument| kind(*argument) != ExprKind::Constant)

@@ -1,10 +1,10 @@
 //! Copies of values that are passed by reference, in a memory context that is reset as a whole, and the
-//! models' names in the rows of a batch, each text copied once.
+//! models' names of a batch's rows, each text copied once.
 //!
-//! Small copies lie one after another in pieces of that memory: an allocation by PostgreSQL for each takes
-//! longer than the copy, and 16 bytes more. Rows that name one of some thousand models take four bytes for
-//! it, and are grouped by these numbers. Texts that are stored differently count as different, which makes
-//! groups smaller and nothing else.
+//! Small copies share larger pieces of that memory: an allocation by PostgreSQL for each would take longer than
+//! the copy, and 16 bytes more. A row's name takes four bytes, the number of its text, by which rows are
+//! grouped. Equal texts that are stored differently get different numbers, which only makes groups
+//! smaller.
 
 use std::ptr;
 
@@ -15,15 +15,15 @@ use pgrx::varlena::{varatt_is_1b_e, varsize_any};
 use crate::cache::NameMap;
 
 const PIECE: usize = 8 << 10;
-/// Larger values are allocated for themselves.
+/// The size above which a value gets a separate allocation.
 const MAX_SMALL: usize = PIECE / 8;
 
 pub(crate) struct Copies {
     memory: MemoryContext,
-    /// Where the piece has room, and for how many bytes.
+    /// The free part of the current piece, and its size.
     next: *mut u8,
     left: usize,
-    /// Bytes of all copies.
+    /// The bytes of all copies.
     bytes: usize,
 }
 
@@ -66,8 +66,8 @@ impl Copies {
         }
     }
 
-    /// The bytes of a text as they are stored, of a reference into a table those of the reference; none of a
-    /// text that lies elsewhere in memory.
+    /// Returns the stored bytes of a text, for a reference into a table those of the reference, or `None` for a
+    /// reference to other memory.
     ///
     /// # Safety
     /// The value is a text, and is not freed for `'a`.
@@ -132,7 +132,7 @@ unsafe fn length_of(value: Datum, length: i16) -> usize {
     }
 }
 
-/// Whether a value refers to another place in memory, as an array in the middle of work on it does.
+/// Returns whether a value refers to another place in memory, as an expanded array does.
 ///
 /// # Safety
 /// The pointer is to a valid varlena.
@@ -148,21 +148,21 @@ unsafe fn is_in_memory_toast(value: *mut varlena) -> bool {
 /// The number of a name that is NULL.
 pub(crate) const NO_NAME: u32 = u32::MAX;
 
-/// Bytes that a text takes besides its copy: its number, and its place in a table that is half full.
+/// The bytes of a text besides its copy: its entry in `texts`, and in a table that is half full.
 const TEXT_BYTES: usize = size_of::<Datum>() + 2 * (size_of::<(&[u8], u32)>() + 1);
 
 #[derive(Default)]
 pub(crate) struct Names {
-    /// Of each row the number of its text.
+    /// The number of each row's text.
     numbers: Vec<u32>,
     texts: Vec<Datum>,
-    /// The texts as they are stored; they lie in the batch's memory, and this is emptied before that.
+    /// The numbers of the stored texts. They lie in the batch's memory, and this is cleared before it.
     known: NameMap<&'static [u8], u32>,
     last: Option<(&'static [u8], u32)>,
 }
 
 impl Names {
-    /// Bytes that the texts take here.
+    /// Returns the number of bytes that the texts take.
     pub(crate) fn bytes(&self) -> usize {
         self.texts.len() * TEXT_BYTES
     }
@@ -178,7 +178,7 @@ impl Names {
         self.last = None;
     }
 
-    /// Takes in the name of the next row.
+    /// Adds the name of the next row.
     ///
     /// # Safety
     /// The value is a text; called as `pg_interface::unguarded` says.
@@ -199,7 +199,7 @@ impl Names {
         // SAFETY: guaranteed by the caller; a copy's memory is freed after `known` is emptied.
         unsafe {
             let stored = Copies::stored_text(name);
-            // Neighbours often have the same model.
+            // Consecutive rows often have the same model.
             if let (Some((last, number)), Some(stored)) = (self.last, stored)
                 && last == stored
             {
@@ -222,17 +222,17 @@ impl Names {
         }
     }
 
-    /// Of each row the number of its text, `NO_NAME` if it is NULL.
+    /// Returns the number of each row's text, `NO_NAME` if it is NULL.
     pub(crate) fn numbers(&self) -> &[u32] {
         &self.numbers
     }
 
-    /// The texts by their numbers.
+    /// Returns the texts by their numbers.
     pub(crate) fn texts(&self) -> &[Datum] {
         &self.texts
     }
 
-    /// The name of a row.
+    /// Returns the name of a row.
     #[inline]
     pub(crate) fn of(&self, row: usize) -> Option<Datum> {
         self.texts.get(*self.numbers.get(row)? as usize).copied()

@@ -1,36 +1,35 @@
-//! What may be evaluated sooner or later than it would be without a batch, without changing which
-//! errors a query raises. This file is the whole policy: the kinds of expressions, the functions that
+//! Expressions that may be evaluated sooner or later than without a batch, without a change of the errors that a
+//! query raises. This file is the whole policy: the kinds of expressions, the functions that
 //! never fail, and the paths that may be read ahead.
 //!
-//! A batch asks for rows that nobody may ever ask the query for. So nothing that runs for such a row
-//! may fail because of the row's values, and nothing may have an effect: else a query with LIMIT 10
-//! could fail for row 300. PostgreSQL already has a word for a function that never fails because of
-//! its arguments: LEAKPROOF, since an error tells something of them. Comparisons of numbers, dates
-//! and texts are, and casts that only widen; arithmetic, which can overflow, is not. What a sort or a
-//! scan of a function has below it does not matter: all of that runs before the first row comes out,
-//! batch or no batch.
+//! A batch reads rows that the query may never need. An expression that is evaluated for such a row must not fail
+//! because of the row's values, and must have no effect: otherwise a query with LIMIT 10 could fail for row 300.
+//! PostgreSQL marks functions that never fail because of their arguments as LEAKPROOF, since an error reveals
+//! something of them: comparisons of numbers, dates and texts, and casts that only widen, but not arithmetic,
+//! which can overflow. The plan below a sort or a scan of a function does not matter: it is run to its end before
+//! the first row is returned, with a batch or without.
 
 use pg_interface::nodes::{Expr, is_leakproof, is_volatile_function};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::paths::{Path, PathKind};
 
-/// What an expression's node itself does, without its parts.
+/// The evaluation of an expression's node itself, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExprKind {
     Column,
     Constant,
-    /// A parameter of the statement, or of the row of an outer loop.
+    /// A parameter of the statement, or from a row of an outer loop.
     Parameter,
     /// Evaluates all of its parts, and cannot fail by itself.
     Plain,
     /// Evaluates some of its parts, and cannot fail by itself.
     Branching,
-    /// Calls functions, once all of its parts are evaluated.
+    /// Calls functions after all of its parts are evaluated.
     Calling,
     /// Evaluates all of its parts, and may then fail.
     Failing,
-    /// What is evaluated below an outer join, and only handed on above it.
+    /// An expression that is evaluated below an outer join, and only passed on above it.
     Placeholder,
     /// An aggregate of this query level, or a window function.
     Aggregate,
@@ -80,8 +79,8 @@ pub(crate) fn kind(expression: Expr<'_>) -> ExprKind {
     }
 }
 
-/// Comparisons of numeric. They are not marked as leakproof, but fail for no value: numeric.c
-/// compares digits.
+/// Comparisons of numeric. They are not marked as leakproof, but never fail: numeric.c compares
+/// digits.
 const NEVER_FAIL: [u32; 6] = [
     pg_sys::F_NUMERIC_EQ,
     pg_sys::F_NUMERIC_NE,
@@ -91,7 +90,7 @@ const NEVER_FAIL: [u32; 6] = [
     pg_sys::F_NUMERIC_LE,
 ];
 
-/// Whether the expression may be evaluated for a row that nobody has asked for.
+/// Returns whether the expression may be evaluated for a row that the query may not need.
 pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     let functions_never_fail = || expression.functions().into_iter().all(never_fails);
     match kind(expression) {
@@ -113,7 +112,7 @@ fn never_fails(function: Oid) -> bool {
         || (is_leakproof(function) && !is_volatile_function(function))
 }
 
-/// Whether the expression can be had from these inputs.
+/// Returns whether the expression can be computed from these inputs.
 pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let is_input = || inputs.iter().any(|input| input.is_same_as(expression));
     match kind(expression) {
@@ -130,8 +129,8 @@ pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     }
 }
 
-/// Whether the expression may be evaluated later than it would have been, by another node: it may
-/// fail, but has no effect, and no separate plan.
+/// Returns whether the expression may be evaluated later, by another node: it may fail, but has no
+/// effect, and no separate plan.
 pub(crate) fn has_no_effects(expression: Expr<'_>) -> bool {
     !expression.is_volatile() && has_no_plan(expression)
 }
@@ -141,12 +140,12 @@ fn has_no_plan(expression: Expr<'_>) -> bool {
         && expression.children().into_iter().all(has_no_plan)
 }
 
-/// Whether rows of the path may be read before they are asked for.
+/// Returns whether rows of the path may be read before they are needed.
 pub(crate) fn may_read_ahead(path: Path<'_>) -> bool {
     reads_ahead(path, true)
 }
 
-/// `first`: whether all that the path does before its first row happens before the batch's first.
+/// `first` is true if the path's work before its first row is done before the batch's first row.
 fn reads_ahead(path: Path<'_>, first: bool) -> bool {
     let evaluates_safely = || none_errors(path.conditions()) && none_errors(path.outputs());
     match path.kind() {
@@ -176,10 +175,10 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
     }
 }
 
-/// Whether a path below begins, once and for all, before the first row of the path comes out.
+/// Returns whether a path below begins, once, before the path returns its first row.
 fn begins_at_once(path: Path<'_>, index: usize, below: Path<'_>) -> bool {
     match path.kind() {
-        // The second side of a join may begin again with each row of the first, if it depends on it.
+        // The second side of a join may begin again for each row of the first, if it depends on it.
         PathKind::Join => index == 0 || !below.is_parameterized(),
         // The second of several paths may begin when the first one is done.
         _ => index == 0,

@@ -1,13 +1,13 @@
 //! Runs the node: reads rows from the plan below, scores them, and returns them.
 //!
-//! A batch has 512 rows from the first on where all of them are needed, as below a sort, an aggregate or where
-//! the client takes all. Elsewhere batches grow: one row, then 8, 64 and 512, so that a query that needs one row
-//! pays for one. A row that could not be scored is evaluated with the calls in it, as a plan without this node
-//! would, and so is what is left of a batch when the model, the user or a setting may have changed since. So an
-//! error comes when its row is needed, from the same code as ever.
+//! If all rows are needed, as below a sort or an aggregate or for a client that fetches all, a batch has 512 rows
+//! from the first one on. Otherwise batches grow: one row, then 8, 64 and 512, so that a query that needs one row
+//! pays for one. A row that could not be scored is evaluated with the calls in it, as by a plan without this node,
+//! and so is the rest of a batch when the model, the user or a setting may have changed since. So an error is
+//! raised when its row is needed, by the function itself.
 //!
-//! Conditions, where the node has any, are tested when a row is returned, and rows that do not meet them are
-//! skipped. So they too fail for the row that is needed and for no later one.
+//! The node's conditions are tested when a row is returned, and rows that do not meet them are skipped. So they
+//! too fail only for a needed row.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -21,16 +21,16 @@ use super::read_ahead::ReadAhead;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::predictor::batch::BatchValidity;
 
-/// Sizes of batches, one after another, up to the largest.
+/// The sizes of successive batches.
 const SIZES: [usize; 7] = [1, 8, 64, MAX_BATCH, 4096, 32_768, MAX_GROUPED];
 const MAX_BATCH: usize = 512;
-/// Rows that there is room for at first, and times as many that there is room for when they are not enough.
+/// The initial room for rows, and the factor by which it grows.
 const FIRST_ROOM: usize = 16;
 const ROOM_GROWTH: usize = 8;
-/// Rows of a batch in which each model has few, so that they are put together from more rows.
+/// The most rows of a batch whose rows name their models, which grows while each model has few rows.
 const MAX_GROUPED: usize = 262_144;
 
-/// What PostgreSQL knows of a running node, and behind it the rest.
+/// PostgreSQL's state of a running node, followed by ours.
 #[repr(C)]
 pub(super) struct State {
     pub(super) scan: pg_sys::CustomScanState,
@@ -42,27 +42,27 @@ pub(super) struct Node {
     pub(super) output: RowOutput,
     /// Memory for reading rows' features.
     pub(super) reading: pg_sys::MemoryContext,
-    /// How many rows of the batch have been handed out.
+    /// The number of returned rows of the batch.
     pub(super) position: usize,
     /// Index of the next batch's size.
     pub(super) size: usize,
-    /// How many rows LIMIT asks for that have not been read yet; 0 if that is not known.
+    /// The rows of LIMIT that have not been read yet; 0 if unknown.
     pub(super) expected: usize,
-    /// LIMIT's rows, to begin again with.
+    /// LIMIT's rows, for a rescan.
     pub(super) limit: usize,
-    /// Whether the plan below has said that there are no more rows.
+    /// The plan below has returned its last row.
     pub(super) ended: bool,
-    /// Whether this node has.
+    /// This node has returned its last row.
     pub(super) end_told: bool,
-    /// Whether the calls have looked up their models.
+    /// The calls have looked up their models.
     pub(super) prepared: bool,
-    /// Which rows will be needed.
+    /// The rows that will be needed.
     pub(super) read_ahead: ReadAhead,
-    /// Whether only these may be read, since reading one can fail.
+    /// Only needed rows may be read, since reading one can fail.
     pub(super) only_needed: bool,
 }
 
-/// The node of a state, once it has begun.
+/// Returns the node of a state that has begun.
 ///
 /// # Safety
 /// The state is one that `create` made, and nothing else borrows its node for `'a`.
@@ -81,7 +81,7 @@ impl Node {
         let size = if self.is_grouped() { grown } else { grown.max(needed) }.min(max);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         let size = match (self.only_needed, self.size) {
-            // The first row may show that no others are needed, as of a join whose other side is empty.
+            // The first row may show that no others are needed, as for a join whose other side is empty.
             (true, 0) => 1,
             (true, _) => size.min(needed),
             (false, _) => size,
@@ -89,7 +89,7 @@ impl Node {
         size.min(self.memory() / self.row_bytes()).max(1)
     }
 
-    /// The most rows of a batch.
+    /// Returns the most rows of a batch.
     pub(super) fn max_batch(&self) -> usize {
         if self.is_grouped() { MAX_GROUPED } else { MAX_BATCH }
     }
@@ -107,7 +107,7 @@ impl Node {
         (self.output.rows.row_bytes() + scoring).max(1)
     }
 
-    /// Bytes that a batch may take: those of an operation, or of one by hashing.
+    /// Returns the memory limit of a batch: that of an operation, or of a hash operation.
     fn memory(&self) -> usize {
         // SAFETY: both read variables of the backend.
         unsafe {
@@ -123,7 +123,7 @@ impl Node {
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
         let instrument = unsafe { (*self.output.scan).ss.ps.instrument.as_mut() };
         let began = instrument.as_ref().filter(|it| is_timed(it)).map(|_| Instant::now());
-        // What changes from now on may come too late for this batch.
+        // Taken first, since later changes may not be in this batch's results.
         let validity = BatchValidity::now();
         let RowOutput { rows, calls, .. } = &mut self.output;
         let reading = self.reading;
@@ -137,14 +137,14 @@ impl Node {
         self.output.validity =
             Some(if categories { validity } else { validity.without_categories() });
         if let Some(instrument) = instrument {
-            // These two fields mean nothing for such a node, and PostgreSQL adds them up over
-            // parallel workers.
+            // These two fields are unused for such a node, and PostgreSQL adds them up over parallel
+            // workers.
             instrument.ntuples2 += self.output.rows.count as f64;
             instrument.nfiltered2 += began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         }
     }
 
-    /// Forgets the batch, and begins again with the smallest.
+    /// Drops the batch, and restarts with the smallest size.
     fn begin_anew(&mut self) {
         self.output.rows.count = 0;
         self.output.validity = None;
@@ -253,10 +253,10 @@ unsafe fn fill_batch(node: &mut Node, size: usize) {
     }
 }
 
-/// Hands out the row before the last one.
+/// Returns the row before the last one.
 ///
-/// The plan below stands at the last row that was read, or behind it, and is first brought back to
-/// the last one that was handed out.
+/// The plan below is at the last row that was read, or behind it, and is first moved back to the last one
+/// that was returned.
 ///
 /// # Safety
 /// The node has begun, and its plan can scan backwards.
@@ -295,7 +295,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
         if !changed.is_null() {
             pg_sys::UpdateChangedParamSet(node.below, changed);
         }
-        // A plan whose parameters have changed begins again by itself.
+        // ExecProcNode rescans a plan whose parameters have changed.
         if (*node.below).chgParam.is_null() {
             pg_sys::ExecReScan(node.below);
         }

@@ -1,8 +1,8 @@
 //! Prepares a node to run, from its plan.
 //!
-//! A statement of one row pays for all of this, so what few rows need is made when they need it: the output
-//! with the calls in it (`plain`) for the first row that is evaluated without a batch, and rooms for rows as
-//! they are read. What can be known when the plan is made is in its `plan_data`.
+//! A statement of one row pays for all of this, so rarely needed state is made on demand: the output with the
+//! calls in it (`plain`) for the first row that is evaluated without a batch, and room for rows as they are read.
+//! The plan's `plan_data` has what is known when the plan is made.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -63,7 +63,7 @@ pub(super) unsafe extern "C-unwind" fn begin(
     }
 }
 
-/// What rows are put together from, and the plan's data without its calls.
+/// Makes the row output; also returns the plan's data without its calls.
 ///
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
@@ -80,7 +80,7 @@ unsafe fn row_output(scan: *mut CustomScanState) -> Option<(RowOutput, PlanData)
             let condition = nodes::list_nth((*plan).custom_exprs, index)?;
             calls.push(Call::new(entry, planned, condition)?);
         }
-        // What `plain` checks when it is made, which may be never.
+        // Checked here, since `plain`, which checks it too, may never be made.
         calls.iter().for_each(|call| catalog::require_execute(call.function()));
         let rows = kept_rows(plan, &data.columns, &mut calls);
         let output = RowOutput {
@@ -96,7 +96,7 @@ unsafe fn row_output(scan: *mut CustomScanState) -> Option<(RowOutput, PlanData)
     }
 }
 
-/// The columns that rows of a batch keep: those that the output and the calls refer to.
+/// Makes the rows of a batch, which keep the columns that the output and the calls refer to.
 ///
 /// # Safety
 /// The plan was made by `plan`.
@@ -119,7 +119,7 @@ unsafe fn kept_rows(plan: *mut CustomScan, columns: &[ColumnType], calls: &mut [
         let kept = numbers.into_iter().filter_map(kept).collect();
         let mut rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
         calls.iter_mut().for_each(|call| call.find_columns(&rows));
-        // Which column is the model's name to one call may be a feature to none.
+        // The column must be the model's name for all calls, and a feature for none.
         if only_features
             && let Some(place) = calls.first().and_then(Call::name_beside_rows)
             && calls.iter().all(|call| call.name_beside_rows() == Some(place))
@@ -170,7 +170,7 @@ unsafe fn memory(name: &'static CStr) -> MemoryContext {
     }
 }
 
-/// Where the output's columns come from, if all of them are columns of the scan tuple.
+/// Returns the sources of the output's columns, if all are columns of the scan tuple.
 ///
 /// # Safety
 /// The list is of target entries, and valid.

@@ -1,7 +1,6 @@
-//! What EXPLAIN shows of a batch: the models with their versions, and how large batches become; with VERBOSE
-//! also which rows are read ahead where reading one can fail.
-//! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
-//! that took.
+//! The EXPLAIN output of a batch: the models with their versions, and the greatest batch; with VERBOSE also the
+//! rows that are read ahead where reading one can fail. EXPLAIN ANALYZE adds the kernel, the number of rows in
+//! batches larger than one, and their time.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -15,7 +14,7 @@ use super::exec;
 use super::read_ahead::ReadAhead;
 use crate::guc;
 
-/// Stands for the models of a call whose model is named by columns.
+/// The text for the models of a call that names them by columns.
 const BY_COLUMN: &str = "by column";
 
 /// # Safety
@@ -59,7 +58,7 @@ pub(super) unsafe extern "C-unwind" fn explain(
     }
 }
 
-/// Which rows a batch may read where reading one can fail.
+/// Describes the rows that a batch may read where reading one can fail.
 fn reads_ahead(read_ahead: ReadAhead) -> *const std::ffi::c_char {
     match read_ahead {
         ReadAhead::All => c"all rows",

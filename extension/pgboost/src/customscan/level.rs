@@ -40,10 +40,10 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
-    /// Whether the statement locks rows that it reads, or changes rows that it reads together with
-    /// others. Then PostgreSQL may evaluate its plan once more, for another version of some rows and
-    /// the same of others. Where it changes the rows of one table alone, it runs a second copy of
-    /// the plan, whose scan has the new version as its only row.
+    /// Returns whether the statement locks rows that it reads, or changes rows that it reads together with others.
+    /// Then PostgreSQL may evaluate the plan again, for another version of some rows and the same of others. For
+    /// changes of a single table it runs a second copy of the plan instead, whose scan has the new version as its
+    /// only row.
     pub(crate) fn may_reevaluate_rows(&self) -> bool {
         self.levels().any(|root| {
             // SAFETY: the levels are valid.
@@ -61,13 +61,13 @@ impl<'p> QueryLevel<'p> {
         })
     }
 
-    /// Whether this level or one around it has a LIMIT.
+    /// Returns whether this level or one around it has a LIMIT.
     pub(crate) fn has_limit(&self) -> bool {
         // SAFETY: the levels are valid.
         self.levels().any(|root| unsafe { !(*(*root).parse).limitCount.is_null() })
     }
 
-    /// How many rows LIMIT and OFFSET ask of this level, if both are constants.
+    /// Returns the number of rows that LIMIT and OFFSET need of this level, if both are constants.
     pub(crate) fn row_limit(&self) -> Option<f64> {
         // SAFETY: the level is valid.
         let limit = unsafe { (*self.root).limit_tuples };
@@ -79,8 +79,8 @@ impl<'p> QueryLevel<'p> {
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
     }
 
-    /// Whether no volatile function is called by this level and those around it, nor in a subquery of an
-    /// expression that is planned by now.
+    /// Returns whether neither this level, nor those around it, nor subqueries of expressions planned so far call a
+    /// volatile function.
     pub(crate) fn has_no_effects(&self) -> bool {
         // SAFETY: the levels are valid, and so are those of the subqueries that are planned.
         unsafe {
@@ -89,7 +89,7 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
-    /// The expressions of this level, and those of functions in FROM.
+    /// Returns the expressions of this level, and those of functions in FROM.
     pub(crate) fn expressions(&self) -> (Vec<Expr<'p>>, Vec<Expr<'p>>) {
         // SAFETY: the level is valid, and so are its lists; a null pointer is no expression.
         unsafe {
@@ -107,7 +107,7 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
-    /// The part of rows that pass these conditions, as far as the planner knows.
+    /// Estimates the share of rows that meet these conditions.
     pub(crate) fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.
         unsafe {
@@ -117,7 +117,7 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
-    /// What the planner thinks that it costs to evaluate an expression for a row.
+    /// Estimates the cost of evaluating an expression for a row.
     pub(crate) fn cost(&self, expression: Expr<'p>) -> f64 {
         let mut cost = pg_sys::QualCost::default();
         // SAFETY: the expression belongs to this level.
@@ -140,7 +140,7 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
-    /// This level, and those around it.
+    /// Returns this level and those around it.
     fn levels(&self) -> impl Iterator<Item = *mut pg_sys::PlannerInfo> {
         std::iter::successors(Some(self.root), |root| {
             // SAFETY: a level's parent is a level, or null.
@@ -150,8 +150,8 @@ impl<'p> QueryLevel<'p> {
     }
 }
 
-/// Whether the query of a level calls volatile functions. A function in FROM that a custom scan stands for,
-/// as Citus' for the rows of its nodes, is not called.
+/// Returns whether the query of a level calls volatile functions. A function in FROM that a custom scan replaces,
+/// such as Citus' for the rows of its nodes, is not called.
 ///
 /// # Safety
 /// The level is valid.

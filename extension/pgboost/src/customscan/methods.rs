@@ -1,4 +1,4 @@
-//! The tables of functions by which PostgreSQL starts and runs the node, and its name.
+//! The node's name, and the method tables by which PostgreSQL starts and runs it.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -14,7 +14,7 @@ use super::{exec_init, explain};
 /// The node's name, which EXPLAIN shows and by which a parallel worker finds the methods.
 pub(crate) const NAME: &CStr = c"BatchPredict";
 
-/// A table of functions, which is never written to.
+/// A method table, which is never written to.
 pub(super) struct Methods<T>(pub(super) T);
 
 // SAFETY: the tables hold pointers to functions and literals only.

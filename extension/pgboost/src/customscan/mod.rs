@@ -1,24 +1,22 @@
-//! The plan node that computes predictions in batches, `Custom Scan (BatchPredict)`: where the planner
-//! places it, what it becomes, and how it runs.
+//! The plan node that computes predictions in batches, `Custom Scan (BatchPredict)`: its placement by the planner,
+//! its plan, and its execution.
 //!
-//! A query goes through these files in order. The hook is called with a `level` whose `paths` are finished;
-//! `placement` decides, asking `calls` which predictions there are and `error_safety` what may be read
-//! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it, by the
-//! tables of `methods`; `plan_data` is what both keep. `exec_init` starts it and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows` holds
-//! the rows of a batch, `batched_call` is one call of predict in it, `row_output` puts a row's output
-//! together, and `explain` describes it.
+//! A query goes through these files in order. The hook is called with a `level` whose `paths` are finished.
+//! `placement` decides, by the predictions that `calls` finds and the evaluations that `error_safety` permits.
+//! `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it, by the tables of
+//! `methods`; `plan_data` is the data of both. `exec_init` starts the node, and `exec` runs it, reading as many
+//! rows ahead as `read_ahead` allows: `rows` holds the rows of a batch, `batched_call` is one call of predict in
+//! it, `row_output` builds a row's output, and `explain` describes the node.
 //!
-//! The node runs on two kinds of frames. What reads rows from the plan below and what returns them is
-//! called for every row and holds nothing that needs dropping: there PostgreSQL's functions are called
-//! without a guard, and an error of theirs jumps over these frames as over C. What predicts for a
-//! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
-//! have no `unsafe`.
+//! The node runs on two kinds of frames. The code that reads and returns rows runs for every row, and holds no
+//! value that needs dropping: there PostgreSQL's functions are called without a guard, and an error of theirs
+//! jumps over these frames as over C. The code that predicts for a batch is ordinary guarded Rust. The three files
+//! that decide (`placement`, `calls`, `error_safety`) have no `unsafe`.
 //!
-//! The planner's hook is the one for upper paths, not the planner's own: PostgreSQL reads the planner's hook
-//! before it begins to plan, and so before the planning of a connection's first prediction makes this library
-//! load. This one is read when the paths of a level are complete, which is after. The first query is planned
-//! as all others are, and what is placed as a path is turned into a plan, numbered, checked for parameters
-//! and cached by PostgreSQL's own code.
+//! The hook is the one for upper paths, not `planner_hook`: PostgreSQL reads `planner_hook` before it begins to
+//! plan, and the planning of a connection's first prediction loads this library. The hook for upper paths is read
+//! later, when the paths of a level are complete, so the first query is planned as all others. PostgreSQL's own
+//! code makes the plan from the path, numbers its references, checks parameters and caches it.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -55,8 +53,8 @@ pub(crate) use methods::register;
 
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
-/// Makes PostgreSQL show the finished paths of every query level from now on, and how many rows are asked
-/// for.
+/// Installs the hooks that receive the finished paths of every query level, and the number of rows that
+/// the executor's caller wants.
 pub(crate) fn install_hook() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
@@ -66,7 +64,7 @@ pub(crate) fn install_hook() {
     read_ahead::install();
 }
 
-/// Calls the hook that was there before, whose errors pass through here as through C.
+/// Calls the previous hook, whose errors pass through here as through C.
 ///
 /// # Safety
 /// PostgreSQL calls it with a query level that is planned.

@@ -1,14 +1,14 @@
 //! The paths that the planner weighs: trees of steps, from which it makes the plan.
 //!
-//! `'p` is the life of the planning that a path belongs to. What is said of a kind of path is what
-//! PostgreSQL's executor does with its node.
+//! `'p` is the lifetime of the planning to which a path belongs. Each kind of path documents the executor's
+//! work for its node.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
 use pg_interface::nodes::{self, Expr};
 
-// What makes rows unique has one node since 19, and before that a second one for inputs of joins.
+// PostgreSQL has one node for unique rows since 19, and before that a second one for inputs of joins.
 use pgrx::pg_sys::{self, NodeTag};
 #[cfg(feature = "pg19")]
 use pgrx::pg_sys::{NodeTag::T_UniquePath, UniquePath};
@@ -26,35 +26,35 @@ pub(crate) struct Path<'p> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathKind {
-    /// Computes the output from each row of what is below.
+    /// Computes the output from each row of the path below.
     Projection,
     /// Aggregates rows, in the first or only of its stages.
     Aggregation,
     /// Aggregates rows by several sets of groups.
     GroupingSets,
-    /// Reads a table, by itself or by an index, and tests conditions.
+    /// Reads a table, sequentially or by an index, and tests conditions.
     Scan,
-    /// Reads a foreign table, row by row, and tests conditions there or here.
+    /// Reads a foreign table, row by row, and tests conditions remotely or locally.
     ForeignScan,
-    /// Reads a function's rows, all of which are made before the first is handed out.
+    /// Reads a function's rows, all of which are computed before the first is returned.
     FunctionScan,
-    /// Reads a subquery, which was planned by itself, and tests conditions.
+    /// Reads a subquery, which was planned separately, and tests conditions.
     SubqueryScan,
     /// Reads a common table expression or constant rows, and tests conditions.
     RowsScan,
     /// Computes window functions of the rows below it.
     Window,
-    /// Makes several rows of one by functions that return sets.
+    /// Returns several rows for one, by functions that return sets.
     Sets,
-    /// Sorts, for which it reads everything before the first row is handed out.
+    /// Sorts: reads all rows before the first is returned.
     Sort,
-    /// Sorts groups that come one after another.
+    /// Sorts groups of consecutive rows.
     IncrementalSort,
     Join,
-    /// Hands on rows of one or more paths, and evaluates nothing that could fail.
+    /// Passes on rows of one or more paths, and evaluates no expression that could fail.
     Transparent,
-    /// Hands on what comes out of one or more paths, or a part of it, in ways that do not matter
-    /// to where predictions are computed below it.
+    /// Passes on rows of one or more paths, in ways that do not matter for predictions that are computed
+    /// below it.
     Opaque,
     Batch,
     Other,
@@ -127,7 +127,7 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Whether it finds rows by an index.
+    /// Returns whether it finds rows by an index.
     pub(crate) fn uses_index(self) -> bool {
         // SAFETY: the path is valid.
         let tag = unsafe { (*self.path).type_ };
@@ -146,7 +146,7 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Where the path keeps the paths below it.
+    /// Returns the places of the paths below it.
     fn places(self) -> Vec<*mut *mut pg_sys::Path> {
         macro_rules! only {
             ($type:ident) => {
@@ -155,7 +155,7 @@ impl<'p> Path<'p> {
         }
         macro_rules! all {
             ($list:expr) => {
-                // A cell of a list of pointers is a pointer.
+                // A cell of a pointer list is a pointer.
                 nodes::list_cells($list).map(|cell| cell.cast::<*mut pg_sys::Path>()).collect()
             };
         }
@@ -198,7 +198,7 @@ impl<'p> Path<'p> {
         unsafe { Expr::all((*(*self.path).pathtarget).exprs) }
     }
 
-    /// The conditions that are tested on its rows, or on groups of them.
+    /// Returns the conditions that are tested on its rows, or on groups of them.
     pub(crate) fn conditions(self) -> Vec<Expr<'p>> {
         // SAFETY: the lists are those of conditions that the planner keeps for such paths.
         unsafe {
@@ -225,7 +225,7 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Those of its conditions that may be tested on the rows that come out of it, in place of there.
+    /// Returns the conditions that may instead be tested on the rows that it returns.
     pub(crate) fn conditions_to_move(self) -> Vec<Expr<'p>> {
         if self.kind() != PathKind::Join {
             return self.conditions();
@@ -238,7 +238,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_MergePath => (*self.path.cast::<pg_sys::MergePath>()).path_mergeclauses,
                 _ => std::ptr::null_mut(),
             };
-            // What ON says of an outer join decides which rows match, and not which come out.
+            // ON of an outer join decides which rows match, and not which are returned.
             let is_on = |condition: *mut pg_sys::RestrictInfo| match (*join).jointype {
                 pg_sys::JoinType::JOIN_INNER => false,
                 pg_sys::JoinType::JOIN_LEFT
@@ -254,8 +254,8 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Whether a plan may be put on top of each of the two paths that it joins. A merge join goes back in
-    /// the second one.
+    /// Returns whether a plan may be put on top of each of the two paths that it joins. A merge join restores
+    /// marked positions in the second one.
     pub(crate) fn joins_any_path(self) -> bool {
         // SAFETY: the path is read by its tag.
         unsafe {
@@ -266,7 +266,7 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Whether an aggregation reads all rows before the first comes out.
+    /// Returns whether an aggregation reads all rows before it returns the first.
     pub(crate) fn reads_all_first(self) -> bool {
         // SAFETY: the path is read by its tag.
         unsafe {
@@ -278,18 +278,18 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Whether it depends on the rows of another path.
+    /// Returns whether it depends on the rows of another path.
     pub(crate) fn is_parameterized(self) -> bool {
         // SAFETY: the path is valid.
         unsafe { !(*self.path).param_info.is_null() }
     }
 
-    /// Whether it reads rows from where they are stored, and not from other paths.
+    /// Returns whether it reads stored rows, and not those of other paths.
     pub(crate) fn is_scan(self) -> bool {
         matches!(self.kind(), PathKind::Scan | PathKind::ForeignScan)
     }
 
-    /// Whether it is a scan of a foreign partition that is asked while others are.
+    /// Returns whether it is an asynchronous scan of a foreign partition.
     pub(crate) fn is_async(self) -> bool {
         // SAFETY: the path is valid and is read by its tag.
         unsafe {
@@ -297,14 +297,14 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Whether it reads rows of a table.
+    /// Returns whether it reads rows of a table.
     pub(crate) fn reads_table(self) -> bool {
         // SAFETY: the path is valid.
         unsafe { (*(*self.path).parent).rtekind == pg_sys::RTEKind::RTE_RELATION }
     }
 
-    /// Whether a scan or a join has a condition that is tested once for all of its rows. The planner puts a
-    /// node on top of it for that, which computes what the path was to compute before it had a batch
+    /// Returns whether a scan or a join has a condition that is tested once for all of its rows. The planner adds a
+    /// node on top of it for that, which computes the output that the path had before a batch was added
     /// (src/backend/optimizer/plan/createplan.c, `create_gating_plan`).
     pub(crate) fn is_gated(self) -> bool {
         // SAFETY: the path is valid; the lists are those of conditions that the planner keeps.
@@ -327,14 +327,14 @@ impl<'p> Path<'p> {
         unsafe { (*self.path).rows = rows };
     }
 
-    /// How many rows the planner expects of it.
+    /// Returns the number of rows that the planner expects.
     pub(crate) fn rows(self) -> f64 {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows }
     }
 }
 
-/// Whether the foreign server joins and aggregates nothing, and is not asked while others are.
+/// Returns whether the foreign server neither joins nor aggregates, and the scan is not asynchronous.
 ///
 /// # Safety
 /// The path is valid.
@@ -347,8 +347,8 @@ unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
     }
 }
 
-/// Whether a scan of a partition could be asked while others are, which it could not once a batch is on top
-/// of it (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+/// Returns whether a scan of a partition could be asynchronous, which a batch on top of it would prevent
+/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
 ///
 /// # Safety
 /// The path is valid.

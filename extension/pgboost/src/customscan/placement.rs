@@ -1,14 +1,12 @@
-//! Where predictions are computed in batches: which steps of a plan get a batch below or in place
-//! of them.
+//! Places batches in a query's paths, below steps that predict or in place of them.
 //!
-//! Four shapes are known. Where a row's output is computed and has calls of predict in it, a batch
-//! takes the place of that computation. Where an aggregate, a window function or a function that returns a
-//! set has such calls in its arguments, a batch goes below it and computes them for it. Where the filter of a
-//! scan, a join or an aggregation has them, a batch takes that filter over. PostgreSQL itself then puts the
-//! batch's column in place of every call that is equal to one that the batch computes.
+//! If a computed output has calls of predict, a batch takes the place of that projection. If an aggregate, a
+//! window function or a function that returns a set has them in its arguments, a batch below computes them. If the
+//! filter of a scan, a join or an aggregation has them, a batch takes over the filter. PostgreSQL itself then
+//! replaces every call that a batch below computes by the batch's column.
 //!
-//! A query that locks rows, or that changes rows of several tables, may evaluate a row again, apart from
-//! the rows of other tables, so it has no batches.
+//! A query that locks rows, or that changes rows of a join, may evaluate a row again with the same rows of
+//! other tables, so it gets no batches.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -29,17 +27,17 @@ use super::paths::{Path, PathKind};
 use super::reasons;
 use crate::guc;
 
-/// The least part of the rows that need a call for all of them to be predicted.
+/// The least share of rows that must need a call for it to be computed for all rows.
 const MIN_SHARE: f64 = 0.1;
-/// Fewer rows than this are not worth a separate step in the plan: planning and starting it
-/// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch
-/// gains nothing before its third, of 64 rows.
+/// The fewest rows that are worth a separate step in the plan: planning and starting it takes as long as
+/// predicting for some fifty rows one by one with a model of 25 trees, and batches gain no time before the
+/// third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
 
 pub(crate) fn place(level: &QueryLevel<'_>) {
-    // A LIMIT of few rows is the usual case of a query that predicts for one, and is planned as fast
-    // as if nobody looked. The planner knows of no such limit where a level aggregates; where it
-    // sorts, rows that are not asked for may be predicted as well.
+    // A LIMIT of few rows is the usual form of a query that predicts for one row, and must cost no planning
+    // time. The planner knows no limit of a level that aggregates. If the level sorts, rows beyond the LIMIT may
+    // be predicted as well.
     let few = level.row_limit().is_some_and(|limit| limit < MIN_ROWS) && !level.has_order();
     let tells = report::is_debugged();
     if few || !guc::batch() || level.may_reevaluate_rows() {
@@ -65,10 +63,10 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
 /// The row limit of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Demand {
-    /// The bits of the most rows that are read of it, infinity where that is not known.
+    /// The bits of the most rows that are read of it, infinity if unknown.
     limit: u64,
     may_widen: bool,
-    /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`read_ahead`).
+    /// All rows may be needed; `read_ahead` decides at run time.
     all: bool,
 }
 
@@ -80,7 +78,7 @@ impl Demand {
         Some(f64::from_bits(self.limit)).filter(|limit| limit.is_finite())
     }
 
-    /// That of what is below a path.
+    /// Returns the limit of the paths below a path.
     fn below(self, path: Path<'_>) -> Demand {
         match path.kind() {
             PathKind::Sort => Demand::ALL,
@@ -103,12 +101,12 @@ struct Placement<'a, 'p> {
     has_no_effects: OnceCell<bool>,
     /// The calls that batches compute.
     batched: RefCell<Vec<Expr<'p>>>,
-    /// Paths share what is below them.
+    /// The results by path, since paths share the paths below them.
     done: HashMap<(Path<'p>, Demand), Path<'p>>,
 }
 
 impl<'p> Placement<'_, 'p> {
-    /// The path with batches in it, which is the same one where none fit.
+    /// Returns the path with batches in it, or the same path if none fit.
     fn rewritten(&mut self, path: Path<'p>, demand: Demand) -> Path<'p> {
         if let Some(done) = self.done.get(&(path, demand)) {
             return *done;
@@ -171,8 +169,8 @@ impl<'p> Placement<'_, 'p> {
         Some(self.batch(below, &calls, &[], demand)?.instead_of(projection))
     }
 
-    /// A batch that computes what a scan, an aggregation or a step of window functions would compute of what
-    /// it has, as a scan is to do where its rows are put together with those of others.
+    /// Makes a batch that computes the outputs of a scan, an aggregation or a step of window functions which are
+    /// computed from its rows, as for a scan in an Append.
     fn computing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         if has_few_rows(path, demand) {
             return None;
@@ -193,12 +191,12 @@ impl<'p> Placement<'_, 'p> {
         Some(batch.instead_of(path))
     }
 
-    /// A batch that tests the conditions of a path which predict, and those that come after them.
+    /// Makes a batch that tests the conditions of a path from the first one on that predicts.
     fn testing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         let conditions = path.conditions_to_move();
         let (tested, others): (Vec<Expr<'p>>, Vec<Expr<'p>>) =
             conditions.iter().copied().partition(|condition| predicts(*condition));
-        // PostgreSQL tests the cheapest first, and others for the rows that pass it.
+        // PostgreSQL tests the cheapest condition first, and others for the rows that meet it.
         let first = tested
             .iter()
             .copied()
@@ -206,7 +204,7 @@ impl<'p> Placement<'_, 'p> {
         if path.is_parameterized() || path.is_gated() {
             return None;
         }
-        // The index may be one of these predictions, which then are not tested again.
+        // The index may be on one of these predictions, which then are not tested again.
         if path.uses_index() && tested.iter().any(|condition| predicts_pinned(*condition)) {
             return None;
         }
@@ -225,7 +223,7 @@ impl<'p> Placement<'_, 'p> {
         if rows.min(wanted) < MIN_ROWS {
             return None;
         }
-        // Others may be tested before, for a row that nobody has asked for.
+        // Conditions before them are tested for a row that the query may not need.
         let never_fails = || {
             path.kind() == PathKind::Scan
                 && path.reads_table()
@@ -243,7 +241,7 @@ impl<'p> Placement<'_, 'p> {
         Some(batch.testing(path, demand.may_widen))
     }
 
-    /// What is below an aggregation or a step of window functions, or a batch on top of it.
+    /// Returns the path below an aggregation or a step of window functions, maybe with a batch on top.
     fn below_aggregation(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
         let mut evaluated = path.outputs();
         evaluated.extend(path.conditions());
@@ -253,7 +251,7 @@ impl<'p> Placement<'_, 'p> {
         self.with_calls(below, calls, &evaluated, demand).unwrap_or(below)
     }
 
-    /// What is below a step that makes several rows of one, or a batch on top of it.
+    /// Returns the path below a step of functions that return sets, maybe with a batch on top.
     fn below_sets(&self, path: Path<'p>, below: Path<'p>, demand: Demand) -> Path<'p> {
         let outputs = path.outputs();
         let mut calls = Calls::default();
@@ -265,7 +263,7 @@ impl<'p> Placement<'_, 'p> {
         self.with_calls(below, calls, &outputs, demand).unwrap_or(below)
     }
 
-    /// A batch on top of a path, which adds the calls to what is evaluated above it.
+    /// Makes a batch on top of a path, which adds the calls as columns for the expressions above it.
     fn with_calls(
         &self,
         below: Path<'p>,
@@ -288,7 +286,7 @@ impl<'p> Placement<'_, 'p> {
         Some(self.batch(below, &calls, &conditional, demand)?.added(is_needed))
     }
 
-    /// A batch on top of a path, if its rows may be read before they are asked for.
+    /// Makes a batch on top of a path, if its rows may be read before they are needed.
     fn batch<'a>(
         &'a self,
         below: Path<'p>,
@@ -296,8 +294,8 @@ impl<'p> Placement<'_, 'p> {
         conditional: &'a [ConditionalCall<'p>],
         demand: Demand,
     ) -> Option<Batch<'a, 'p>> {
-        // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
-        // node between the two would not pass that on.
+        // A sort below a LIMIT keeps only the needed rows, whose number a custom node between the two would
+        // not pass on.
         if self.level.has_limit() && leads_to_sort(below) || below.is_async() {
             return None;
         }
@@ -306,13 +304,13 @@ impl<'p> Placement<'_, 'p> {
         Some(Batch { level, below, calls, conditional, limit, only_needed })
     }
 
-    /// The calls in a row's output; nothing if there are none, or not alone.
+    /// Returns the calls in a row's output, or `None` if there are none or the output is volatile.
     fn computed_calls(&self, outputs: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
         let calls = self.calls_of(outputs);
         (!calls.is_empty() && !outputs.iter().any(|output| output.is_volatile())).then_some(calls)
     }
 
-    /// The calls that expressions evaluate for every row, or for so many that all may be predicted: a row
+    /// Returns the calls that expressions evaluate for every row, or for enough rows to compute them for all. A row
     /// whose prediction fails is evaluated with its conditions.
     fn calls_of(&self, expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
         let mut found = Calls::default();
@@ -322,7 +320,7 @@ impl<'p> Placement<'_, 'p> {
         always
     }
 
-    /// Those calls that may be computed for all rows: many need them, and their arguments never fail.
+    /// Retains the calls that may be computed for all rows: many need them, and their arguments never fail.
     fn worth_batching(&self, mut calls: Vec<ConditionalCall<'p>>) -> Vec<ConditionalCall<'p>> {
         calls.retain(|ConditionalCall { call, condition }| {
             arguments_never_error(&[*call])
@@ -333,8 +331,8 @@ impl<'p> Placement<'_, 'p> {
         calls
     }
 
-    /// Whether a batch may read only rows that are asked for, since reading a row can fail; nothing if that
-    /// is not enough, or never more than one.
+    /// Returns whether a batch may read only needed rows, since reading one can fail. Returns `None` for no
+    /// batch, if even that is not safe, or if no more than one row would be known to be needed.
     fn reads_only_needed(
         &self,
         demand: Demand,
@@ -351,16 +349,16 @@ impl<'p> Placement<'_, 'p> {
     }
 }
 
-/// Those of the calls that can be computed from these inputs, and are not there yet; nothing if none.
+/// Returns the calls that can be computed from these inputs and are not among them, or `None` if there are none.
 fn calls_to_batch<'p>(mut calls: Vec<Expr<'p>>, inputs: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
-    // What a batch further down has computed is a column here.
+    // A call that a batch further down computes is a column here.
     calls.retain(|call| {
         !inputs.iter().any(|input| input.is_same_as(*call)) && can_batch(*call, inputs)
     });
     (!calls.is_empty()).then(|| distinct(calls))
 }
 
-/// What a path must return for these expressions to be computed above it; nothing if it cannot.
+/// Returns the columns that a path must return for these expressions to be computed above it, if it can.
 fn columns_for<'p>(path: Path<'p>, expressions: &[Expr<'p>]) -> Option<Vec<Expr<'p>>> {
     match path.kind() {
         PathKind::Aggregation | PathKind::Window => {
@@ -377,7 +375,7 @@ fn has_placeholder(expression: Expr<'_>) -> bool {
         || expression.children().into_iter().any(has_placeholder)
 }
 
-/// Whether an expression may be evaluated above a path that returns these columns, and later.
+/// Returns whether an expression may be evaluated later, above a path that returns these columns.
 fn has_no_effects_above(expression: Expr<'_>, columns: &[Expr<'_>]) -> bool {
     columns.iter().any(|column| column.is_same_as(expression))
         || has_no_effects(expression)
@@ -387,12 +385,12 @@ fn has_no_effects_above(expression: Expr<'_>, columns: &[Expr<'_>]) -> bool {
             && expression.children().into_iter().all(|part| has_no_effects_above(part, columns))
 }
 
-/// Asked first of all, for the sake of queries for one row.
+/// Returns whether a batch is not worthwhile. Tested first, so that queries for one row lose no time.
 fn has_few_rows(below: Path<'_>, demand: Demand) -> bool {
     below.rows().min(demand.limit().unwrap_or(f64::INFINITY)) < MIN_ROWS
 }
 
-/// The calls that are evaluated on a condition alone, each once with all of its conditions, and nowhere else.
+/// Merges the conditional calls: each once with all of its conditions, without those evaluated elsewhere.
 fn merged<'p>(calls: &Calls<'p>, evaluated: &[Expr<'p>]) -> Vec<ConditionalCall<'p>> {
     let mut merged: Vec<(ConditionalCall<'p>, usize)> = Vec::new();
     for found in calls.conditional.iter().copied() {

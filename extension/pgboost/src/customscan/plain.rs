@@ -1,7 +1,7 @@
-//! The node's output and conditions with the calls in them, as a plan without this node would evaluate them.
+//! The node's output and conditions with the calls in them, to be evaluated as by a plan without this node.
 //!
-//! Rows that no batch has scored go this way, and so every error. Both are made for the first such row, since
-//! most statements have none.
+//! They evaluate the rows that no batch has scored, and so raise every error. They are made for the first such
+//! row, since most statements have none.
 
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, CustomScan, CustomScanState, ExprState, List, ProjectionInfo};
@@ -16,7 +16,7 @@ pub(super) struct Plain {
     pub(super) conditions: *mut ExprState,
 }
 
-/// Makes both, of a scan tuple with as many columns before the calls as `inputs`.
+/// Makes both, for a scan tuple with `inputs` columns before the calls.
 ///
 /// # Safety
 /// The node has begun, and these are its calls; PostgreSQL's memory may be allocated.
@@ -44,14 +44,14 @@ pub(super) unsafe fn plain(scan: *mut CustomScanState, inputs: usize, calls: &[C
     }
 }
 
-/// The calls, over the scan tuple, in place of the references to their columns.
+/// The calls to put into expressions over the scan tuple, in place of references to their columns.
 struct WithCalls {
     inputs: usize,
     calls: Vec<*mut pg_sys::Node>,
 }
 
 impl WithCalls {
-    /// A copy of a list of expressions with the calls in it.
+    /// Returns a copy of a list of expressions with the calls in it.
     ///
     /// # Safety
     /// The expressions are over the scan tuple, and valid.
@@ -61,7 +61,7 @@ impl WithCalls {
     }
 }
 
-/// A copy of an expression with the calls in place of the references to their columns.
+/// Returns a copy of an expression with the calls in place of the references to their columns.
 ///
 /// # Safety
 /// The list is of expressions, and valid.
@@ -84,7 +84,7 @@ unsafe extern "C-unwind" fn with_calls(
     }
 }
 
-/// A copy of a node whose parts went through `with_calls`.
+/// Returns a copy of a node with `with_calls` applied to its parts.
 ///
 /// # Safety
 /// The node is null or valid, and the context is the one that `with_calls` passed.

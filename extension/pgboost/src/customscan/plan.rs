@@ -1,11 +1,11 @@
-//! From a batch's path to its plan.
+//! Makes the plan of a batch's path.
 //!
-//! The plan node declares what it can compute, its scan tuple: the columns of the plan below and then
-//! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
-//! expression that is equal to one of these by a reference to it; that is all the replacing there is.
-//! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. The conditions on which calls are wanted, TRUE where always, are
-//! the node's own expressions (`custom_exprs`). `plan_data` records which columns are a call's features.
+//! The plan node declares its scan tuple: the columns of the plan below and then the calls. In the node's output,
+//! and in the plans above, PostgreSQL's planner replaces every expression that is equal to one of these by a
+//! reference to it; no other replacement is needed. A batch that tests conditions takes them from the plan below,
+//! from the first one on that predicts, so that all are tested in their order. The node's own expressions
+//! (`custom_exprs`) are the conditions on which calls are needed, TRUE for always. `plan_data` records the
+//! columns of a call's features.
 
 #![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
 
@@ -22,7 +22,7 @@ use super::plan_data::{ColumnType, PathData, PlanData, PlannedCall};
 use super::{arguments, methods};
 use crate::error::Error;
 
-/// That the node can compute further expressions of its columns.
+/// The flag that the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
 
 /// # Safety
@@ -47,7 +47,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
             report::raise(Error::DamagedPlan)
         };
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
-        // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
+        // Without an output yet (`create_projection_plan` sets it later) any column may be needed.
         let spreads_rows = !output.is_null() && !wants_row(&evaluated, &calls);
         read_columns(root, below_plan, spreads_rows);
         let inputs = (*below_plan).targetlist;
@@ -70,7 +70,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     }
 }
 
-/// Whether these expressions name a table's whole row other than as an argument of these calls.
+/// Returns whether these expressions use a table's whole row other than as an argument of these calls.
 ///
 /// # Safety
 /// The nodes are calls, and valid.
@@ -82,9 +82,9 @@ unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
     columns.into_iter().any(arguments::is_whole_row)
 }
 
-/// Lets a scan of a table hand on all columns as they are, if it only picks some of them: picking them here
-/// costs nothing, and there a copy. With `spreads_rows` that holds for whole rows too, of which it then need
-/// not form a value.
+/// Lets a scan of a table return all columns as stored, if its output is a selection of them: the selection
+/// costs a copy there, and none here. With `spreads_rows` this includes whole rows, which then are not
+/// formed.
 ///
 /// # Safety
 /// The plan is one that is being made for that query level.
@@ -110,7 +110,7 @@ unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bo
     }
 }
 
-/// Whether a plan scans a table and has its rows as they are stored.
+/// Returns whether a plan scans a table and can return its rows as stored.
 ///
 /// # Safety
 /// The plan is valid.
@@ -127,8 +127,8 @@ unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
     )
 }
 
-/// Takes from a plan the conditions that it tests on each row, from the first on that predicts. If
-/// the plan turned out to be below another, that tests them as ever.
+/// Takes the conditions from a plan that it tests on each row, from the first one on that predicts. A plan that
+/// the planner has put on top of it tests them as before.
 ///
 /// # Safety
 /// The plan is valid.
@@ -176,8 +176,8 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     }
 }
 
-/// The data of the plan: LIMIT's rows, whether only rows that are needed may be read, and each call with where
-/// its arguments come from.
+/// Returns the data of the plan: LIMIT's rows, whether only needed rows may be read, and each call with the
+/// sources of its arguments.
 ///
 /// # Safety
 /// The list is of expressions, the nodes are calls, and all are valid.

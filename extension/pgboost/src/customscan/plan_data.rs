@@ -1,7 +1,7 @@
 //! The node's own data in its path and in its plan (`custom_private`), as records.
 //!
-//! PostgreSQL copies a plan into its cache and sends it to parallel workers, so a record is kept as a list of
-//! integers, and what cannot be a number as nodes. The layout is known here alone.
+//! PostgreSQL copies a plan into its cache and sends it to parallel workers, so a record is a list of integers
+//! and nodes. Only this file knows the layout.
 
 use pg_interface::nodes;
 use pgrx::pg_sys::{self, List, Node};
@@ -13,11 +13,11 @@ use crate::predictor::batch::BatchFunction;
 pub(super) struct PathData {
     /// LIMIT's rows, 0 if not known.
     pub(super) limit: i32,
-    /// Whether the node tests conditions that the plan below would.
+    /// The node tests conditions in place of the plan below.
     pub(super) tests: bool,
-    /// Whether only rows that are needed may be read, since reading one can fail.
+    /// Only needed rows may be read, since reading one can fail.
     pub(super) only_needed: bool,
-    /// The condition on which each call is needed.
+    /// The condition of each call.
     pub(super) conditions: *mut List,
     pub(super) calls: Vec<*mut Node>,
 }
@@ -34,7 +34,7 @@ impl PathData {
         }
     }
 
-    /// The data that [`PathData::encode`] wrote.
+    /// Decodes the data that [`PathData::encode`] wrote.
     ///
     /// # Safety
     /// The list is valid.
@@ -63,7 +63,7 @@ pub(super) struct PlannedCall {
     pub(super) arguments: Vec<ArgumentSource>,
 }
 
-/// How the values of a column are passed.
+/// The way in which a column's values are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ColumnType {
     /// The type's length as in pg_type, or `None` if it is passed by value.
@@ -88,7 +88,7 @@ impl ColumnType {
 pub(super) struct PlanData {
     /// LIMIT's rows, 0 if not known.
     pub(super) limit: usize,
-    /// Whether only rows that are needed may be read, since reading one can fail.
+    /// Only needed rows may be read, since reading one can fail.
     pub(super) only_needed: bool,
     /// The scan tuple's columns before the calls.
     pub(super) columns: Vec<ColumnType>,
@@ -103,7 +103,7 @@ impl PlanData {
         unsafe { integers(self.numbers()) }
     }
 
-    /// The data that [`PlanData::encode`] wrote.
+    /// Decodes the data that [`PlanData::encode`] wrote.
     ///
     /// # Safety
     /// The list is valid and of integers.

@@ -1,13 +1,12 @@
-//! How many of its rows a node of a plan must return, found by going down the plan to it.
+//! Determines how many of its rows a node must return, by a walk down the plan to it.
 //!
 //! A node that sorts, hashes or aggregates reads all rows before it returns the first; a join, a filter or a
-//! result reads all if all of its rows are wanted. A LIMIT, EXISTS, the inner side of a join that
-//! needs one match, or a merge join may leave rows unread. All of this holds from the second row
-//! on, because the first row may show that no others are needed, as of a join whose other side is
-//! empty.
+//! result reads all if all of its rows are needed. A LIMIT, EXISTS, the inner side of a join that needs one match,
+//! or a merge join may leave rows unread. All of this holds from the second row on, because the first row may show
+//! that no others are needed, as for a join whose other side is empty.
 //!
-//! How many rows the caller of the executor wants, as of a cursor, a fetch by the protocol or `SELECT INTO`
-//! in PL/pgSQL, is neither in the plan nor in the executor's state. So the executor's hook notes it while a
+//! The number of rows that the executor's caller wants, such as a cursor, a fetch by the protocol or `SELECT INTO`
+//! in PL/pgSQL, is neither in the plan nor in the executor's state. So the executor's hook records it while a
 //! statement runs.
 
 use pg_interface::{nodes, unguarded};
@@ -15,12 +14,12 @@ use pgrx::pg_sys::{
     self, AggStrategy, EState, JoinType, List, NodeTag, Plan, PlannedStmt, QueryDesc, ScanDirection,
 };
 
-/// How many rows of a node may be read before they are wanted, since they will be.
+/// The rows of a node that may be read ahead, since they will be needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ReadAhead {
-    /// Perhaps not all rows are wanted.
+    /// None beyond the next: perhaps not all rows are needed.
     Fewer,
-    /// As many as the level's LIMIT says, or all, if the statement's caller wants all rows.
+    /// The rows of the level's LIMIT, or all, if the statement's caller wants all rows.
     Limited,
     /// All, if the statement's caller wants all rows.
     WithCaller,
@@ -30,7 +29,7 @@ pub(crate) enum ReadAhead {
 }
 
 impl ReadAhead {
-    /// How many rows may be read now, where LIMIT still asks for `limited`, 0 standing for not known.
+    /// Returns the number of rows that may be read now. LIMIT still needs `limited`, 0 if unknown.
     ///
     /// # Safety
     /// The state is that of the statement.
@@ -46,7 +45,7 @@ impl ReadAhead {
         }
     }
 
-    /// Of a node below one that may need several rows for one, or one for several.
+    /// Returns the value for a node below one whose rows do not correspond one to one.
     fn by_another(self) -> ReadAhead {
         match self {
             ReadAhead::AsCaller => ReadAhead::WithCaller,
@@ -69,7 +68,7 @@ impl ReadAhead {
     }
 }
 
-/// How many of its rows a node is asked for.
+/// Determines the rows that are needed of a node.
 ///
 /// # Safety
 /// The statement is valid, and the node one of its plan's.
@@ -104,8 +103,8 @@ impl Search {
         }
     }
 
-    /// How many of its rows a common table expression is asked for: by those who scan it. Of other subplans
-    /// that is not looked for.
+    /// Determines the rows that are needed of a common table expression, by the nodes that scan it. For other
+    /// subplans the result is `Fewer`.
     ///
     /// # Safety
     /// The statement's plans are valid.
@@ -133,7 +132,7 @@ impl Search {
     }
 }
 
-/// How many rows a node is asked for, if it is one of a plan's, which is itself asked for so many.
+/// Determines the rows that are needed of a node within a plan, of which `read_ahead` are needed.
 ///
 /// # Safety
 /// The plan is valid.
@@ -154,7 +153,7 @@ unsafe fn read_ahead_within(
         }
         found
     };
-    // Below a sort it does not matter what the plan is asked for.
+    // Below a sort the rows that are needed of the plan do not matter.
     match find(ReadAhead::Fewer)? {
         ReadAhead::All => Some(ReadAhead::All),
         _ => find(read_ahead()),
@@ -189,7 +188,7 @@ unsafe fn visit_all(
     }
 }
 
-/// What a node asks of the plans on its two sides.
+/// Returns the rows that a node needs of the plans on its two sides.
 ///
 /// # Safety
 /// The plan is valid.
@@ -198,7 +197,7 @@ unsafe fn read_ahead_below(plan: *mut Plan, read_ahead: ReadAhead) -> (ReadAhead
     unsafe {
         match (*plan).type_ {
             NodeTag::T_Result | NodeTag::T_SubqueryScan => (read_ahead, read_ahead),
-            // LIMIT may be reached by the rows of others.
+            // The rows of other children may reach the LIMIT.
             NodeTag::T_Append if read_ahead == ReadAhead::Limited => {
                 (ReadAhead::Fewer, ReadAhead::Fewer)
             }
@@ -252,7 +251,7 @@ unsafe fn has_run_condition(plan: *mut pg_sys::WindowAgg) -> bool {
     unsafe { !(*plan).runCondition.is_null() }
 }
 
-/// The plans below a node that has a list of them.
+/// Returns the plans below a node that has a list of them.
 ///
 /// # Safety
 /// The plan is valid.
@@ -268,7 +267,7 @@ unsafe fn more_below(plan: *mut Plan) -> *mut List {
     }
 }
 
-/// A statement that runs, and how many rows it was asked for; 0 stands for all.
+/// A running statement, and the number of rows that its caller wants, 0 for all.
 #[derive(Clone, Copy)]
 struct Run {
     statement: *mut EState,
@@ -278,7 +277,7 @@ struct Run {
 static mut RUNNING: Run = Run { statement: std::ptr::null_mut(), count: 1 };
 static mut PREVIOUS: pg_sys::ExecutorRun_hook_type = None;
 
-/// Notes from now on how many rows are asked for.
+/// Installs the hook that records the number of wanted rows.
 pub(crate) fn install() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
@@ -287,8 +286,8 @@ pub(crate) fn install() {
     }
 }
 
-/// How many more rows the statement's caller wants; nothing if it wants all. Of a statement that is not
-/// the one that runs now, as after an error within it, one row is wanted.
+/// Returns the number of further rows that the statement's caller wants, `None` for all. For another statement
+/// than the running one, as after an error within it, returns 1.
 ///
 /// # Safety
 /// The state is that of a statement.

@@ -1,6 +1,6 @@
-//! Why a call is not computed in a batch, for whoever asks for DEBUG1 messages while a query is planned.
+//! DEBUG1 messages with the reasons why calls of a planned query are not computed in batches.
 //!
-//! The reasons are looked for when the level is planned, and only then: the planner need not know them.
+//! The reasons are found after the level is planned, so that the placement need not record them.
 
 use pg_interface::nodes::{Expr, function_name, is_volatile_function};
 use pg_interface::report;
@@ -11,7 +11,7 @@ use super::error_safety::{ExprKind, kind, never_errors};
 use super::level::QueryLevel;
 use crate::guc;
 
-/// Tells of each call of a level that is not among the batched ones why not.
+/// Reports the reason for each call of a level that is not among the batched ones.
 pub(crate) fn tell(level: &QueryLevel<'_>, few: bool, batched: &[Expr<'_>]) {
     let (expressions, of_functions) = level.expressions();
     let is_batched = |call: &Expr<'_>| batched.iter().any(|other| other.is_same_as(*call));
@@ -34,7 +34,7 @@ pub(crate) fn tell(level: &QueryLevel<'_>, few: bool, batched: &[Expr<'_>]) {
     }
 }
 
-/// The outputs and conditions that a list, or what FROM joins, consists of.
+/// Returns the outputs and conditions in a list or a join tree.
 fn wholes(expression: Expr<'_>) -> Vec<Expr<'_>> {
     match expression.tag() {
         NodeTag::T_List | NodeTag::T_TargetEntry | NodeTag::T_FromExpr | NodeTag::T_JoinExpr => {
@@ -106,7 +106,7 @@ fn volatile_function(expression: Expr<'_>) -> Option<String> {
     of_node.or_else(|| expression.children().into_iter().find_map(volatile_function))
 }
 
-/// What of an expression can fail: a function, a subquery, or another part of it.
+/// Describes the part of an expression that can fail: a function, a subquery, or another part.
 fn what_can_fail(expression: Expr<'_>) -> Option<String> {
     if never_errors(expression) {
         return None;

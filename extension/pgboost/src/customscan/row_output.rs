@@ -1,8 +1,7 @@
 //! Builds the output tuple of a batched row: puts its results in place, tests its conditions, and projects.
 //!
-//! A row whose results hold is put together from them. Any other is evaluated with the calls in it,
-//! as a plan without this node would do it. All functions here run on frames as `pg_interface::unguarded`
-//! describes them.
+//! A row with valid results is built from them. Any other is evaluated with the calls in it, as by a plan
+//! without this node. All functions here run on frames as `pg_interface::unguarded` describes them.
 
 use pg_interface::unguarded;
 use pgrx::pg_guard;
@@ -17,12 +16,12 @@ pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
     /// The calls, in the order of the scan tuple's last columns.
     pub(super) calls: Vec<Call>,
-    /// How many columns of the scan tuple come before the calls.
+    /// The number of the scan tuple's columns before the calls.
     pub(super) inputs: usize,
     pub(super) rows: Rows,
     /// Made for the first row that is evaluated without results.
     pub(super) plain: Option<Plain>,
-    /// Where the output's columns come from, if it is columns and calls alone.
+    /// The sources of the output's columns, if it has only columns and calls.
     pub(super) direct: Option<Vec<Source>>,
     pub(super) validity: Option<BatchValidity>,
 }
@@ -33,7 +32,7 @@ pub(super) enum Source {
     Call(usize),
 }
 
-/// The output of a row of the plan below, with the calls evaluated one by one; null if a condition
+/// Returns the output of a row of the plan below, with the calls evaluated one by one; null if a condition
 /// is not met.
 ///
 /// # Safety
@@ -56,8 +55,8 @@ pub(super) unsafe fn evaluate_plainly(
     }
 }
 
-/// The output of the row in the scan tuple, with the calls evaluated one by one; null if a condition is not
-/// met.
+/// Returns the output of the row in the scan tuple, with the calls evaluated one by one; null if a condition
+/// is not met.
 ///
 /// # Safety
 /// The scan tuple is filled; an error may jump over the caller.
@@ -82,7 +81,7 @@ unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
     batch.plain = Some(unsafe { plain(batch.scan, batch.inputs, &batch.calls) });
 }
 
-/// The output of a row of the batch; null if a condition is not met.
+/// Returns the output of a row of the batch; null if a condition is not met.
 ///
 /// # Safety
 /// The batch has that row; an error may jump over the caller.
@@ -115,7 +114,7 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
     }
 }
 
-/// The output, if the scan tuple meets these conditions; else null.
+/// Returns the output, or null unless the scan tuple meets these conditions.
 ///
 /// # Safety
 /// The slots are filled; an error may jump over the caller.
@@ -143,7 +142,7 @@ unsafe fn output_if(
     }
 }
 
-/// The output, computed from the scan tuple; the scan tuple itself if they are the same.
+/// Returns the output, computed from the scan tuple, or the scan tuple itself without a projection.
 ///
 /// # Safety
 /// The slots are filled; an error may jump over the caller.
@@ -162,7 +161,7 @@ unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut Tup
     }
 }
 
-/// The output of a scored row, put together without the scan tuple.
+/// Builds the output of a scored row without the scan tuple.
 ///
 /// # Safety
 /// The batch has that row, and the columns are those of the slot.

@@ -1,10 +1,9 @@
-//! The rows of a batch, read ahead: the columns that something still needs of them.
+//! The rows of a batch, read ahead: the columns that calls, conditions and the output need.
 //!
-//! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing else
-//! needs: then they are what the engine reads. The model's name may come with such features, and is
-//! kept as a number, so that more rows have room in a batch. What is passed by reference is copied into the
-//! batch's memory, since the plan below may overwrite a row as soon as it is asked for the next one. No
-//! buffer stays pinned.
+//! Values are kept as PostgreSQL passes them, or as f32, the engine's form, if all columns are only features of
+//! type real. The model's name may be kept next to such features as a number, so that more rows fit into a
+//! batch. Values that are passed by reference are copied into the batch's memory, since the plan below may
+//! overwrite a row when it returns the next one. No buffer stays pinned.
 
 use std::ptr;
 
@@ -16,7 +15,7 @@ use super::plan_data::ColumnType;
 
 #[derive(Clone, Copy)]
 pub(crate) struct KeptColumn {
-    /// Its number in the rows of the plan below, from 1.
+    /// The number in the rows of the plan below, from 1.
     pub(crate) number: i32,
     pub(super) column_type: ColumnType,
 }
@@ -27,27 +26,27 @@ pub(crate) struct Rows {
     pub(crate) last_column: i32,
     pub(crate) count: usize,
     room: usize,
-    /// Place of the first column, if all are neighbours in the table and passed by value.
+    /// The place of the first column, if all are consecutive in the table and passed by value.
     run: Option<usize>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
-    /// The values, NaN for NULL, of which the cells above are made only where they are asked for.
+    /// The values, NaN for NULL. The cells above are filled from them when needed.
     reals: Option<Vec<f32>>,
-    /// The one column that is no feature but names the model, if features are kept as f32.
+    /// The column with the model's name, if the others are features kept as f32.
     named: Option<Named>,
     pub(crate) copies: Copies,
 }
 
 struct Named {
-    /// Where the slot has it, and the others.
+    /// The places of the name and of the features in the slot.
     column: usize,
     features: Vec<usize>,
     names: Names,
 }
 
 impl Rows {
-    /// No rows, of these columns in the order of their numbers, which may be nothing but features; `memory` is
-    /// reset for each batch.
+    /// Creates an empty batch of these columns, in the order of their numbers; `only_features` if they are used as
+    /// features alone. `memory` is reset for each batch.
     pub(crate) fn new(
         columns: Vec<KeptColumn>,
         only_features: bool,
@@ -78,8 +77,8 @@ impl Rows {
         }
     }
 
-    /// Keeps the column at that place as a name, and the others, which are nothing but features, as f32; if
-    /// they are of these types.
+    /// Keeps the column at that place as a name, and the others, which are only features, as f32, if their types
+    /// permit it.
     pub(crate) fn keep_names(&mut self, place: usize) {
         let is_text = |column: &KeptColumn| column.column_type.by_reference == Some(-1);
         let is_name = |index: &usize| *index == place;
@@ -97,7 +96,7 @@ impl Rows {
         }
     }
 
-    /// Bytes that a row takes besides copied values, and besides the numbers of names.
+    /// Returns the bytes of a row, without copied values and numbers of names.
     pub(crate) fn row_bytes(&self) -> usize {
         let cell = match self.reals {
             Some(_) => size_of::<f32>(),
@@ -106,17 +105,17 @@ impl Rows {
         self.width() * cell
     }
 
-    /// How many values of a row are kept one after another.
+    /// Returns the number of values of a row.
     fn width(&self) -> usize {
         self.columns.len() - usize::from(self.named.is_some())
     }
 
-    /// Bytes of copied values.
+    /// Returns the bytes of copied values.
     pub(crate) fn copied_bytes(&self) -> usize {
         self.copies.bytes() + self.named.as_ref().map_or(0, |named| named.names.bytes())
     }
 
-    /// How many rows there is room for.
+    /// Returns the number of rows that fit.
     pub(crate) fn room(&self) -> usize {
         self.room
     }
@@ -144,17 +143,17 @@ impl Rows {
         }
     }
 
-    /// The features of all rows, if that is what they are kept as.
+    /// Returns the features of all rows, if they are kept as f32.
     pub(crate) fn reals(&self) -> Option<&[f32]> {
         self.reals.as_ref()?.get(..self.count * self.width())
     }
 
-    /// The names of the rows, if they are kept separately from the features.
+    /// Returns the names of the rows, if they are kept separately from the features.
     pub(crate) fn names(&self) -> Option<&Names> {
         self.named.as_ref().map(|named| &named.names)
     }
 
-    /// The features of a row, if that is what they are kept as.
+    /// Returns the features of a row, if they are kept as f32.
     #[inline]
     pub(crate) fn reals_of(&self, row: usize) -> &[f32] {
         let width = self.width();
@@ -162,7 +161,7 @@ impl Rows {
         reals.unwrap_or_default()
     }
 
-    /// Sees to it that [`Rows::row`] has the values; not where names are kept.
+    /// Fills the cells for [`Rows::row`]; not possible if names are kept.
     pub(crate) fn fill_cells(&mut self) {
         let Some(reals) = self.reals.take() else { return };
         let cells = self.count * self.columns.len();
@@ -174,7 +173,7 @@ impl Rows {
         self.reals = Some(reals);
     }
 
-    /// The place of the column with that number among those that are kept.
+    /// Returns the place of the column with that number among the kept ones.
     pub(crate) fn place(&self, number: i32) -> Option<usize> {
         self.columns.binary_search_by_key(&number, |kept| kept.number).ok()
     }
@@ -190,7 +189,7 @@ impl Rows {
         unsafe { self.copies.clear() }
     }
 
-    /// Takes in a row, for which there is room.
+    /// Adds a row, for which there is room.
     ///
     /// # Safety
     /// The slot is filled with a row of the plan below; called as `pg_interface::unguarded` says.
@@ -244,7 +243,7 @@ impl Rows {
         }
     }
 
-    /// Puts the values of a row into a slot in which they have their numbers.
+    /// Puts the values of a row into a slot, at their columns' numbers.
     ///
     /// # Safety
     /// The slot has a place for each of them.
@@ -279,7 +278,7 @@ impl Rows {
         }
     }
 
-    /// The values of a row, and which of them are NULL, in the order of the columns kept.
+    /// Returns the values of a row and their null flags, in the order of the kept columns.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> (&[Datum], &[bool]) {
         let width = self.columns.len();
@@ -291,7 +290,7 @@ impl Rows {
     }
 }
 
-/// A feature as a value; to predictions NaN is NULL.
+/// Returns a feature as a value and a null flag: to predictions NaN is NULL.
 #[inline]
 fn cell(real: f32) -> (Datum, bool) {
     (Datum::from(real.to_bits()), false)

@@ -1,10 +1,9 @@
-//! Predictions of many rows, each of which names its model.
+//! Predictions for many rows, each of which names its model.
 //!
-//! Rows of one model are predicted together, and a group's model is bound while its rows are read and
-//! evaluated. What was worked out for one model serves the next where nothing in it depends on the model, so
-//! that of each little more than the image is fetched into the processor's caches. Memory is bounded by the
-//! cache of images and not by the number of models. A row that cannot be predicted is left without a
-//! result, as in `batch`.
+//! Rows of one model are predicted together, and a group's model is bound while its rows are read and evaluated.
+//! State that does not depend on the model is reused for the next one, so that little more than the image is
+//! fetched into the processor's caches for each. Memory is bounded by the cache of images and not by the number of
+//! models. A row that cannot be predicted is left without a result, as in `batch`.
 
 use std::ops::Range;
 
@@ -19,13 +18,13 @@ use super::statement_state::{Predictor, ReusableState};
 use crate::cache::NameMap;
 use crate::{cache, guc};
 
-/// Fewer rows are evaluated one by one.
+/// The fewest rows of a group that are evaluated together.
 const MIN_BATCH: usize = 16;
-/// Most rows of a group that are evaluated together, as of a query with one model.
+/// The most rows of a group that are evaluated together, as in a query with one model.
 const MAX_BATCH: usize = 512;
-/// Most rows that are prefetched.
+/// The most rows to prefetch.
 const MAX_FETCHED: usize = 64;
-/// ModelGroups of this many rows on the average gain nothing by more.
+/// The average size of groups above which larger batches gain no time.
 const ENOUGH_ROWS: usize = 64;
 
 pub(crate) struct ManyModels {
@@ -33,14 +32,14 @@ pub(crate) struct ManyModels {
     evaluation: Option<Box<dyn BatchEvaluation>>,
     groups: ModelGroups,
     kernel: Kernel,
-    /// The group whose rows are read next, and how many of them were.
+    /// The group whose rows are read next, and the number of its rows that were read.
     next: (usize, usize),
     features: Vec<f32>,
     /// The rows that were read.
     read: Vec<usize>,
-    /// Their model.
+    /// The model of these rows.
     bound: Option<Predictor>,
-    /// What was worked out for the model before.
+    /// The state of the previous model.
     reusable: ReusableState,
 }
 
@@ -59,24 +58,24 @@ impl ManyModels {
         }
     }
 
-    /// Bytes that a row takes here.
+    /// Returns the bytes of a row.
     pub(crate) fn row_bytes(&self) -> usize {
         ROW_BYTES + size_of::<Option<Datum>>()
     }
 
-    /// Whether groups have so few rows that more of them at once would be predicted faster.
+    /// Returns whether groups are so small that larger batches would be faster.
     pub(crate) fn wants_more_rows(&self) -> bool {
         self.groups.rows() < ENOUGH_ROWS * self.groups.len()
     }
 
-    /// ModelGroups the rows of a batch by the names of their models.
+    /// Groups the rows of a batch by the names of their models.
     pub(crate) fn group<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
         self.groups.fill(rows, name);
         self.kernel = guc::kernel();
         self.next = (0, 0);
     }
 
-    /// The same with the names by their numbers, and of each row the number of its name.
+    /// Groups the rows by the numbers of their names; `names` has the names by number.
     pub(crate) fn group_by_numbers<'a>(
         &mut self,
         numbers: &[u32],
@@ -87,9 +86,9 @@ impl ManyModels {
         self.next = (0, 0);
     }
 
-    /// Reads the features of the next rows that name one model, whose arguments `source` returns. None
-    /// are read if the model cannot be used. Returns false if there are no more rows. The first rows of the
-    /// next model are prefetched: each lies elsewhere.
+    /// Reads the features of the next rows that name one model, whose arguments `source` returns. None are read if
+    /// the model cannot be used. Returns false if there are no more rows. Prefetches the first rows of the next
+    /// model, which are scattered in the batch.
     pub(crate) fn read_next<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
@@ -127,8 +126,8 @@ impl ManyModels {
         true
     }
 
-    /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
-    /// has none, is left as it is.
+    /// Evaluates the rows that were read, and stores their results. A row that could not be read, or has no
+    /// result, keeps the previous value.
     pub(crate) fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(mut predictor) = self.bound.take() {
             self.evaluate(&mut predictor, results);
@@ -157,22 +156,22 @@ impl ManyModels {
     }
 }
 
-/// The rows of one group after another.
+/// The rows, group by group.
 #[derive(Default)]
 pub(crate) struct ModelGroups {
-    /// The names of the groups one after another, and where each ends.
+    /// The concatenated names of the groups, and their ends.
     names: String,
     name_ends: Vec<usize>,
     rows: Vec<u32>,
-    /// Where the rows of each group end.
+    /// The end of each group's rows.
     ends: Vec<usize>,
-    /// For each row its group; `NO_GROUP` if its name is NULL.
+    /// The group of each row; `NO_GROUP` if its name is NULL.
     group_of: Vec<u32>,
 }
 
 const NO_GROUP: u32 = u32::MAX;
 
-/// Bytes that a row takes here: once in `group_of`, once in `rows`.
+/// The bytes of a row, in `group_of` and in `rows`.
 pub(crate) const ROW_BYTES: usize = 2 * size_of::<u32>();
 
 impl ModelGroups {
@@ -180,12 +179,12 @@ impl ModelGroups {
         self.ends.len()
     }
 
-    /// Rows that name a model.
+    /// Returns the number of rows that name a model.
     pub(crate) fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The name of a group's model, and its rows.
+    /// Returns the name of a group's model, and its rows.
     pub(crate) fn get(&self, group: usize) -> Option<(&str, &[u32])> {
         let name = self.names.get(range(&self.name_ends, group)?)?;
         Some((name, self.rows.get(range(&self.ends, group)?)?))
@@ -203,7 +202,7 @@ impl ModelGroups {
                 self.group_of.push(NO_GROUP);
                 continue;
             };
-            // Neighbours often have the same model.
+            // Consecutive rows often have the same model.
             let group = match last {
                 Some((last, group)) if last == name => group,
                 _ => *known.entry(name).or_insert_with(|| {
@@ -221,8 +220,7 @@ impl ModelGroups {
         self.group_of = group_of;
     }
 
-    /// The same with the names by their numbers, and of each row the number of its name; a number that is
-    /// none of these stands for NULL.
+    /// Groups the rows by the numbers of their names; a number that is out of range stands for NULL.
     pub(crate) fn fill_by_numbers<'a>(
         &mut self,
         numbers: &[u32],

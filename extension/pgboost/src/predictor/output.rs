@@ -1,9 +1,9 @@
-//! The results of functions: of a row's margins, in the precision in which the model's library adds and
-//! transforms them; and what the features contributed to them.
+//! The results of functions: from a row's margins, in the precision in which the model's library adds and
+//! transforms them, and from the contributions of features to them.
 //!
-//! A row's explanation is an array in the order of XGBoost's `predict`: with several outputs its first
-//! dimension is the output, then come the features with the bias last, and for interactions the
-//! features again.
+//! A row's explanation is an array in the order of XGBoost's `predict`: the first dimension is the output, if
+//! there are several, followed by the features with the bias last, and for interactions by the features
+//! again.
 
 use std::cell::RefCell;
 
@@ -20,21 +20,21 @@ use crate::guc::{self, KernelChoice};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// The value, of a model that has one per row; its error names the function.
+    /// The value, for a model with one per row; its error names the function.
     Value {
         function: &'static str,
     },
     Array,
-    /// The margins as they are.
+    /// The margins.
     Margin,
     /// A jsonb object with the probability of each class by its label, or by its number.
     Probabilities,
-    /// The winning class by its label, or by its number where there are no labels.
+    /// The most probable class by its label, or by its number without labels.
     Class,
 }
 
 impl Output {
-    /// The result of the row whose margins these are, which are transformed in place.
+    /// Returns the result of a row; transforms the margins in place.
     #[inline]
     pub(crate) fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
         match margins {
@@ -43,7 +43,7 @@ impl Output {
         }
     }
 
-    /// The result of a row with these margins, which are transformed in place.
+    /// Returns the result of a row with these margins, which are transformed in place.
     #[inline]
     pub(crate) fn of<M: Margin + PartialOrd>(
         self,
@@ -78,14 +78,14 @@ impl Output {
     }
 }
 
-/// The probabilities of a row's classes as a jsonb object; nothing if the values are none.
+/// Returns the probabilities of a row's classes as a jsonb object, or `None` if the values are not probabilities.
 fn probabilities<M: Margin>(image: &ModelImage, values: &[M]) -> Option<Datum> {
     let probable = |value: &M| (0.0..=1.0).contains(&value.double());
     if !image.predicts_probabilities() || !values.iter().all(probable) {
         return None;
     }
     let singles: Vec<f32> = match values {
-        // The other class's probability as scikit-learn's wrappers compute it, in the width of the margins.
+        // The other class's probability, computed as by scikit-learn's wrappers, in the margins' precision.
         [value] if image.task() == Task::Binary => vec![value.opposite().single(), value.single()],
         values => values.iter().map(|value| value.single()).collect(),
     };
@@ -99,14 +99,14 @@ fn probabilities<M: Margin>(image: &ModelImage, values: &[M]) -> Option<Datum> {
     Some(jsonb::of_text(&object))
 }
 
-/// A row's values, which take the place of its margins.
+/// Transforms a row's margins to values in place.
 #[inline]
 pub(crate) fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
     let count = image.values(margins);
     margins.get_mut(..count).unwrap_or_default()
 }
 
-/// An array of them, rounded to real.
+/// Makes an array of the numbers, rounded to real.
 #[inline]
 fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
     match M::singles(numbers) {
@@ -131,17 +131,17 @@ pub(crate) enum Explanation {
     Interactions,
 }
 
-/// Buffers that have become larger than this are not kept.
+/// The largest buffers that are kept.
 const MAX_KEPT: usize = 16 << 20;
 
 thread_local! {
-    /// The engine's buffers, and what they were made for. Whoever explains takes them out meanwhile, so an
-    /// error, which unwinds, leaves none behind that are half filled.
+    /// The engine's buffers, and the kernel for which they were made. An explanation takes them out meanwhile, so
+    /// that an error, which unwinds, does not leave half-filled ones behind.
     static KEPT: RefCell<Option<(KernelChoice, ContributionScratch)>> = const { RefCell::new(None) };
 }
 
 impl Explanation {
-    /// Numbers per row and output.
+    /// Returns the number of contributions per row and output.
     fn width(self, image: &ModelImage) -> usize {
         let features = image.num_features() + 1;
         match self {
@@ -150,12 +150,12 @@ impl Explanation {
         }
     }
 
-    /// Numbers per row.
+    /// Returns the number of contributions per row.
     pub(crate) fn numbers(self, image: &ModelImage) -> usize {
         self.width(image).saturating_mul(image.num_outputs())
     }
 
-    /// An array for one row; its elements are the row's numbers.
+    /// Makes an array for one row's contributions.
     pub(crate) fn array(self, predictor: &Predictor) -> Result<NewArray<f32>> {
         let image = predictor.image();
         let (features, outputs) = (image.num_features(), image.num_outputs());
@@ -174,7 +174,7 @@ impl Explanation {
         })
     }
 
-    /// Explains rows whose features are those that the predictor's model reads.
+    /// Explains rows of the predictor's features.
     /// `out.len() == rows * numbers`.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Explanation {
         Ok(())
     }
 
-    /// The explanation of a row.
+    /// Returns the explanation of a row.
     ///
     /// # Errors
     /// As for [`Explanation::explain`]; and if the explanation does not fit into an array.
@@ -215,7 +215,7 @@ impl Explanation {
 }
 
 impl Predictor {
-    /// The explanation of the row that was read.
+    /// Returns the explanation of the row that was read.
     ///
     /// # Errors
     /// As for [`Explanation::of_row`].
