@@ -144,7 +144,7 @@ pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
 }
 
 /// Returns the columns that an aggregation or a step of window functions must return for these expressions to be
-/// computed above it: inputs, and results of its own functions. Returns `None` if those are not enough.
+/// computed above it: inputs, and results of the functions that it evaluates. Returns `None` if those are not enough.
 pub(crate) fn returned_for<'p>(
     expressions: &[Expr<'p>],
     below: &[Expr<'p>],
