@@ -14,7 +14,7 @@ use crate::ensemble::{
 use crate::memory::push;
 use crate::{Cancel, Result, verified};
 
-/// What splits test of a feature.
+/// The property of a feature that splits test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Its number; for a feature with categories, the code as a number.
