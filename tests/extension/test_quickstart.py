@@ -1,4 +1,4 @@
-"""What a newcomer copies works as it stands: sql/quickstart.sql, pgbench's queries, the README's Python."""
+"""Code for newcomers works unchanged: sql/quickstart.sql, pgbench's queries, the README's Python."""
 
 import subprocess
 from pathlib import Path

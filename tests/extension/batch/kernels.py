@@ -16,7 +16,7 @@ NEEDS = {
 
 
 def flags() -> set[str]:
-    """What the kernel of the operating system says of the first processor."""
+    """The first processor's features, from the operating system."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, words = line.partition(":")
         if name.strip() in ("flags", "Features"):

@@ -1,4 +1,4 @@
-"""What plans say of batches."""
+"""The batches in plans."""
 
 import psycopg
 

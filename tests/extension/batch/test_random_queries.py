@@ -46,7 +46,7 @@ def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | 
 
 
 def fetched(connection: psycopg.Connection, query: str, batches: bool) -> list:
-    """What a cursor gives in steps, up to the error if there is one."""
+    """The rows of a cursor in steps, and its error if there is one."""
     connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
     steps: list = []
     try:

@@ -95,7 +95,7 @@ def plans(connection: psycopg.Connection) -> Iterator[list[str]]:
 
 
 def run(connection: psycopg.Connection, name: str) -> tuple[list, list]:
-    """What the statement gives, and what the tables have after it; all is rolled back."""
+    """The statement's rows, and the tables' after it; all is rolled back."""
     before, statement = STATEMENTS[name]
     with connection.transaction(force_rollback=True):
         for earlier in before:

@@ -111,7 +111,7 @@ def folder_with(language: str, name: str, program: str) -> Path:
 
 
 def run(command: list[str], environment: dict[str, str]) -> str:
-    """What a command prints; fails with what it said."""
+    """The standard output of a command, which must succeed."""
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[:2]}:\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -1,4 +1,4 @@
-"""What XGBoost itself answers, and how near another answer is to it."""
+"""Predictions of XGBoost itself, and the distance of other predictions from them."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ def model_bytes(booster: xgb.Booster, file_format: str = "ubj") -> bytes:
 
 
 def floats(rows: list) -> np.ndarray:
-    """What a query gave, as f32: PostgreSQL's text for a real leads back to the same bits."""
+    """A query's numbers as f32: PostgreSQL's text for a real has the same bits when it is read."""
     return np.array(rows, dtype=np.float32)
 
 

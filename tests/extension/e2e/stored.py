@@ -24,7 +24,7 @@ def store(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connec
 def ask(
     connection: psycopg.Connection, function: str, features: str, rows: int | None = None
 ) -> list:
-    """What the model `m` makes of each row, or of the first rows; `t` is the row itself."""
+    """Predictions of the model `m` for each row, or for the first rows; `t` is the row itself."""
     query = f"SELECT {function}('m', {features}) FROM stored AS t WHERE id < %s ORDER BY id"
     return [answer for (answer,) in connection.execute(query, (rows or 2**31 - 1,))]
 

@@ -39,7 +39,7 @@ class Explained:
     expected: dict[str, np.ndarray]
 
     def ask(self, function: str, form: str) -> np.ndarray:
-        """What the function gives of all rows, in one of the forms of its arguments."""
+        """The function's results for all rows, in one of the forms of its arguments."""
         columns = sql.SQL(", ").join(sql.Identifier(name) for name in self.dataset.names)
         features = {
             "columns": columns,

@@ -168,7 +168,7 @@ def read(connection: psycopg.Connection, name: str) -> tuple[np.ndarray, ...]:
 
 
 def evaluated(connection: psycopg.Connection, name: str, arguments: str = "") -> dict:
-    """What evaluate_model returns, by part and metric."""
+    """The result of evaluate_model, by slice and metric."""
     query = (
         f"SELECT slice, metric, value FROM evaluate_model('{name}', 't', '{target_of(name)}'"
         f"{ARGUMENTS.get(name, '')}{arguments})"

@@ -126,7 +126,7 @@ SCORES = {
 
 
 def answer(score: Callable[[], float]) -> float | None:
-    """What scikit-learn says, if it has an answer."""
+    """scikit-learn's score, or None if it has none."""
     try:
         value = float(score())
     except (ValueError, ZeroDivisionError):

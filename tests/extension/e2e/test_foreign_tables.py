@@ -94,7 +94,7 @@ def test_partitions_that_are_asked_at_once_stay_so(connection: psycopg.Connectio
 
 
 def test_changed_rows(connection: psycopg.Connection) -> None:
-    """What an UPDATE writes to the other server is what it predicted here."""
+    """An UPDATE writes its local predictions to the other server."""
     with connection.transaction(force_rollback=True):
         connection.execute(f"UPDATE houses AS h SET age = {CALL.format('h')} WHERE id <= 500")
         differing = (

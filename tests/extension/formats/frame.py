@@ -18,7 +18,7 @@ KINDS = {
 
 
 def numbers(draw: np.random.Generator, decades: int) -> dict[str, np.ndarray]:
-    """The columns of numbers; doubles have so many decades on either side of 1."""
+    """The columns of numbers; doubles are within this number of decades on either side of 1."""
 
     def gone(column: np.ndarray) -> np.ndarray:
         return np.where(draw.random(ROWS) < 0.05, np.nan, column)
@@ -34,7 +34,7 @@ def numbers(draw: np.random.Generator, decades: int) -> dict[str, np.ndarray]:
 
 
 def score_of_numbers(frame: pd.DataFrame) -> np.ndarray:
-    """What the columns of numbers add to a label, except `exact`."""
+    """The part of a label from the columns of numbers, except `exact`."""
     score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
     return score + np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
 

@@ -58,7 +58,7 @@ MODELS = {
 
 
 def answers(file: bytes, table: np.ndarray, count: int) -> tuple[np.ndarray, list[str] | None]:
-    """The values and classes of all rows, so many in a call."""
+    """The values and classes of all rows, `count` in a call."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(file, options)

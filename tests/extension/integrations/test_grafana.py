@@ -44,7 +44,7 @@ def monitor(cluster: Cluster, dbname: str) -> Iterator[psycopg.Connection]:
 
 
 def lost(written: Any, read: Any, place: str = "") -> list[str]:
-    """What of the one is not in the other."""
+    """The parts of `written` that `read` does not have."""
     if isinstance(written, dict) and isinstance(read, dict):
         return [
             found

@@ -1,4 +1,4 @@
-"""What several of the tests need: a second cluster, and the folder of a database's images."""
+"""Shared fixtures: a second cluster, and the folder of a database's images."""
 
 import shutil
 from collections.abc import Iterator

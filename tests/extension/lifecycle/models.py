@@ -69,7 +69,7 @@ def constant(value: float) -> bytes:
 
 
 def named(features: int) -> bytes:
-    """A constant model of so many features, whose names are long."""
+    """A constant model of features with long names."""
     model = json.loads(_model([_leaf(1, features)], features))
     model["learner"]["feature_names"] = [f"feature_{index:052}" for index in range(features)]
     return json.dumps(model).encode()
@@ -96,7 +96,7 @@ def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
 
 
 def uneven(trees: int, leaves: int, depth: int, features: int = 30, seed: int = 1) -> bytes:
-    """Trees of so many leaves, the deepest of which are below so many random splits."""
+    """Trees of random splits, with this number of leaves and depth."""
     generator = np.random.default_rng(seed)
     return _model(
         [_uneven(index, leaves, depth, features, generator) for index in range(trees)], features
@@ -137,7 +137,7 @@ def drop_all(connection: psycopg.Connection) -> None:
 
 
 def value(connection: psycopg.Connection, model: str = "m") -> float:
-    """What the model answers for the row (1)."""
+    """The model's prediction for the row (1)."""
     return one(connection, "SELECT predict(%s, 1)", (model,))
 
 
@@ -189,7 +189,7 @@ def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
 
 
 def padded(content: bytes, more: int) -> bytes:
-    """A UBJSON model with so many bytes more, which no reader needs to look at."""
+    """A UBJSON model with `more` bytes of padding, which readers skip."""
     values = np.random.default_rng(1).integers(0, 256, more)
     return b"{" + _key("padding") + _typed("U", values) + content[1:]
 

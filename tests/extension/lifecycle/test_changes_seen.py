@@ -1,4 +1,4 @@
-"""What one connection commits, every other one sees with its next statement; until then nothing."""
+"""Connections see a change with their first statement after its commit, and not before."""
 
 import time
 from collections.abc import Callable

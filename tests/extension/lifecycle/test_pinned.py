@@ -1,4 +1,4 @@
-"""What a call of predict_pinned once meant, it means for ever, whatever other sessions do meanwhile."""
+"""A call of predict_pinned keeps its meaning for ever, whatever other sessions do meanwhile."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What keeps a pin: objects of every kind with a call, committed or about to be, of those who may predict."""
+"""Objects of every kind with a call keep a pin, committed or not yet, if their owners may predict."""
 
 import time
 from collections.abc import Callable, Iterator

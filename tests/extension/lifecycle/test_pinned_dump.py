@@ -1,4 +1,4 @@
-"""What depends on a pinned version is dumped and restored, with the order that each kind needs."""
+"""Dependents of a pinned version are dumped and restored, in the order that each kind needs."""
 
 from pathlib import Path
 

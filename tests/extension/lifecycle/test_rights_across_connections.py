@@ -130,7 +130,7 @@ def test_a_revoke_counts_within_a_transaction_that_reads_repeatably(connect: Con
 
 
 def test_one_backend_serves_several_roles(connect: Connect) -> None:
-    """What it keeps for one role it does not give to the next."""
+    """The state that a backend keeps for one role does not serve the next."""
     admin, shared = connect(), connect()
     admin.execute("SELECT grant_model('m', 'lifecycle_group')")
     for role, expected in (

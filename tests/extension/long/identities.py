@@ -15,7 +15,7 @@ EXTENSION_OWNER = "postgres"
 
 
 class Refused(Exception):
-    """What the server refuses, by its SQLSTATE."""
+    """An error of the server, by its SQLSTATE."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Registry:
     losses: int = 0
 
     def snapshot(self) -> Rows:
-        """What a snapshot that is taken now sees for ever."""
+        """The rows that a snapshot taken now sees."""
         return deepcopy(self.rows)
 
     # Reading.

@@ -37,7 +37,7 @@ class Clock:
         self.jump(0)
 
     def jump(self, seconds: int) -> None:
-        """Sets the clock so many seconds from the right time."""
+        """Sets the clock this number of seconds from the right time."""
         # Written to another file and renamed: the server never reads half a line.
         written = self.file.with_suffix(".new")
         written.write_text(f"{seconds:+d}\n")

@@ -100,7 +100,7 @@ MAX_ROUNDS = 8
 
 @dataclass(frozen=True)
 class Held:
-    """What a connection holds between two statements, and what lies on the disk."""
+    """A connection's resources between two statements, and the files on the disk."""
 
     contexts: list[tuple[str, int]]
     locks: int

@@ -68,7 +68,7 @@ def small_disk() -> Iterator[Cluster]:
 
 @contextmanager
 def filled(cluster: Cluster, left: int) -> Iterator[None]:
-    """While a file leaves so many bytes of the disk free."""
+    """Fills the disk by a file up to `left` free bytes."""
     # PostgreSQL itself ends a connection that cannot write this file, which VACUUM FULL takes away.
     with cluster.connect():
         assert list(cluster.place.data.glob("base/*/pg_internal.init"))

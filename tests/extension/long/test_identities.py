@@ -50,7 +50,7 @@ def baseline(rows: int) -> str:
 
 
 def attempt(run: Callable[[], Any]) -> Any:
-    """What it gives, or the SQLSTATE that it fails with."""
+    """The result, or the SQLSTATE of the error."""
     try:
         return run()
     except psycopg.Error as error:
@@ -128,7 +128,7 @@ class Machine:
     # Reading.
 
     def expected(self, kind: str, rows: Rows, user: str, name: str, wanted: Any) -> Any:
-        """What a call of that kind gives to a user under a snapshot."""
+        """The expected result of a call of that kind for a user under a snapshot."""
         registry = self.registry
         model, number = registry.read(rows, user, name, wanted, as_owner=kind == "export_model")
         version = model.versions[number]

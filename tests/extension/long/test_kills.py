@@ -91,7 +91,7 @@ class Commits(threading.Thread):
 
 
 def check(connection: psycopg.Connection, committed: int) -> None:
-    """What was committed is whole, answers as before, and nothing else is there."""
+    """Committed models are complete and predict as before, and there are no others."""
     last = "SELECT value FROM answer ORDER BY version DESC LIMIT 1"
     assert one(connection, f"SELECT predict('m', {ROW})") == one(connection, last)
     names = connection.execute("SELECT name, count(*) FROM pgboost_models GROUP BY 1 ORDER BY 1")

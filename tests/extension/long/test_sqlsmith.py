@@ -149,7 +149,7 @@ def internal(lines: list[str]) -> list[tuple[str, str]]:
 
 
 def test_the_roles_differ(cluster: Cluster, dbname: str) -> None:
-    """What the statements are run over predicts for one role, and is refused to the other."""
+    """The views of the statements predict for one role, and are refused to the other."""
     for view in VIEWS:
         query = sql.SQL(f"SELECT * FROM {view}")
         with cluster.connect(dbname, "smith_granted") as connection:

@@ -1,4 +1,4 @@
-"""What a server asks of the kernel while it runs every SQL test and more, by strace: it opens its own files
+"""The server's system calls while it runs every SQL test and more, by strace: it opens its own files
 and a few of the system, writes below its data directory alone, uses no network, and starts no program but
 the trainer. Attempts that fail count as well.
 """

@@ -64,7 +64,7 @@ def checked(spare: Cluster) -> Iterator[Cluster]:
 
 
 def reports(server: Cluster) -> list[str]:
-    """What valgrind found in stacks of ours."""
+    """The reports of valgrind with stacks of ours."""
     found = []
     logs = list(Path(server.place.home, "valgrind").glob("[0-9]*"))
     assert logs, "valgrind wrote nothing"

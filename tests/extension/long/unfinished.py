@@ -1,4 +1,4 @@
-"""What a statement begins in the data directory, and must not leave there."""
+"""Files that a statement makes in the data directory, and must not leave there."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What another role plants, and the extensions in the schema where it does."""
+"""Objects that another role plants in the extensions' schema."""
 
 from functools import partial
 

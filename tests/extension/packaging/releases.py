@@ -29,7 +29,7 @@ def present_version() -> str:
 
 
 def script(name: str) -> Path:
-    """What CREATE EXTENSION runs."""
+    """The script of CREATE EXTENSION."""
     return EXTENSION / name / f"{name}.sql"
 
 

@@ -1,4 +1,4 @@
-"""What describes the extensions outside of the pages: control files, META.json, READMEs of the crates."""
+"""Descriptions of the extensions outside of the pages: control files, META.json, READMEs of the crates."""
 
 import json
 import re

@@ -35,7 +35,7 @@ FULL = 1_000_000
 def run(
     script: str, largest: int = resource.RLIM_INFINITY, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """What a script of the toolchain says and how it ends, if no file may be larger than that."""
+    """The output and the status of a script of the toolchain, with a limit of the size of files."""
     return subprocess.run(
         [REPOSITORY / "tools" / "toolchain" / script],
         env=os.environ | environment, capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""What another role planted in an extension's schema gains it nothing while the extension is used."""
+"""Objects that a role plants in an extension's schema give it no privileges while the extension is used."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""What another role planted in an extension's schema gains it nothing when the extension is made or updated.
+"""Objects that a role plants in an extension's schema give it no privileges when it is created or updated.
 
 An object of one of the extension's own names ends the script with an error; operators and functions that fit
 the script's expressions better than PostgreSQL's own are not called.
@@ -52,7 +52,7 @@ REGISTRY = "pgboost_catalog"
 
 @pytest.fixture
 def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
-    """What the extensions are where nobody has planted anything."""
+    """The extensions' definitions in a schema without planted objects."""
     cluster.create_database("unplanted", replace=True)
     connection = connect(dbname="unplanted")
     connection.execute("CREATE SCHEMA planted")
@@ -61,7 +61,7 @@ def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
 
 
 def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
-    """What the extensions are, shown with nothing but PostgreSQL's own on the path."""
+    """The extensions' definitions, shown with only pg_catalog on the path."""
     connection.execute("SET search_path = pg_catalog")
     found = [schema(connection, name) for name in NAMES]
     connection.execute("RESET search_path")

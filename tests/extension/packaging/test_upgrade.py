@@ -42,7 +42,7 @@ SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
 
 
 def schema(connection: psycopg.Connection, extension: str) -> list[tuple]:
-    """What the extension consists of."""
+    """The extension's objects."""
     dumped = connection.execute(
         "SELECT extconfig::regclass[]::text, extcondition::text FROM pg_extension WHERE extname = %s",
         (extension,),

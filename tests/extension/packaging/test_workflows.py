@@ -1,4 +1,4 @@
-"""What .github/workflows run of others is pinned by its commit, and their jobs are whole."""
+"""Actions in .github/workflows are pinned by their commits, and their jobs are complete."""
 
 import re
 from pathlib import Path

@@ -20,7 +20,7 @@ from tools.cluster import Cluster, start, stop
 
 
 def outputs(section: Section, cluster: Cluster, dbname: str) -> list[str]:
-    """What the blocks of a section print."""
+    """The output of a section's blocks."""
     with tempfile.TemporaryDirectory() as folder:
         return [printed(one, cluster, dbname, Path(folder)) for one in section.blocks]
 

@@ -73,7 +73,7 @@ with Session(create_engine("postgresql+psycopg://")) as session:
 
 
 def program(block: Block) -> str:
-    """What runs for a block."""
+    """The program to run for a block."""
     return in_application(block.text) if block.language == "py" else first_run(block.text)
 
 
@@ -93,7 +93,7 @@ def in_application(text: str) -> str:
 
 
 def printed(block: Block, cluster: Cluster, dbname: str, folder: Path) -> str:
-    """What a block prints, messages too where the page shows some; fails with what it said."""
+    """The output of a block, with messages if the page shows some. The block must succeed."""
     environment = cluster.environment(dbname) | ONE_THREAD
     done = subprocess.run(
         COMMANDS[block.language], input=program(block), cwd=folder, env=environment,

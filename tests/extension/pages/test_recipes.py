@@ -27,7 +27,7 @@ RISKY = "SELECT count(*), sum(id) FROM customers WHERE predict('churn', {}, inco
 
 
 def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
-    """What an application prints: how many customers each query finds, and the sum of their keys."""
+    """The output of an application: each query's number of customers, and the sum of their keys."""
     with cluster.connect(dbname) as connection:
         found = [connection.execute(RISKY.format(age)).fetchone() for age in ("age", "70")]
     assert all(count for count, _ in found)

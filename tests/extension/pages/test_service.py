@@ -52,7 +52,7 @@ def served(text: str) -> Iterator[TestClient]:
 def answers(
     cluster: Cluster, tables: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[dict]]:
-    """What each answers to the same requests."""
+    """The answers of each service to the same requests."""
     databases.copy(cluster, DATABASE, PAGE)
     folder = tmp_path_factory.mktemp("service")
     with cluster.connect(DATABASE) as connection:

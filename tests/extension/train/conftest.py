@@ -42,7 +42,7 @@ class PythonProgram:
         )  # fmt: skip
 
     def run(self, directory: Path, arrays: dict[str, Any], job: dict[str, Any]) -> Any:
-        """What it prints of the job."""
+        """Runs a job, and returns the output."""
         np.savez(directory / "arrays.npz", **arrays)
         (directory / "job.json").write_text(json.dumps(job))
         print(directory, file=self._process.stdin, flush=True)

@@ -57,7 +57,7 @@ class Running:
 def seen(
     watcher: psycopg.Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0
 ) -> Iterator[Any]:
-    """Waits until the training is seen in the phase, with so many rounds and rows behind it."""
+    """Waits until the training is seen in the phase, with at least these rounds and rows."""
     until = time.monotonic() + PATIENCE
     while True:
         row = watcher.execute(

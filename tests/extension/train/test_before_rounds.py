@@ -1,4 +1,4 @@
-"""What can be known to be wrong is said before a row is read: here, reading a row is an error."""
+"""Errors that need no rows are raised before a row is read: here, reading a row is an error."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

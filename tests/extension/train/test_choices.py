@@ -1,4 +1,4 @@
-"""What a training says that it has chosen, where the caller has not: objective, features, keys among them."""
+"""Notices of the choices of a training: the objective, the features, keys among them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ FEATURES = ", features => ARRAY['age', 'class']"
 
 
 class Notice(NamedTuple):
-    """What a notice says, which psycopg forgets once its handler returns."""
+    """A notice's text, which psycopg frees when its handler returns."""
 
     severity: str
     message: str

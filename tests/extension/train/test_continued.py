@@ -264,7 +264,7 @@ def test_lineage_is_kept_with_the_version(connection: psycopg.Connection, plain:
 def test_labels_that_are_numbers(
     connection: psycopg.Connection, raises: Callable[..., Any], plain: str
 ) -> None:
-    """What is the same number is the same class; a model without labels counts its classes from 0."""
+    """Equal numbers are the same class; a model without labels numbers its classes from 0."""
     source = "SELECT a, b, CASE WHEN flag THEN 3 ELSE -2 END AS y FROM rows"
     train = "SELECT train_model('next', %s, 'y', '{{\"objective\": \"binary:logistic\"}}', 2{})"
     connection.execute(train.format(""), (source,))

@@ -144,7 +144,7 @@ def test_text_cannot_be_regressed(raises: Callable[..., Any]) -> None:
 
 
 def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
-    """What only libxgboost can know is its to say, without source places and addresses."""
+    """An error that only libxgboost can find has its message, without source places and addresses."""
     params = '{"objective": "binary:logistic", "base_score": 2}'
     call = "SELECT train_model('m', 'SELECT i AS a, i > 1 AS y FROM generate_series(1, 2) AS i', 'y', %s)"
     said = raises("38000", call, (params,))
@@ -155,7 +155,7 @@ def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
 
 
 def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
-    """What was written for XGBRegressor trains the same model as XGBoost's own names and arguments."""
+    """Parameters of XGBRegressor train the same model as XGBoost's own names and arguments."""
     call = "SELECT train_model(%s, 'SELECT a, b, y FROM rows ORDER BY a', 'y', "
     pasted = {
         "n_estimators": 6, "random_state": 7, "learning_rate": 0.5, "reg_lambda": 2,

@@ -1,4 +1,4 @@
-"""What a source may be, whose rights count, and what rows it may give."""
+"""The forms of a source, the privileges that count, and the rows that it may have."""
 
 from collections.abc import Callable
 from typing import Any

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not OLD, reason="PGBOOST_OLD_PG_CONFIG names no 
 
 @contextmanager
 def server_of(pg_config: str) -> Iterator[None]:
-    """What is started or stopped within is of that server."""
+    """Starts and stops clusters of that server within the context."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PG_CONFIG", pg_config)
         yield
@@ -64,7 +64,7 @@ def old(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def facts(cluster: Cluster, dbname: str = "postgres") -> list[list[tuple]]:
-    """What the registry says of the models of a database, and what they predict."""
+    """The registry's rows of the models of a database, and their predictions."""
     with cluster.connect(dbname) as connection:
         found = [connection.execute(query).fetchall() for query in FACTS]
     first, deployed, second = found[-1][0]
