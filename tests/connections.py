@@ -1,5 +1,6 @@
 """Connections of a test, closed when it ends, and what tells that the server crashed meanwhile."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
@@ -24,3 +25,23 @@ def closed_after(connect: Connect) -> Iterator[Connect]:
             return stack.enter_context(closing(connect(*how, **known)))
 
         yield opened
+
+
+def waits(observer: psycopg.Connection, waiting: psycopg.Connection, seconds: float = 20) -> None:
+    """Returns once a connection waits for a lock."""
+    query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s"
+    deadline = time.monotonic() + seconds
+    while observer.execute(query, (waiting.info.backend_pid,)).fetchone() != (True,):
+        assert time.monotonic() < deadline, "it does not wait"
+        time.sleep(0.01)
+
+
+def in_parallel(connection: psycopg.Connection) -> None:
+    """Makes parallel plans free for this connection."""
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        connection.execute(f"SET {setting} = 0")
+
+
+def plan_of(connection: psycopg.Connection, query: str, options: str = "") -> str:
+    """The lines of EXPLAIN."""
+    return "\n".join(line for (line,) in connection.execute(f"EXPLAIN {options} {query}"))

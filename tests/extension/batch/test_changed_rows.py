@@ -4,18 +4,15 @@ PostgreSQL then evaluates the plan again for the row's new version. What comes o
 must be what a plan without batches gives.
 """
 
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect, plan_of, waits
 from tests.extension.batch.tables import create
-from tests.extension.lifecycle.models import one
 
-Connect = Callable[..., psycopg.Connection]
 PRICE = "predict('price', area, rooms, age)"
 STATEMENTS = (
     f"UPDATE {{table}} SET age = {PRICE}",
@@ -42,14 +39,6 @@ def restore(connection: psycopg.Connection, table: str) -> None:
     connection.execute(f"ANALYZE {table}")
 
 
-def wait_until_blocked(admin: psycopg.Connection, pid: int) -> None:
-    for _ in range(1000):
-        if one(admin, f"SELECT count(*) FROM pg_locks WHERE pid = {pid} AND NOT granted"):
-            return
-        time.sleep(0.01)
-    pytest.fail("the statement did not wait for the other transaction")
-
-
 def outcome(connect: Connect, statement: str, table: str, batch: str) -> tuple[str, list, list]:
     """The plan, what the statement returns, and the table afterwards."""
     admin, changing, first = connect(), connect(), connect(autocommit=False)
@@ -57,10 +46,10 @@ def outcome(connect: Connect, statement: str, table: str, batch: str) -> tuple[s
     first.execute(f"UPDATE {table} SET area = 99 - area WHERE id IN (100, 101, 170, 320, 760)")
     first.execute(f"DELETE FROM {table} WHERE id IN (800, 870)")
     changing.execute(f"SET pgboost.enable_batch = {batch}")
-    plan = "\n".join(line for (line,) in changing.execute(f"EXPLAIN {statement}"))
+    plan = plan_of(changing, statement)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(changing.execute, f"{statement} RETURNING id, age")
-        wait_until_blocked(admin, changing.info.backend_pid)
+        waits(admin, changing)
         first.commit()
         returned = running.result(timeout=30).fetchall()
     rows = admin.execute(f"SELECT * FROM {table} ORDER BY id").fetchall()

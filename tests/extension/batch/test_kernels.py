@@ -1,15 +1,13 @@
 """The setting pgboost.kernel: what this processor can run is taken and used, the rest refused."""
 
-from collections.abc import Callable
-
 import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.batch.kernels import NEEDS, missing, present
 from tests.extension.lifecycle.models import grown, load, one
 
-Connect = Callable[..., psycopg.Connection]
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
 RANDOM = ", ".join(
     f"CASE WHEN random() < 0.9 THEN random()::real END AS f{i + 1}" for i in range(10)

@@ -1,17 +1,16 @@
 """A scan in batches of millions of rows takes no more memory than a short one, and can be ended."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import grown, load, one
 from tests.extension.lifecycle.test_memory import private_kb
 
-Connect = Callable[..., psycopg.Connection]
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
 RANDOM = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
 ROWS = 100_000

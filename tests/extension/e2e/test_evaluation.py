@@ -4,8 +4,8 @@ scikit-learn is given the predictions that SQL gives, so that what is compared a
 with and without weights, as a whole and for each value of a column.
 """
 
-import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import psycopg
@@ -15,7 +15,9 @@ from psycopg import errors
 from scipy import stats
 from sklearn import metrics
 
+from tests.extension.e2e import scores
 from tests.extension.e2e.reference import model_bytes
+from tests.extension.e2e.scores import Scores
 from tools.cluster import Cluster
 
 ROWS = 5_000
@@ -36,80 +38,14 @@ MODELS = {
 }
 
 
-def scores_of_numbers(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray
-) -> dict[str, float]:
-    (values,) = values.T
-    given = {"sample_weight": weight}
-    return {
-        "rmse": metrics.root_mean_squared_error(truth, values, **given),
-        "mse": metrics.mean_squared_error(truth, values, **given),
-        "mae": metrics.mean_absolute_error(truth, values, **given),
-        "mape": metrics.mean_absolute_percentage_error(truth, values, **given),
-        "r2": metrics.r2_score(truth, values, **given),
-    }
-
-
-def scores_of_quantiles(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray
-) -> dict[str, float]:
-    each = {
-        f"quantile@{level}": metrics.mean_pinball_loss(
-            truth, column, alpha=level, sample_weight=weight
-        )
-        for level, column in zip(LEVELS, values.T, strict=True)
-    }
-    return {"quantile": np.mean(list(each.values())), **each}
-
-
-def scores_of_labels(
-    truth: np.ndarray, given: np.ndarray, weight: np.ndarray, average: str
-) -> dict[str, float]:
-    arguments = {"sample_weight": weight, "average": average, "zero_division": 0}
-    return {
-        "precision": metrics.precision_score(truth, given, **arguments),
-        "recall": metrics.recall_score(truth, given, **arguments),
-        "f1": metrics.f1_score(truth, given, **arguments),
-    }
-
-
-def scores_of_two_classes(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, probabilities: bool = True
-) -> dict[str, float]:
-    (values,) = values.T
-    found = {
-        "error": metrics.zero_one_loss(truth, values > 0.5, sample_weight=weight),
-        "auc": metrics.roc_auc_score(truth, values, sample_weight=weight),
-        "aucpr": metrics.average_precision_score(truth, values, sample_weight=weight),
-        **scores_of_labels(truth, values > 0.5, weight, "binary"),
-    }
-    if probabilities:
-        found["logloss"] = metrics.log_loss(truth, values, sample_weight=weight)
-    return found
-
-
-def scores_of_classes(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray
-) -> dict[str, float]:
-    found = {}
-    if values.shape[1] > 1:
-        with warnings.catch_warnings(action="ignore"):  # probabilities of 32 bits
-            loss = metrics.log_loss(truth, values, sample_weight=weight, labels=range(4))
-        found, given = {"mlogloss": loss}, values.argmax(axis=1)
-    else:
-        given = values[:, 0].astype(int)
-    found["merror"] = metrics.zero_one_loss(truth, given, sample_weight=weight)
-    return found | scores_of_labels(truth, given, weight, "macro")
-
-
-SCORES: dict[str, Callable[..., dict[str, float]]] = {
-    "number": scores_of_numbers,
-    "count": scores_of_numbers,
-    "quantiles": scores_of_quantiles,
-    "binary": scores_of_two_classes,
-    "raw": lambda *rows: scores_of_two_classes(*rows, probabilities=False),
-    "classes": scores_of_classes,
-    "class": scores_of_classes,
+SCORES: dict[str, Callable[..., Scores]] = {
+    "number": scores.of_numbers,
+    "count": scores.of_numbers,
+    "quantiles": partial(scores.of_quantiles, levels=LEVELS),
+    "binary": scores.of_two_classes,
+    "raw": partial(scores.of_two_classes, probabilities=False),
+    "classes": scores.of_classes,
+    "class": scores.of_classes,
 }
 NAMES = list(SCORES)
 ARGUMENTS = {"quantiles": f", quantile_alpha => '{{{','.join(map(str, LEVELS))}}}'"}
@@ -186,8 +122,8 @@ def test_metrics_are_those_of_scikit_learn(
     found = evaluated(connection, name, ", weight => 'weight'" if weighted else "")
     expected = SCORES[name](truth, values, weight)
     assert {metric for _, metric in found} == set(expected)
-    for metric, value in expected.items():
-        assert found[None, metric] == pytest.approx(value, rel=TOLERANCE, abs=TOLERANCE), metric
+    for metric, score in expected.items():
+        assert found[None, metric] == pytest.approx(score(), rel=TOLERANCE, abs=TOLERANCE), metric
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -197,9 +133,9 @@ def test_each_value_of_by_has_its_own_metrics(connection: psycopg.Connection, na
     assert {name for name, _ in found} == {"0", "1", "2"}
     for number in range(3):
         own = part == number
-        for metric, value in SCORES[name](truth[own], values[own], weight[own]).items():
+        for metric, score in SCORES[name](truth[own], values[own], weight[own]).items():
             given = found[str(number), metric]
-            assert given == pytest.approx(value, rel=TOLERANCE, abs=TOLERANCE), metric
+            assert given == pytest.approx(score(), rel=TOLERANCE, abs=TOLERANCE), metric
 
 
 def test_the_type_and_order_of_columns_do_not_matter(connection: psycopg.Connection) -> None:

@@ -13,7 +13,9 @@ import xgboost as xgb
 from psycopg import errors
 from sklearn import metrics
 
+from tests.extension.e2e import scores
 from tests.extension.e2e.reference import model_bytes
+from tests.extension.e2e.scores import Scores
 from tools.cluster import Cluster
 
 ROWS = 60
@@ -32,8 +34,6 @@ OBJECTIVES = {
     "ranking": {"objective": "rank:ndcg"},
     "quantiles": {"objective": "reg:quantileerror", "quantile_alpha": [0.5]},
 }
-
-Scores = dict[str, Callable[[], float]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -81,47 +81,10 @@ def read(connection: psycopg.Connection, name: str, weight: str) -> tuple[np.nda
     )
 
 
-def scores_of_numbers(truth: np.ndarray, values: np.ndarray, weight: np.ndarray) -> Scores:
-    functions = {
-        "rmse": metrics.root_mean_squared_error, "mse": metrics.mean_squared_error,
-        "mae": metrics.mean_absolute_error, "mape": metrics.mean_absolute_percentage_error,
-        "r2": metrics.r2_score,
-    }  # fmt: skip
-    return {
-        name: lambda score=score: score(truth, values[:, 0], sample_weight=weight)
-        for name, score in functions.items()
-    }
-
-
-def scores_of_classes(
-    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, names: tuple[str, str], average: str
-) -> Scores:
-    given = values.argmax(axis=1) if values.shape[1] > 1 else values[:, 0] > 0.5
-    probabilities = values if values.shape[1] > 1 else values[:, 0]
-    of_labels = {"sample_weight": weight, "average": average, "zero_division": 0}
-    log, error = names
-    return {
-        log: lambda: metrics.log_loss(truth, probabilities, sample_weight=weight),
-        error: lambda: metrics.zero_one_loss(truth, given, sample_weight=weight),
-        "precision": lambda: metrics.precision_score(truth, given, **of_labels),
-        "recall": lambda: metrics.recall_score(truth, given, **of_labels),
-        "f1": lambda: metrics.f1_score(truth, given, **of_labels),
-    }
-
-
-def scores_of_two_classes(truth: np.ndarray, values: np.ndarray, weight: np.ndarray) -> Scores:
-    truth = truth > 0
-    of_order = {
-        "auc": lambda: metrics.roc_auc_score(truth, values[:, 0], sample_weight=weight),
-        "aucpr": lambda: metrics.average_precision_score(truth, values[:, 0], sample_weight=weight),
-    }
-    return scores_of_classes(truth, values, weight, ("logloss", "error"), "binary") | of_order
-
-
-SCORES = {
-    "number": scores_of_numbers,
-    "binary": scores_of_two_classes,
-    "classes": lambda *rows: scores_of_classes(*rows, ("mlogloss", "merror"), "macro"),
+SCORES: dict[str, Callable[..., Scores]] = {
+    "number": scores.of_numbers,
+    "binary": lambda truth, *rows: scores.of_two_classes(truth > 0, *rows),
+    "classes": scores.of_classes,
 }
 
 
@@ -219,7 +182,7 @@ def test_targets_at_the_end_of_double_precision(connection: psycopg.Connection) 
     with warnings.catch_warnings(action="ignore"):
         found = evaluate(connection, "number", "1", "y * 1e200")
         truth, values, weight = read(connection, "number", "1")
-        expected = scores_of_numbers(truth * 1e200, values, weight)
+        expected = scores.of_numbers(truth * 1e200, values, weight)
         for metric, score in expected.items():
             assert same(found[metric], answer(score)), metric
 

@@ -13,6 +13,7 @@ import pytest
 from psycopg import errors
 from sklearn import metrics
 
+from tests.connections import in_parallel, plan_of
 from tools.cluster import Cluster
 
 ROWS = 30_000
@@ -145,9 +146,8 @@ def test_rows_with_a_null_do_not_count(connection: psycopg.Connection, name: str
 def test_workers_add_up_their_sums(connection: psycopg.Connection, name: str) -> None:
     call = CALLS[name][0]
     alone = connection.execute(f"SELECT {call} FROM t").fetchone()
-    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
-        connection.execute(f"SET {setting} = 0")
-    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN SELECT {call} FROM t"))
+    in_parallel(connection)
+    plan = plan_of(connection, f"SELECT {call} FROM t")
     assert "Partial Aggregate" in plan
     assert "Workers Planned: 2" in plan
     found = connection.execute(f"SELECT {call} FROM t").fetchone()

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -10,10 +9,10 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import chains, grown, load, one, padded, uneven
 from tests.times import TIMES
 
-Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
 SOON = 0.5
 # What a statement ends with, by who ended it.
@@ -151,8 +150,7 @@ def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
     model = f"CASE WHEN y > x THEN 'm' ELSE 'other' END, {FORMS['columns']}"
     query = SCAN.format(FORMS["columns"]).replace(f"'m', {FORMS['columns']}", model)
     assert "other" in query
-    plan = "\n".join(line for (line,) in connection.execute("EXPLAIN " + query))
-    assert "by column" in plan
+    assert "by column" in plan_of(connection, query)
     ends_soon(connection, admin, query)
 
 
@@ -254,11 +252,9 @@ def test_parallel_workers_are_cancelled(connect: Connect) -> None:
     connection, admin = connect(), connect()
     admin.execute("CREATE TABLE rows AS SELECT x::real FROM generate_series(1, 200000) AS x")
     admin.execute("ANALYZE rows")
-    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
-        connection.execute(f"SET {setting} = 0")
+    in_parallel(connection)
     scan = f"SELECT count(predict('m', {FORMS['columns']})) FROM rows, generate_series(1, 1000)"
-    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {scan}"))
-    assert "Workers Planned" in plan
+    assert "Workers Planned" in plan_of(connection, scan)
     ends_soon(connection, admin, scan)
     workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
     assert one(admin, workers) == 0

@@ -1,15 +1,13 @@
 """Connections see a change with their first statement after its commit, and not before."""
 
 import time
-from collections.abc import Callable
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, drop_all, load, one, value
-
-Connect = Callable[..., psycopg.Connection]
 
 
 @pytest.fixture(autouse=True)

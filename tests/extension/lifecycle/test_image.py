@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.image_files import as_server, identity, image, images, mapped
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tools.cluster import Cluster
 
-Connect = Callable[..., psycopg.Connection]
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
 # Images younger than this may belong to another session's open transaction, so a sweep spares them.
 OLD = 7200

@@ -2,14 +2,13 @@
 
 import statistics
 import time
-from collections.abc import Callable
 
 import psycopg
 
+from tests.connections import Connect
 from tests.extension.lifecycle.image_files import mapped
 from tests.extension.lifecycle.models import constant, load, one, value
 
-Connect = Callable[..., psycopg.Connection]
 OPEN = 2_000
 MAX_IMAGES = 16_384
 # Linear costs made it 30 times and more; what is left is chance.

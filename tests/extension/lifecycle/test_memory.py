@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import grown, load, one
 from tests.extension.lifecycle.test_cancel import reset_statement_timeout
 from tests.times import TIMES
 
-Connect = Callable[..., psycopg.Connection]
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 MOST_GROWTH_KB = 1024
 ROUNDS = 3

@@ -1,15 +1,14 @@
 """Parallel workers score as the leader does: every row the same bits, whatever the plan."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, grown, load, one
 from tests.times import TIMES
 
-Connect = Callable[..., psycopg.Connection]
 ROWS = 40_000 * TIMES
 MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 COLUMNS = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.connections import Connect
+from tests.connections import Connect, in_parallel, plan_of, waits
 from tests.extension.lifecycle.models import constant, drop_all, grown, load, one
 
 SECONDS = 20
@@ -34,15 +34,6 @@ def drop_unpinned(connection: psycopg.Connection) -> None:
 
 def index(model: str, table: str = "t") -> str:
     return f"CREATE INDEX by_score ON {table} (predict_pinned('{model}', a))"
-
-
-def waits(observer: psycopg.Connection, waiting: psycopg.Connection) -> None:
-    """Returns once a backend waits for a lock."""
-    deadline = time.monotonic() + SECONDS
-    query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s"
-    while not one(observer, query, (waiting.info.backend_pid,)):
-        assert time.monotonic() < deadline, "it does not wait"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -165,11 +156,9 @@ def test_transactions_that_only_read_and_parallel_workers_predict(
 ) -> None:
     connection.execute("INSERT INTO t SELECT i FROM generate_series(101, 20000) AS i")
     connection.execute("ALTER TABLE t SET (parallel_workers = 2)")
-    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
-        connection.execute(f"SET {setting} = 0")
+    in_parallel(connection)
     query = f"SELECT count(*) FROM t WHERE predict_pinned('{model}', a) = 1"
-    plan = connection.execute(f"EXPLAIN {query}").fetchall()
-    assert any("Gather" in line for (line,) in plan), plan
+    assert "Gather" in plan_of(connection, query)
     with connection.transaction():
         connection.execute("SET TRANSACTION READ ONLY")
         assert one(connection, query) == 20_000

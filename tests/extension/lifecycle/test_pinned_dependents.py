@@ -1,6 +1,5 @@
 """Objects of every kind with a call keep a pin, committed or not yet, if their owners may predict."""
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.connections import Connect
+from tests.connections import Connect, waits
 from tests.extension.lifecycle.models import constant, drop_all, load, one
 from tools.cluster import Cluster
 
@@ -103,15 +102,6 @@ def open_as(connect: Connect) -> Callable[..., psycopg.Connection]:
         return session
 
     return opened
-
-
-def waits(observer: psycopg.Connection, waiting: psycopg.Connection) -> None:
-    """Returns once a backend waits for a lock."""
-    deadline = time.monotonic() + SECONDS
-    query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s"
-    while not one(observer, query, (waiting.info.backend_pid,)):
-        assert time.monotonic() < deadline, "it does not wait"
-        time.sleep(0.01)
 
 
 def unpin(session: psycopg.Connection, model: str) -> None:

@@ -1,14 +1,14 @@
 """A right that is taken away is gone with the next statement of every connection, cached or not."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, load, one, value
 
-Connect = Callable[..., psycopg.Connection]
 OWNED_BY = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO {}', current_database()); END $$"
 # From PostgreSQL 16 on, a grant inherits or not as the role did when it was granted.
 NO_LONGER_INHERITED = """

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import in_parallel, plan_of
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tools.cluster import Cluster
 from tools.cluster.standby import follow, promote, stop
@@ -250,13 +251,11 @@ def test_workers_predict_on_the_standby(pair: Pair) -> None:
     )
     primary.execute("ANALYZE xs")
     replayed(primary, replica)
-    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
-        replica.execute(f"SET {setting} = 0")
+    in_parallel(replica)
     query = (
         "SELECT sum(predict('grown', ARRAY[x, x, x, x, x, x, x, x, x, x]::real[])::numeric) FROM xs"
     )
-    plan = "\n".join(row[0] for row in replica.execute(f"EXPLAIN (ANALYZE) {query}"))
-    assert "Workers Launched: 2" in plan
+    assert "Workers Launched: 2" in plan_of(replica, query, "(ANALYZE)")
     assert one(replica, query) == one(primary, query)
 
 

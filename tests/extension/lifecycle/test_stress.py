@@ -2,16 +2,15 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import psycopg
 import pytest
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, load
 from tests.times import TIMES
 
-Connect = Callable[..., psycopg.Connection]
 DEPLOYS = 200 * TIMES
 READERS = 4 if TIMES == 1 else 32
 READER_SECONDS = 10

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.connections import Connect
 from tests.extension.lifecycle.models import constant
 from tests.extension.long.identities import EXTENSION_OWNER, SERIALIZATION, Refused, Registry, Rows
 from tests.times import TIMES
@@ -28,7 +29,6 @@ ALIASES = ("best", "next")
 OWNERS, OTHERS, PASSING = ("ann", "bob"), ("gil", "lou", "sam"), "tom"
 WRITERS = (*OWNERS, "lou", EXTENSION_OWNER)
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-Connect = Callable[..., psycopg.Connection]
 # The methods of `identities.Registry` that change it: how often, and the same call in SQL.
 CHANGES: dict[str, tuple[float, Callable[..., tuple[str, tuple]]]] = {
     "load": (4, lambda n, v, d: ("load_model(%s, %s, deploy => %s)", (n, constant(v), d))),
