@@ -202,6 +202,60 @@ VALUES: dict[str, list[Any]] = {
     "verbose_feature_names_out": [False],
 }
 
+# Parameters of the other libraries, which do not fit every task.
+OPTIONS: dict[str, dict[str, list[Any]]] = {
+    "XGB": {
+        "booster": ["gbtree", "dart", "gblinear"],
+        "objective": [
+            "reg:squarederror", "count:poisson", "binary:logistic", "multi:softmax", "reg:gamma",
+            "binary:logitraw", "binary:hinge", "rank:ndcg", "survival:cox", "reg:quantileerror",
+            "reg:logistic",
+        ],
+        "multi_strategy": ["multi_output_tree"],
+        "missing": [-1.0, 0.0],
+        "max_depth": [1, 4],
+        "quantile_alpha": [[0.2, 0.8]],
+        "base_score": [0.3],
+        "num_parallel_tree": [2],
+        "n_estimators": [0, 1],
+        "grow_policy": ["lossguide"],
+        "tree_method": ["exact", "approx"],
+        "max_cat_to_onehot": [1],
+        "subsample": [0.6],
+    },
+    "LGBM": {
+        "boosting_type": ["rf", "dart", "gbdt"],
+        "objective": [
+            "poisson", "binary", "multiclassova", "cross_entropy", "quantile", "huber", "tweedie",
+        ],
+        "linear_tree": [True],
+        "bagging_freq": [1],
+        "bagging_fraction": [0.5],
+        "zero_as_missing": [True],
+        "use_missing": [False],
+        "reg_sqrt": [True],
+        "max_bin": [7],
+        "extra_trees": [True],
+        "min_data_in_leaf": [1],
+        "min_data_per_group": [1],
+        "max_cat_to_onehot": [1],
+        "categorical_feature": [[0]],
+    },
+    "CatBoost": {
+        "loss_function": [
+            "Poisson", "Tweedie:variance_power=1.5", "MultiRMSE", "RMSEWithUncertainty", "MAE",
+            "MultiLogloss", "CrossEntropy", "MultiClassOneVsAll", "Quantile:alpha=0.3", "LogCosh",
+        ],
+        "grow_policy": ["Lossguide", "Depthwise"],
+        "cat_features": [[0], [1]],
+        "one_hot_max_size": [9],
+        "nan_mode": ["Max", "Forbidden"],
+        "boost_from_average": [True],
+        "depth": [2, 7],
+        "border_count": [5],
+    },
+}  # fmt: skip
+
 
 def classes() -> Iterator[type]:
     """Yields the classes of the package's tables that scikit-learn has, and the selections."""

@@ -84,6 +84,22 @@ def test_a_file_of_a_tree_ensemble_is_not_compared(connection: psycopg.Connectio
     assert pgboost.verify(connection, "ensemble", model, frame)
 
 
+def test_the_uri_of_a_model_in_mlflow(connection: psycopg.Connection, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow.xgboost")
+    frame = models.frame()
+    model = xgboost.XGBRegressor(n_estimators=5).fit(frame, models.target(frame))
+    uri = str(tmp_path / "kept")
+    mlflow.save_model(model, uri)
+    pgboost.push(connection, "kept", uri)
+    assert pgboost.verify(connection, "kept", uri, frame)
+    assert pgboost.verify(connection, "kept", model, frame)
+
+
+def test_a_path_of_no_file_is_named(connection: psycopg.Connection, tmp_path: Path) -> None:
+    with pytest.raises(pgboost.PgboostError, match="none"):
+        pgboost.push(connection, "kept", str(tmp_path / "none"))
+
+
 @pytest.mark.parametrize("model", [None, {"no": "model"}, np.arange(3), object], ids=repr)
 def test_other_models_are_named_in_one_error(connection: psycopg.Connection, model: Any) -> None:
     accepted = (

@@ -4,7 +4,6 @@
 """
 
 import datetime
-import os
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -23,9 +22,10 @@ from sklearn.pipeline import make_pipeline
 import catboost
 import lightgbm
 import pgboost
+from tests.python.estimators import OPTIONS
+from tests.times import TIMES
 
 ROWS = 120
-TIMES = int(os.environ.get("PGBOOST_TIMES", "1"))
 Random = np.random.Generator
 
 # By what is in a column, how one is made.
@@ -83,46 +83,6 @@ def chosen(random: Random, options: dict[str, list[Any]]) -> dict[str, Any]:
     }
 
 
-XGB = {
-    "booster": ["gbtree", "dart", "gblinear"],
-    "objective": ["reg:squarederror", "count:poisson", "binary:logistic", "multi:softmax", "reg:gamma",
-        "binary:logitraw", "binary:hinge", "rank:ndcg", "survival:cox", "reg:quantileerror"],
-    "multi_strategy": ["multi_output_tree"],
-    "missing": [-1.0, 0.0],
-    "max_depth": [1, 4],
-    "quantile_alpha": [[0.2, 0.8]],
-    "base_score": [0.3],
-    "num_parallel_tree": [2],
-    "n_estimators": [0, 1],
-}  # fmt: skip
-LGB = {
-    "boosting_type": ["rf", "dart", "gbdt"],
-    "objective": [
-        "poisson",
-        "binary",
-        "multiclassova",
-        "cross_entropy",
-        "quantile",
-        "huber",
-        "tweedie",
-    ],
-    "linear_tree": [True],
-    "bagging_freq": [1],
-    "bagging_fraction": [0.5],
-    "zero_as_missing": [True],
-    "use_missing": [False],
-    "min_data_in_leaf": [1],
-    "categorical_feature": [[0]],
-}
-CAT = {
-    "loss_function": ["Poisson", "Tweedie:variance_power=1.5", "MultiRMSE", "RMSEWithUncertainty", "MAE",
-        "MultiLogloss", "CrossEntropy", "MultiClassOneVsAll", "Quantile:alpha=0.3", "LogCosh"],
-    "grow_policy": ["Lossguide", "Depthwise"],
-    "cat_features": [[0], [1]],
-    "one_hot_max_size": [9],
-    "nan_mode": ["Max", "Forbidden"],
-    "boost_from_average": [True],
-}  # fmt: skip
 TREES = {
     "max_depth": [1, 3],
     "criterion": ["friedman_mse", "entropy", "poisson"],
@@ -137,15 +97,15 @@ TREES = {
 }
 ESTIMATORS: list[tuple[Any, dict[str, list[Any]], dict[str, Any]]] = [
     *[
-        (one, XGB, {"n_estimators": 3, "enable_categorical": True, "n_jobs": 1})
+        (one, OPTIONS["XGB"], {"n_estimators": 3, "enable_categorical": True, "n_jobs": 1})
         for one in (xgboost.XGBRegressor, xgboost.XGBClassifier, xgboost.XGBRFRegressor)
     ],
     *[
-        (one, LGB, {"n_estimators": 3, "verbose": -1, "n_jobs": 1})
+        (one, OPTIONS["LGBM"], {"n_estimators": 3, "verbose": -1, "n_jobs": 1})
         for one in (lightgbm.LGBMRegressor, lightgbm.LGBMClassifier)
     ],
     *[
-        (one, CAT, {"iterations": 3, "verbose": False, "allow_writing_files": False})
+        (one, OPTIONS["CatBoost"], {"iterations": 3, "verbose": False, "allow_writing_files": False})
         for one in (catboost.CatBoostRegressor, catboost.CatBoostClassifier, catboost.CatBoost)
     ],
     *[
@@ -239,7 +199,7 @@ def test_models(connection: psycopg.Connection, seed: int) -> None:
                 continue
             taken += 1
             # Python's frames have times in another unit than seconds.
-            has_times = any("datetime" in repr(dtype) for dtype in getattr(rows, "dtypes", ()))
+            has_times = any("datetime" in str(dtype) for dtype in getattr(rows, "dtypes", ()))
             same = attempted(pgboost.verify, connection, "m", model, rows)
             assert same is None or same or has_times, (model, rows.dtypes, same)
             for call in (pgboost.predict_class, pgboost.predict_proba, pgboost.explain):

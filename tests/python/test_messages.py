@@ -1,7 +1,7 @@
 """The server's errors, notices and warnings become the package's errors and its warning."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import psycopg2
 import pytest
 import sqlalchemy
 import xgboost
-from sqlalchemy.orm import Session
 
 import pgboost
 from pgboost.connecting import connected
@@ -21,28 +20,6 @@ from tools.cluster import Cluster
 FRAME = models.numbers()
 MODEL = xgboost.XGBRegressor(n_estimators=3).fit(FRAME, models.target(FRAME))
 SPOKEN = "DO $$ BEGIN RAISE {} USING MESSAGE = 'said', DETAIL = 'The detail.', HINT = 'The hint.', ERRCODE = '01004'; END $$"  # fmt: skip  # noqa: E501
-
-
-@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "session"])
-def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Yields each kind of connection."""
-    conninfo = cluster.conninfo(dbname)
-    driver = psycopg2 if request.param.endswith("2") else psycopg
-    engine = sqlalchemy.create_engine(
-        f"postgresql+{driver.__name__}://", creator=lambda: driver.connect(conninfo)
-    )
-    if request.param == "string":
-        yield conninfo
-    elif request.param.startswith("engine"):
-        yield engine
-    elif request.param == "session":
-        with Session(engine) as session:
-            yield session
-    else:
-        connection = driver.connect(conninfo)
-        yield connection
-        connection.close()
-    engine.dispose()
 
 
 @pytest.mark.parametrize("severity", ["NOTICE", "WARNING", "INFO"])

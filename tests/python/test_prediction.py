@@ -1,6 +1,6 @@
 """Frames are predicted and explained in SQL through every kind of connection."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import psycopg2
 import pytest
 import sqlalchemy
 import xgboost
-from sqlalchemy.orm import Session
 
 import pgboost
 from tests.python import models
@@ -41,34 +40,6 @@ def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
     with cluster.connect(dbname) as connection:
         pgboost.push(connection, "number", model)
     return model
-
-
-@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
-def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Yields each kind of connection."""
-    conninfo = cluster.conninfo(dbname)
-    if request.param == "string":
-        yield conninfo
-    elif request.param == "psycopg":
-        with psycopg.connect(conninfo) as connection:
-            yield connection
-    elif request.param == "psycopg2":
-        connection = psycopg2.connect(conninfo)
-        yield connection
-        connection.close()
-    else:
-        driver = psycopg2 if request.param == "engine2" else psycopg
-        dialect = f"postgresql+{driver.__name__}://"
-        engine = sqlalchemy.create_engine(dialect, creator=lambda: driver.connect(conninfo))
-        if request.param.startswith("engine"):
-            yield engine
-        elif request.param == "core":
-            with engine.connect() as opened:
-                yield opened
-        else:
-            with Session(engine) as session:
-                yield session
-        engine.dispose()
 
 
 def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
-from sklearn import ensemble
 
 import catboost
 import lightgbm
@@ -159,40 +158,3 @@ def test_more_columns_than_arguments_can_be(connection: psycopg.Connection) -> N
     rows = np.random.default_rng(5).normal(size=(200, 130)).astype(np.float32)
     model = xgboost.XGBRegressor(**SMALL).fit(rows, rows.sum(axis=1))
     assert to_the_bit(verified(connection, model, rows))
-
-
-FORESTS: dict[str, Callable[[], Any]] = {
-    "RandomForestRegressor": lambda: ensemble.RandomForestRegressor(**SMALL),
-    "ExtraTreesRegressor": lambda: ensemble.ExtraTreesRegressor(**SMALL),
-    "GradientBoostingRegressor": lambda: ensemble.GradientBoostingRegressor(**SMALL),
-}
-FOREST_CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "RandomForestClassifier": lambda: ensemble.RandomForestClassifier(**SMALL),
-    "ExtraTreesClassifier": lambda: ensemble.ExtraTreesClassifier(**SMALL),
-    "GradientBoostingClassifier": lambda: ensemble.GradientBoostingClassifier(**SMALL),
-}
-
-
-@pytest.mark.parametrize("make", FORESTS.values(), ids=FORESTS.keys())
-def test_forests_go_as_onnx(connection: psycopg.Connection, make: Callable[[], Any]) -> None:
-    frame = models.numbers()
-    assert verified(connection, make().fit(frame, models.target(frame)), frame)
-
-
-@pytest.mark.parametrize("labels", [TEXTS, TEXTS[:2], [3, 5]], ids=["three", "two", "numbers"])
-@pytest.mark.parametrize("make", FOREST_CLASSIFIERS.values(), ids=FOREST_CLASSIFIERS.keys())
-def test_classifiers_of_forests_go_as_onnx(
-    connection: psycopg.Connection, make: Callable[[], Any], labels: list[Any]
-) -> None:
-    frame = models.numbers()
-    found = verified(connection, make().fit(frame, models.classes(frame, labels)), frame)
-    assert found
-    assert found.classes_differing == 0
-
-
-def test_isolation_forests_go_as_onnx(connection: psycopg.Connection) -> None:
-    frame = models.numbers()
-    model = ensemble.IsolationForest(n_estimators=20, random_state=3).fit(frame)
-    found = verified(connection, model, frame)
-    assert found
-    assert found.classes_differing == 0

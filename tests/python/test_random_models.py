@@ -22,7 +22,7 @@ import pgboost
 from tests.python import estimators
 from tests.times import TIMES
 
-MODELS = 60
+MODELS = 25
 FIRST = int(os.environ.get("PGBOOST_SEED", "0"))
 # By NumPy's kind, types of a table that hold the numbers of a column.
 STORED = {
@@ -50,57 +50,6 @@ QUIET = {
     "CatBoost": {"iterations": 5, "verbose": False, "allow_writing_files": False},
 }
 BOOSTED = {"XGB": xgboost, "LGBM": lightgbm, "CatBoost": catboost}
-# Parameters of theirs, some of which do not fit the task.
-OPTIONS: dict[str, dict[str, list[Any]]] = {
-    "XGB": {
-        "booster": ["dart"],
-        "objective": [
-            "count:poisson",
-            "reg:gamma",
-            "reg:logistic",
-            "multi:softmax",
-            "binary:hinge",
-        ],
-        "missing": [-1.0, 0.0],
-        "grow_policy": ["lossguide"],
-        "tree_method": ["exact", "approx"],
-        "base_score": [0.3],
-        "num_parallel_tree": [2],
-        "multi_strategy": ["multi_output_tree"],
-        "reg_alpha": [0.5],
-        "max_cat_to_onehot": [1],
-        "subsample": [0.6],
-    },
-    "LGBM": {
-        "boosting_type": ["rf", "dart"],
-        "objective": ["poisson", "tweedie", "quantile", "huber", "multiclassova", "cross_entropy"],
-        "linear_tree": [True],
-        "bagging_freq": [1],
-        "bagging_fraction": [0.5],
-        "zero_as_missing": [True],
-        "use_missing": [False],
-        "reg_sqrt": [True],
-        "max_bin": [7],
-        "extra_trees": [True],
-        "min_data_per_group": [1],
-        "max_cat_to_onehot": [1],
-    },
-    "CatBoost": {
-        "loss_function": [
-            "Poisson",
-            "RMSEWithUncertainty",
-            "MAE",
-            "CrossEntropy",
-            "MultiClassOneVsAll",
-        ],
-        "grow_policy": ["Lossguide", "Depthwise"],
-        "one_hot_max_size": [9],
-        "nan_mode": ["Max"],
-        "boost_from_average": [True],
-        "depth": [2, 7],
-        "border_count": [5],
-    },
-}
 
 
 def optional(name: str) -> Any:
@@ -248,9 +197,11 @@ class Drawn:
 
     def boosted(self, name: str, task: str, **given: Any) -> Any:
         chosen = {
-            key: self.one_of(values) for key, values in OPTIONS[name].items() if self.maybe(0.12)
+            key: self.one_of(values)
+            for key, values in estimators.OPTIONS[name].items()
+            if key not in NOT_DRAWN and self.maybe(0.1)
         }
-        return getattr(BOOSTED[name], f"{name}{task}")(**QUIET[name], **chosen, **given)
+        return getattr(BOOSTED[name], f"{name}{task}")(**{**QUIET[name], **chosen, **given})
 
     def direct(self, frame: pd.DataFrame, task: str) -> tuple[Any, pd.DataFrame]:
         """Returns a model of numbers and categories without steps, and its rows."""
@@ -335,6 +286,8 @@ NOT_DRAWN |= {
     "monotonic_cst",
     "interaction_cst",
     "categorical_features",
+    "categorical_feature",
+    "cat_features",
     "score_func",
 }
 NOT_DRAWN |= {"transformer", "steps", "transformers", "transformer_weights", "pos_label", "copy"}

@@ -27,6 +27,18 @@ def test_versions_are_listed(connection: psycopg.Connection) -> None:
     assert info == ("0.5",)
 
 
+def test_a_version_is_stored_without_being_deployed(connection: psycopg.Connection) -> None:
+    first, second = booster(3), booster(4)
+    assert pgboost.push(connection, "stored", first) == 1
+    assert pgboost.push(connection, "stored", second, deploy=False) == 2
+    assert pgboost.verify(connection, "stored", first, models.frame())
+    assert pgboost.verify(connection, "stored@2", second, models.frame())
+    found = [
+        one.version for one in pgboost.models(connection) if one.name == "stored" and one.deployed
+    ]
+    assert found == [1]
+
+
 def test_models_come_back(connection: psycopg.Connection) -> None:
     frame = models.frame()
     y = models.target(frame)

@@ -1,0 +1,40 @@
+"""Fixtures of the Python package's tests."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import psycopg2
+import pytest
+import sqlalchemy
+from sqlalchemy.orm import Session
+
+from tools.cluster import Cluster
+
+
+@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
+def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Yields each kind of connection."""
+    conninfo = cluster.conninfo(dbname)
+    if request.param == "string":
+        yield conninfo
+    elif request.param == "psycopg":
+        with psycopg.connect(conninfo) as connection:
+            yield connection
+    elif request.param == "psycopg2":
+        connection = psycopg2.connect(conninfo)
+        yield connection
+        connection.close()
+    else:
+        driver = psycopg2 if request.param == "engine2" else psycopg
+        dialect = f"postgresql+{driver.__name__}://"
+        engine = sqlalchemy.create_engine(dialect, creator=lambda: driver.connect(conninfo))
+        if request.param.startswith("engine"):
+            yield engine
+        elif request.param == "core":
+            with engine.connect() as opened:
+                yield opened
+        else:
+            with Session(engine) as session:
+                yield session
+        engine.dispose()
