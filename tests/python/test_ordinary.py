@@ -153,13 +153,21 @@ def test_vectors_in_leaves_are_refused_before_xgboost_ends_the_process(
         pgboost.push(connection, "vector", model.fit(FRAME, target))
 
 
-def test_margins_that_a_classifier_takes_for_probabilities_are_refused(
-    connection: psycopg.Connection,
+@pytest.mark.parametrize(
+    "objective", ["binary:logitraw", "reg:logistic", "count:poisson", "cross_entropy", "huber"]
+)
+def test_classifiers_by_an_objective_without_classes_are_refused(
+    connection: psycopg.Connection, objective: str
 ) -> None:
-    model = boosted(TWO * 1, objective="binary:logitraw")
-    with pytest.raises(pgboost.UnsupportedModelError, match="binary:logitraw"):
-        pgboost.push(connection, "margins", model)
-    pgboost.push(connection, "margins", model.get_booster())
+    kind, given = xgboost.XGBClassifier, SMALL
+    if ":" not in objective:
+        kind, given = lightgbm.LGBMClassifier, LIGHT
+    model = kind(objective=objective, **given)
+    for one in (scaled(model, TWO * 1), model.fit(FRAME, TWO * 1)):
+        with pytest.raises(pgboost.UnsupportedModelError, match=objective):
+            pgboost.push(connection, "margins", one)
+    pgboost.push(connection, "margins", model.booster_ if given is LIGHT else model.get_booster())
+    pgboost.drop(connection, "margins")
 
 
 @pytest.mark.parametrize("seed", range(4))

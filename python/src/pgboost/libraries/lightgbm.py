@@ -34,6 +34,7 @@ _LINKS = {
     "cross_entropy": ("logistic", "regression"),
     "cross_entropy_lambda": ("log_one_plus_exp", "regression"),
 }
+_OF_CLASSES = ("binary", "multiclass", "softmax", "multiclassova", "multiclass_ova", "ova", "ovr")
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -48,8 +49,13 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
-    kind = classifier if isinstance(estimator, lightgbm.LGBMClassifier) else regressor
-    return dict(kind(model, **options))
+    is_classifier = isinstance(estimator, lightgbm.LGBMClassifier)
+    if is_classifier and estimator.objective_ not in _OF_CLASSES:
+        raise UnsupportedModelError(
+            f"the {type(estimator).__qualname__} has the objective {estimator.objective_}, which has no"
+            " classes: push its booster_"
+        )
+    return dict((classifier if is_classifier else regressor)(model, **options))
 
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:

@@ -71,12 +71,16 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     kind: Callable[..., Any] = regressor
     if isinstance(estimator, xgboost.XGBClassifier):
-        if estimator.objective == "binary:logitraw":
+        name, objective = type(estimator).__qualname__, str(estimator.objective)
+        if objective.partition(":")[0] in ("reg", "count", "rank", "survival"):
+            reason = f"the {name} has the objective {objective}, which has no classes"
+            raise UnsupportedModelError(f"{reason}: push its get_booster()")
+        if objective == "binary:logitraw":
             raise UnsupportedModelError(
-                "an XGBClassifier takes margins of binary:logitraw for probabilities: push its get_booster()"
+                f"an {name} takes margins of binary:logitraw for probabilities: push its get_booster()"
             )
         # Of multi:softprob, predict returns a row of numbers for two classes too.
-        is_multi = str(estimator.objective).startswith("multi:") and len(estimator.classes_) == 2
+        is_multi = objective.startswith("multi:") and len(estimator.classes_) == 2
         kind = of_labels if is_multi or _targets(estimator.get_booster()) > 1 else classifier
     tolerance = _TOLERANCE
     if getattr(estimator, "booster", None) == "dart" or estimator.get_params().get("rate_drop"):
