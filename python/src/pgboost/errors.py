@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 
 class PgboostError(Exception):
@@ -123,6 +123,11 @@ def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> 
     }
     found = next((kinds[one] for one in kinds if isinstance(error, one)), PgboostError)
     return found(f"{type(error).__qualname__}: {error}")
+
+
+def refuse(model: Any, reason: str) -> NoReturn:
+    """Raises the error that a model or a step, named by its class, is not scored."""
+    raise UnsupportedModelError(f"the {type(model).__qualname__} {reason}")
 
 
 def told(diag: Any) -> str:

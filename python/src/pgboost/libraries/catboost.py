@@ -11,7 +11,7 @@ import numpy as np
 
 import catboost
 
-from ..errors import UnsupportedModelError
+from ..errors import UnsupportedModelError, refuse
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
 from .ensemble import Ensemble, Tree
@@ -95,11 +95,12 @@ def _inputs(model: Any) -> Inputs:
 
 def ensemble_of(model: Any) -> Ensemble:
     """Returns the trees of a model of numeric features."""
-    kind, content = type(model).__qualname__, json.loads(_saved(model, "json"))
+    content = json.loads(_saved(model, "json"))
     floats = content["features_info"]["float_features"] or []
     if set(content["features_info"]) - {"float_features"}:
-        raise UnsupportedModelError(
-            f"the {kind} has features that are no numbers behind a Pipeline: encode them by a step of it"
+        refuse(
+            model,
+            "has features that are no numbers behind a Pipeline: encode them by a step of it",
         )
     column = {feature["feature_index"]: feature["flat_feature_index"] for feature in floats}
     # NaN is above no border, unless the feature says that it is above all.

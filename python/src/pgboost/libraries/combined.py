@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
+from ..errors import refuse
 from .ensemble import Ensemble, Tree, width
 from .feature import Feature
 from .folding import folded
@@ -28,7 +28,6 @@ _PER_OUTPUT = {"base", "bias", "round_starts"}
 
 def voting(model: Any) -> Ensemble:
     """Converts a mean of numbers or of probabilities."""
-    name = type(model).__qualname__
     members = _alike(model, model.estimators_)
     weights = model._weights_not_none
     weights = [1.0] * len(members) if weights is None else list(weights)
@@ -36,34 +35,35 @@ def voting(model: Any) -> Ensemble:
     if links == {"logistic"} and len(set(weights)) == 1 and members[0].outputs == 1:
         return _mean_of_logistics(members)
     if links != {"identity"}:
-        raise UnsupportedModelError(
-            f"the {name} averages what is no sum over trees: its members must all be forests, decision trees"
-            " or regressors without a link, or, without weights, all be boosted classifiers of two classes"
+        refuse(
+            model,
+            "averages what is no sum over trees: its members must all be forests, decision trees or"
+            " regressors without a link, or, without weights, all be boosted classifiers of two classes",
         )
     return _weighted(members, [weight / sum(weights) for weight in weights])
 
 
 def stacked(model: Any) -> Ensemble:
     """Converts a linear model of the members' predictions."""
-    name, last = type(model).__qualname__, model.final_estimator_
-    classifies = hasattr(model, "classes_")
+    last, classifies = model.final_estimator_, hasattr(model, "classes_")
     is_linear = is_known(last) and hasattr(last, "coef_")
     if not is_linear or known(last).startswith("Logistic") != classifies:
-        raise UnsupportedModelError(
-            f"the {name} has final_estimator={type(last).__qualname__}, which is not scored: scored are"
-            " linear models without a link, and LogisticRegression of two classes"
+        refuse(
+            model,
+            f"has final_estimator={type(last).__qualname__}, which is not scored: scored are linear models"
+            " without a link, and LogisticRegression of two classes",
         )
     asked = "predict_proba" if classifies else "predict"
     others = {*model.stack_method_} - {asked}
     if others:
-        raise UnsupportedModelError(
-            f"the {name} has stack_method={others.pop()!r}, which is not scored: scored is {asked}"
-        )
+        method = others.pop()
+        refuse(model, f"has stack_method={method!r}, which is not scored: scored is {asked}")
     members = _alike(model, model.estimators_)
     if any(member.link != "identity" or member.outputs > 1 for member in members):
-        raise UnsupportedModelError(
-            f"the {name} takes what is no sum over trees: its members must be regressors without a link, or"
-            " forests and decision trees of two classes"
+        refuse(
+            model,
+            "takes what is no sum over trees: its members must be regressors without a link, or forests and"
+            " decision trees of two classes",
         )
     found = _weighted(members, np.ravel(last.coef_).tolist(), float(np.ravel(last.intercept_)[0]))
     return replace(found, link="logistic" if classifies else "identity")
@@ -99,9 +99,7 @@ def several_targets(model: Any) -> Ensemble:
         for m in members
     ]
     if any(one != same[0] for one in same) or first.outputs > 1:
-        raise UnsupportedModelError(
-            f"the {type(model).__qualname__} has regressors that differ: push each"
-        )
+        refuse(model, "has regressors that differ: push each")
     trees = [
         replace(tree, output=output)
         for output, member in enumerate(members)
@@ -116,7 +114,6 @@ def several_targets(model: Any) -> Ensemble:
 
 def calibrated(model: Any) -> Ensemble:
     """Converts classifiers of two classes with a sigmoid after each."""
-    name = type(model).__qualname__
     parts = model.calibrated_classifiers_
     estimators = [unwrapped(part.estimator) for part in parts]
     members = _alike(model, estimators)
@@ -124,18 +121,13 @@ def calibrated(model: Any) -> Ensemble:
     for part, estimator, member in zip(parts, estimators, members, strict=True):
         sigmoid = part.calibrators[0]
         if len(part.calibrators) > 1 or not hasattr(sigmoid, "a_"):
-            raise UnsupportedModelError(
-                f"the {name} is scored for two classes and method='sigmoid' alone"
-            )
+            refuse(model, "is scored for two classes and method='sigmoid' alone")
         if len(estimator.classes_) != 2:
-            raise UnsupportedModelError(
-                f"the {name} has a fold of one class: calibrate on fewer folds"
-            )
+            refuse(model, "has a fold of one class: calibrate on fewer folds")
         of_margin = hasattr(estimator, "decision_function")
         if member.link != ("logistic" if of_margin else "identity") or "scale" in member.others:
-            raise UnsupportedModelError(
-                f"the {name} calibrates a {type(estimator).__qualname__}, whose scores are no sum over trees"
-            )
+            kind = type(estimator).__qualname__
+            refuse(model, f"calibrates a {kind}, whose scores are no sum over trees")
         others = {k: member.others[k] for k in ("base", "divisor") if k in member.others}
         others |= {"scale": -float(sigmoid.a_), "bias": [-float(sigmoid.b_)]}
         others |= {"class_by": "value", "class_threshold": 0.5}
@@ -149,10 +141,8 @@ def thresholded(model: Any) -> Ensemble:
     scorer = getattr(model, "_curve_scorer", None)
     label = None if scorer is None else scorer._get_pos_label()
     if label is not None and label != model.classes_[1]:
-        raise UnsupportedModelError(
-            f"the {type(model).__qualname__} has scoring={model.scoring!r}, which is not scored: scored is"
-            f" pos_label={model.classes_[1]!r}"
-        )
+        scored = f"scored is pos_label={model.classes_[1]!r}"
+        refuse(model, f"has scoring={model.scoring!r}, which is not scored: {scored}")
     at = float(np.nextafter(threshold_of(model), -np.inf))
     return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})
 
@@ -169,9 +159,7 @@ def transformed(model: Any) -> Ensemble:
     if model.inverse_func is None:
         return found
     if found.link != "identity":
-        raise UnsupportedModelError(
-            f"the {type(model).__qualname__} has a regressor with the link {found.link}: fit one without"
-        )
+        refuse(model, f"has a regressor with the link {found.link}: fit one without")
     return replace(found, link=_INVERSES[model.inverse_func.__name__])
 
 
@@ -182,8 +170,7 @@ def _alike(model: Any, estimators: Sequence[Any]) -> list[Ensemble]:
     if any("sum_type" in member.others for member in members) and (
         not hasattr(model, "estimator") or len(widths) > 1
     ):
-        name = type(model).__qualname__
-        raise UnsupportedModelError(f"the {name} has members of XGBoost, whose sums are of f32")
+        refuse(model, "has members of XGBoost, whose sums are of f32")
     if len(widths) > 1 or any(member.missing for member in members):
         features = [Feature(column) for column in range(width(model))]
         members = [

@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
+from ..errors import refuse
 from .feature import Feature
 from .sklearn import category_values
 
 
 def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
     """Returns the features after a OneHotEncoder, OrdinalEncoder or TargetEncoder."""
-    name = type(step).__name__
     if not all(feature.is_raw for feature in features):
-        raise UnsupportedModelError(f"the {name} encodes what another step has computed")
-    categories = [category_values(values, name) for values in step.categories_]
+        refuse(step, "encodes what another step has computed")
+    categories = [category_values(values, step) for values in step.categories_]
     encoded = step.transform(_rows_of_categories(step))
     sparse = hasattr(encoded, "todense")
     encoded = np.asarray(encoded.todense() if sparse else encoded, np.float64)

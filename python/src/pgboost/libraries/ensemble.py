@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
+from ..errors import UnsupportedModelError, refuse
 from ..inputs import Inputs
 from ..model_file import ModelFile
 from . import ubjson
@@ -196,9 +196,7 @@ def width(model: Any) -> int:
     """Returns the number of columns that a model was fitted on."""
     found = getattr(model, "n_features_in_", None)
     if found is None:
-        raise UnsupportedModelError(
-            f"the {type(model).__name__} does not know its number of columns"
-        )
+        refuse(model, "does not know its number of columns")
     return int(found)
 
 

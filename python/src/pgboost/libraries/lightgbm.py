@@ -9,7 +9,7 @@ import numpy as np
 
 import lightgbm
 
-from ..errors import UnsupportedModelError
+from ..errors import UnsupportedModelError, refuse
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, label_text, regressor
 from .ensemble import Ensemble, Tree, codes_of
@@ -51,10 +51,10 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     is_classifier = isinstance(estimator, lightgbm.LGBMClassifier)
     if is_classifier and estimator.objective_ not in _OF_CLASSES:
-        raise UnsupportedModelError(
-            f"the {type(estimator).__qualname__} has the objective {estimator.objective_}, which has no"
-            " classes: push its booster_"
+        reason = (
+            f"has the objective {estimator.objective_}, which has no classes: push its booster_"
         )
+        refuse(estimator, reason)
     return dict((classifier if is_classifier else regressor)(model, **options))
 
 
@@ -113,27 +113,25 @@ def _codes(text: str) -> dict[int, list[int]]:
 
 def ensemble_of(model: Any) -> Ensemble:
     """Returns the trees that a wrapper predicts with."""
-    kind, text = type(model).__qualname__, model.booster_.model_to_string()
+    text = model.booster_.model_to_string()
     head, *blocks = re.split(r"^Tree=\d+$", text.partition("end of trees")[0], flags=re.MULTILINE)
     fields = _fields(head)
     outputs = int(fields["num_tree_per_iteration"])
     words = fields.get("objective", "custom").split()
     if words[0] not in _LINKS:
-        raise UnsupportedModelError(
-            f"the {kind} has the objective {words[0]}, which is not scored here"
-        )
+        refuse(model, f"has the objective {words[0]}, which is not scored here")
     link, task = _LINKS[words[0]]
     trees, rules = [], set()
     for number, block in enumerate(blocks):
-        tree, found = _tree(_fields(block), number % outputs, kind)
+        tree, found = _tree(_fields(block), number % outputs, model)
         trees.append(tree)
         rules |= found
     coded = {feature for feature, rule in rules if rule == _OF_CATEGORIES}
     if coded and model.booster_.pandas_categorical:
-        raise UnsupportedModelError(f"the {kind} has categories of pandas: encode them by a step")
+        refuse(model, "has categories of pandas: encode them by a step")
     zero = {feature for feature, rule in rules if rule == 1}
     if zero & {feature for feature, rule in rules if rule != 1}:
-        raise UnsupportedModelError(f"the {kind} takes zeros for missing in some of its trees only")
+        refuse(model, "takes zeros for missing in some of its trees only")
     others: dict[str, Any] = {"class_by": "value"}
     others["round_starts"] = list(range(0, len(trees) + 1, outputs))
     if "average_output" in head:
@@ -170,10 +168,10 @@ def _fields(block: str) -> dict[str, str]:
     return {key: value for key, is_field, value in lines if is_field}
 
 
-def _tree(fields: dict[str, str], output: int, kind: str) -> tuple[Tree, set[tuple[int, int]]]:
+def _tree(fields: dict[str, str], output: int, model: Any) -> tuple[Tree, set[tuple[int, int]]]:
     """Returns a tree, splits before leaves, and by feature the rule: nothing, 0 or NaN is missing."""
     if fields.get("is_linear", "0") != "0":
-        raise UnsupportedModelError(f"the {kind} has linear models in its leaves")
+        refuse(model, "has linear models in its leaves")
     leaves = int(fields["num_leaves"])
     splits = leaves - 1
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..comparison import EXACT, Tolerance
-from ..errors import UnsupportedModelError
+from ..errors import refuse
 from ..model_file import ModelFile, classifier, label_text
 from .combined import (
     calibrated,
@@ -81,28 +81,18 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
 def ensemble_of(model: Any) -> Ensemble:
     """Returns the trees of a fitted estimator."""
     name = known(model)
-    reason = _reason(model)
-    if reason:
-        raise UnsupportedModelError(f"the {name} {reason}")
-    if name not in _ENSEMBLES:
-        raise UnsupportedModelError(
-            f"the {name} is no model of trees, so it is not scored by itself"
-        )
-    labels = getattr(model, "classes_", (-1, 1))
-    return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in labels])
-
-
-def _reason(model: Any) -> str | None:
     try:
         check_is_fitted(model)
     except NotFittedError:
-        return "is not fitted"
-    classes = getattr(model, "classes_", ())
+        refuse(model, "is not fitted")
+    classes = getattr(model, "classes_", (-1, 1))
     if np.ndim(getattr(model, "n_classes_", 0)) or isinstance(classes, list):
-        return "has several outputs of classes: push a classifier for each"
-    if is_classifier(model) and len(classes) == 1:
-        return f"was fitted on one class, {classes[0]}: it predicts nothing else"
-    return None
+        refuse(model, "has several outputs of classes: push a classifier for each")
+    if len(classes) == 1:
+        refuse(model, f"was fitted on one class, {classes[0]}: it predicts nothing else")
+    if name not in _ENSEMBLES:
+        refuse(model, "is no model of trees, so it is not scored by itself")
+    return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in classes])
 
 
 def _trees(model: Any) -> list[tuple[Any, Any]]:
@@ -112,10 +102,7 @@ def _trees(model: Any) -> list[tuple[Any, Any]]:
     trees = model.estimators_
     for tree in trees:
         if not is_known(tree, *_TREES) or is_classifier(tree) != is_classifier(model):
-            name = type(model).__qualname__
-            raise UnsupportedModelError(
-                f"the {name} is one of {type(tree).__qualname__}, not of trees of its kind"
-            )
+            refuse(model, f"is one of {type(tree).__qualname__}, not of trees of its kind")
     known(trees[0])
     columns = getattr(model, "estimators_features_", [None] * len(trees))
     return list(zip(trees, columns, strict=True))
@@ -272,23 +259,20 @@ def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
     categories = {}
     encoder = model._preprocessor.named_transformers_["encoder"]
     for column, values in zip(np.flatnonzero(marked), encoder.categories_, strict=True):
-        categories[int(column)] = category_values(values, type(model).__qualname__)
+        categories[int(column)] = category_values(values, model)
     return columns, categories
 
 
-def category_values(values: Any, kind: str) -> list[Any]:
+def category_values(values: Any, model: Any) -> list[Any]:
     """Returns an encoder's categories in the order of their codes, without a missing one at the end."""
     found = [value.item() if isinstance(value, _SCALARS) else value for value in values]
     present = [value for value in found if not is_missing(value)]
     for value in present:
         if not isinstance(value, (str, int, float)):
-            raise UnsupportedModelError(
-                f"the {kind} has the category {value!r}: text, numbers and booleans are scored"
-            )
+            refuse(model, f"has the category {value!r}: text, numbers and booleans are scored")
     if len(found) > len(present) + 1:
-        raise UnsupportedModelError(
-            f"the {kind} tells {found[-2]} from {found[-1]}, which are NULL both: fit it with one of them"
-        )
+        pair = f"{found[-2]} from {found[-1]}"
+        refuse(model, f"tells {pair}, which are NULL both: fit it with one of them")
     return present
 
 

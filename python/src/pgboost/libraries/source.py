@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedModelError
+from ..errors import UnsupportedModelError, refuse
 
 if TYPE_CHECKING:
     from .ensemble import Ensemble
@@ -53,10 +53,7 @@ def unwrapped(model: Any) -> Any:
     if known.is_search(model):
         found = getattr(model, "best_estimator_", None)
         if found is None:
-            name = type(model).__qualname__
-            raise UnsupportedModelError(
-                f"the {name} has no best_estimator_: fit it with refit=True"
-            )
+            refuse(model, "has no best_estimator_: fit it with refit=True")
         return unwrapped(found)
     if not known.is_known(model, "Pipeline"):
         return model

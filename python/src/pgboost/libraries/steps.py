@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
+from ..errors import refuse
 from .encoders import after_encoder
 from .feature import Feature, Function, refused
 from .known import FUNCTIONS, is_selection, known
@@ -43,15 +43,13 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
         return features
     taken = getattr(step, "n_features_in_", len(features))
     if taken != len(features):
-        raise UnsupportedModelError(
-            f"the {type(step).__name__} takes {taken} features, and the step before it gives {len(features)}"
-        )
+        refuse(step, f"takes {taken} features, and the step before it gives {len(features)}")
     if is_selection(step):
         kept = step.get_support()
         return [feature for feature, keep in zip(features, kept, strict=True) if keep]
     name = known(step)
     if name not in _AFTER:
-        raise UnsupportedModelError(f"the {name} is not scored as a step before others")
+        refuse(step, "is not scored as a step before others")
     return _AFTER[name](step, features)
 
 
@@ -159,9 +157,7 @@ def _without_missing(step: Any, feature: Feature) -> Feature:
     if is_missing(number):
         return feature
     if isinstance(number, str):
-        raise UnsupportedModelError(
-            f"the {type(step).__name__} has missing_values={number!r}, which is not scored: use NULL"
-        )
+        refuse(step, f"has missing_values={number!r}, which is not scored: use NULL")
     return feature.without(np.nextafter(float(number), -np.inf), number)
 
 

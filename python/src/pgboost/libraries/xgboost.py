@@ -16,7 +16,7 @@ import numpy as np
 import xgboost
 
 from ..comparison import Tolerance
-from ..errors import UnsupportedModelError
+from ..errors import UnsupportedModelError, refuse
 from ..inputs import Inputs
 from ..model_file import ModelFile, classifier, label_text, of_labels, regressor
 from .ensemble import Ensemble, Tree, described
@@ -71,14 +71,13 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     kind: Callable[..., Any] = regressor
     if isinstance(estimator, xgboost.XGBClassifier):
-        name, objective = type(estimator).__qualname__, str(estimator.objective)
+        objective = str(estimator.objective)
         if objective.partition(":")[0] in ("reg", "count", "rank", "survival"):
-            reason = f"the {name} has the objective {objective}, which has no classes"
-            raise UnsupportedModelError(f"{reason}: push its get_booster()")
+            reason = f"has the objective {objective}, which has no classes"
+            refuse(estimator, f"{reason}: push its get_booster()")
         if objective == "binary:logitraw":
-            raise UnsupportedModelError(
-                f"an {name} takes margins of binary:logitraw for probabilities: push its get_booster()"
-            )
+            reason = "takes margins of binary:logitraw for probabilities"
+            refuse(estimator, f"{reason}: push its get_booster()")
         # Of multi:softprob, predict returns a row of numbers for two classes too.
         is_multi = objective.startswith("multi:") and len(estimator.classes_) == 2
         kind = of_labels if is_multi or _targets(estimator.get_booster()) > 1 else classifier
@@ -253,27 +252,22 @@ def ensemble_of(model: Any) -> Ensemble:
 
 
 def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
-    kind, boosted = type(model).__qualname__, content["learner"]["gradient_booster"]
-    objective = _objective(content)
+    boosted, objective = content["learner"]["gradient_booster"], _objective(content)
     if objective not in _LINKS:
-        raise UnsupportedModelError(
-            f"the {kind} has the objective {objective}, which is not scored here"
-        )
+        refuse(model, f"has the objective {objective}, which is not scored here")
     if "gblinear" in str(boosted.get("name")):
-        raise UnsupportedModelError(f"the {kind} has no trees: its booster is gblinear")
+        refuse(model, "has no trees: its booster is gblinear")
     found = _model(content)
     if not found["trees"]:
-        raise UnsupportedModelError(f"the {kind} has no trees")
+        refuse(model, "has no trees")
     if any(int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in found["trees"]):
         # XGBoost ends the process when it predicts with one tree of such a model.
-        raise UnsupportedModelError(
-            f"the {kind} has a vector in each leaf: fit it with one tree per output"
-        )
+        refuse(model, "has a vector in each leaf: fit it with one tree per output")
     base = _base_margins(model.get_booster(), content)
     rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
     parts = zip(found["trees"], found["tree_info"], _weights(content), strict=True)
-    trees = [_tree(*part, kind) for part in list(parts)[: rounds[-1]]]
+    trees = [_tree(*part, model) for part in list(parts)[: rounds[-1]]]
     others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
     labels = [label_text(label) for label in getattr(model, "classes_", ())]
     tasks = {"binary": "binary", "multi": "multiclass", "rank": "ranking"}
@@ -335,16 +329,14 @@ def _round_starts(model: dict[str, Any], outputs: int) -> list[int]:
     return list(range(0, len(model["trees"]) + 1, parallel * outputs))
 
 
-def _tree(tree: dict[str, Any], output: int, weight: float, kind: str) -> Tree:
+def _tree(tree: dict[str, Any], output: int, weight: float, model: Any) -> Tree:
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     kept = _reached(left, right)
     number = np.full(len(left), -1)
     number[kept] = np.arange(len(kept))
     leaf = left[kept] < 0
     if np.any(np.asarray(tree.get("split_type", np.zeros(len(left))))[kept][~leaf] != 0):
-        raise UnsupportedModelError(
-            f"the {kind} splits by categories behind a Pipeline: encode them by a step of it"
-        )
+        refuse(model, "splits by categories behind a Pipeline: encode them by a step of it")
     condition = np.asarray(tree["split_conditions"], np.float32)[kept]
     # A row goes left below the threshold, so up to the number before it.
     below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
