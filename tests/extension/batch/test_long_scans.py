@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.connections import Connect
+from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import grown, load, one
 from tests.extension.lifecycle.test_memory import private_kb
 
@@ -47,8 +47,7 @@ def serial(connect: Connect) -> psycopg.Connection:
 
 def in_batches(connection: psycopg.Connection, query: str) -> str:
     """The query, once it is certain that its plan has a batch."""
-    plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {query}"))
-    assert "BatchPredict" in plan, plan
+    assert "BatchPredict" in plan_of(connection, query)
     return query
 
 
@@ -88,14 +87,10 @@ def test_a_scan_in_batches_is_cancelled(serial: psycopg.Connection, connect: Con
 
 def test_workers_give_the_same_sums(serial: psycopg.Connection, connect: Connect) -> None:
     parallel = connect()
-    for setting, value in {
-        "parallel_setup_cost": 0, "parallel_tuple_cost": 0, "min_parallel_table_scan_size": 0,
-        "max_parallel_workers_per_gather": 2,
-    }.items():  # fmt: skip
-        parallel.execute(f"SET {setting} = {value}")
+    in_parallel(parallel)
+    parallel.execute("SET max_parallel_workers_per_gather = 2")
     query = f"SELECT count(*), sum(predict('slow', {COLUMNS})::float8) FROM rows"
-    plan = "\n".join(line for (line,) in parallel.execute(f"EXPLAIN {query}"))
-    assert "Gather" in plan and "BatchPredict" in plan, plan
+    assert "Gather" in plan_of(parallel, in_batches(parallel, query))
     expected = serial.execute(in_batches(serial, query)).fetchone()
     assert expected is not None and expected[0] == ROWS
     got = parallel.execute(query).fetchone()

@@ -1,13 +1,14 @@
 """A model is an identity, not a name: who takes a freed name or a dropped role's number gets nothing else."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 from psycopg import errors
 
-from tests.connections import Connect
+from tests.connections import Connect, waits
 from tests.extension.lifecycle.conftest import PREFERRED_PORT, STATE
 from tests.extension.lifecycle.models import constant, drop_all, load, one
 from tools.cluster import Cluster, start
@@ -118,32 +119,37 @@ def test_an_open_cursor_reads_nothing_of_the_former_model(
         old.execute("FETCH ALL FROM c").fetchall()
 
 
+@contextmanager
+def waiting(
+    observer: psycopg.Connection, session: psycopg.Connection, *run: str
+) -> Iterator[Future]:
+    """Runs statements in a thread, once they wait for a lock; the context ends after them."""
+
+    def execute() -> None:
+        for statement in run:
+            session.execute(statement)
+
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(execute)
+        waits(observer, session)
+        yield ended
+
+
 @pytest.mark.parametrize("how", HOW_FREED)
 @pytest.mark.parametrize("name", ["predict", "model_info", "export_model", "feature_baseline"])
 def test_a_slow_statement_reads_nothing_of_the_former_model(
     connect: Connect, owned: psycopg.Connection, name: str, how: str
 ) -> None:
     """It begins before the name is taken, and comes to the model after that."""
-    gate, slow, failures = connect(), connect("loader"), []
+    gate, slow = connect(), connect("loader")
     gate.execute("SELECT pg_advisory_lock(7)")
     call = READS[name].removeprefix("SELECT ").removeprefix("* FROM ")
     query = f"WITH w AS MATERIALIZED (SELECT pg_advisory_lock_shared(7)) SELECT {call} FROM w"
-
-    def run() -> None:
-        try:
-            failures.append(slow.execute(query).fetchall())
-        except psycopg.Error as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    while one(gate, waiting) == 0:
-        pass
-    freed_and_taken(owned, connect("loader"), how)
-    gate.execute("SELECT pg_advisory_unlock(7)")
-    thread.join()
-    assert isinstance(failures[0], errors.InsufficientPrivilege), failures
+    with waiting(gate, slow, query) as ended:
+        freed_and_taken(owned, connect("loader"), how)
+        gate.execute("SELECT pg_advisory_unlock(7)")
+    with pytest.raises(errors.InsufficientPrivilege):
+        ended.result()
 
 
 def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: psycopg.Connection) -> None:
@@ -198,16 +204,6 @@ def test_counters_of_a_load_that_rolled_back_are_nobodys(
     assert one(owned, "SELECT sum(rows) FROM pg_stat_pgboost") == 0
 
 
-def waits(admin: psycopg.Connection, run: Callable[[], object]) -> threading.Thread:
-    """Runs it, until it waits for a lock."""
-    thread = threading.Thread(target=run)
-    thread.start()
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    while one(admin, waiting) == 0:
-        assert thread.is_alive(), "it did not wait"
-    return thread
-
-
 CREATE = "SELECT create_predict_function('pv', 'of_pv')"
 CHANGES = ("SELECT rename_model('pv', 'other')", "SELECT drop_model('pv')")
 ORDERS = [pair for change in CHANGES for pair in ((CREATE, change), (change, CREATE))]
@@ -221,21 +217,11 @@ def test_a_function_of_a_model_is_made_or_the_model_changed(
     """In two open transactions: whichever comes first, no function is left without its model."""
     before, after = order
     connection, one_first, other = connect(), owned, connect("owner")
-    failures: list[psycopg.Error] = []
     other.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
     one_first.execute("BEGIN")
     one_first.execute(before)
-
-    def run() -> None:
-        try:
-            other.execute(after)
-            other.execute("COMMIT")
-        except psycopg.Error as error:
-            failures.append(error)
-
-    thread = waits(connection, run)
-    one_first.execute("COMMIT")
-    thread.join()
+    with waiting(connection, other, after, "COMMIT") as ended:
+        one_first.execute("COMMIT")
     functions = "SELECT count(*) FROM pg_proc WHERE proname = 'of_pv'"
     models = "SELECT count(*) FROM pgboost_models WHERE name = 'pv'"
     noted = "SELECT count(*) FROM pgboost_catalog.function"
@@ -252,7 +238,7 @@ def test_a_function_of_a_model_is_made_or_the_model_changed(
         if after == CREATE
         else errors.ObjectInUse
     )
-    assert dropped_after or isinstance(failures[0], expected), failures
+    assert dropped_after or isinstance(ended.exception(), expected)
     other.execute("ROLLBACK")
     connection.execute("DROP FUNCTION IF EXISTS of_pv")
 
@@ -265,21 +251,15 @@ def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
     owned.execute("SELECT deploy_model('pv@1')")
     if "alias" in gone:
         owned.execute("SELECT set_alias('pv@2', 'next')")
-    other, failures = connect("owner"), []
+    other = connect("owner")
     reference = "pv@next" if "alias" in gone else "pv@2"
     owned.execute("BEGIN")
     owned.execute(f"SELECT {gone}")
-
-    def run() -> None:
-        try:
-            other.execute("SELECT create_predict_function(%s, 'of_pv')", (reference,))
-        except psycopg.Error as error:
-            failures.append(error)
-
-    thread = waits(connection, run)
-    owned.execute("COMMIT")
-    thread.join()
-    assert isinstance(failures[0], errors.UndefinedObject), failures
+    create = f"SELECT create_predict_function('{reference}', 'of_pv')"
+    with waiting(connection, other, create) as ended:
+        owned.execute("COMMIT")
+    with pytest.raises(errors.UndefinedObject):
+        ended.result()
     assert one(connection, "SELECT to_regproc('of_pv') IS NULL")
 
 
@@ -348,11 +328,8 @@ def test_two_sessions_name_roles_at_once(
     load(loader, "other", constant(1))
     owned.execute("BEGIN")
     owned.execute("SELECT grant_model('pv', 'first_named')")
-    thread = waits(
-        connection, lambda: loader.execute("SELECT grant_model('other', 'second_named')")
-    )
-    owned.execute("COMMIT")
-    thread.join()
+    with waiting(connection, loader, "SELECT grant_model('other', 'second_named')"):
+        owned.execute("COMMIT")
     for role, model in (("first_named", "pv"), ("second_named", "other")):
         connection.execute(f"SET ROLE {role}")
         assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, 1)
@@ -368,9 +345,8 @@ def test_a_role_is_named_while_another_loses_all(
     owned.execute("SELECT grant_model('pv', 'losing')")
     dropping = connect()
     dropping.execute("BEGIN; DROP OWNED BY losing")
-    thread = waits(connection, lambda: owned.execute("SELECT grant_model('pv', 'gaining')"))
-    dropping.execute("COMMIT")
-    thread.join()
+    with waiting(connection, owned, "SELECT grant_model('pv', 'gaining')"):
+        dropping.execute("COMMIT")
     connection.execute("DROP ROLE losing; SET ROLE gaining")
     assert one(connection, "SELECT predict('pv', 1)") == OWNERS
     connection.execute("RESET ROLE; DROP OWNED BY gaining; DROP ROLE gaining")

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.connections import Connect
+from tests.connections import Connect, in_parallel
 from tests.extension.lifecycle.models import constant, grown, load, one
 from tests.times import TIMES
 
@@ -36,13 +36,20 @@ def points(cluster, dbname: str) -> None:
         connection.execute("VACUUM ANALYZE points")
 
 
-def in_parallel(connection: psycopg.Connection, workers: int) -> None:
-    """Makes parallel plans free for this connection."""
-    for setting, value in {
-        "parallel_setup_cost": 0, "parallel_tuple_cost": 0, "min_parallel_table_scan_size": 0,
-        "max_parallel_workers_per_gather": workers, "parallel_leader_participation": "off",
-    }.items():  # fmt: skip
-        connection.execute(f"SET {setting} = {value}")
+def with_workers(connection: psycopg.Connection, workers: int = 2) -> psycopg.Connection:
+    """The connection, whose plans have that many workers, and no work of the leader."""
+    in_parallel(connection)
+    connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
+    connection.execute("SET parallel_leader_participation = off")
+    return connection
+
+
+@pytest.fixture
+def serial(connect: Connect) -> psycopg.Connection:
+    """A connection without workers."""
+    connection = connect()
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    return connection
 
 
 def workers_launched(connection: psycopg.Connection, query: str) -> int:
@@ -56,11 +63,11 @@ def workers_launched(connection: psycopg.Connection, query: str) -> int:
 
 @pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("form", FORMS)
-def test_every_row_is_equal(connect: Connect, form: str, workers: int) -> None:
+def test_every_row_is_equal(
+    connect: Connect, serial: psycopg.Connection, form: str, workers: int
+) -> None:
     query = f"SELECT id, float4send(predict('m', {FORMS[form]})) AS bits FROM points"
-    serial, parallel = connect(), connect()
-    serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, workers)
+    parallel = with_workers(connect(), workers)
     assert workers_launched(serial, query) == 0
     assert workers_launched(parallel, query) == workers
     expected = serial.execute(query + " ORDER BY id").fetchall()
@@ -70,40 +77,46 @@ def test_every_row_is_equal(connect: Connect, form: str, workers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", ["predict_array", "predict_margin", "predict_leaf", "predict_contribs"]
+    "query",
+    [
+        *[
+            f"SELECT id, {function}('m', {BY_COLUMN}) FROM points WHERE id <= 5000"
+            for function in ("predict_array", "predict_margin", "predict_leaf", "predict_contribs")
+        ],
+        f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000",
+        f"SELECT count(*) FROM points WHERE predict('m', {BY_COLUMN}) > 50",
+    ],
 )
-def test_the_other_functions_run_in_workers(connect: Connect, function: str) -> None:
-    query = f"SELECT id, {function}('m', {BY_COLUMN}) FROM points WHERE id <= 5000"
-    serial, parallel = connect(), connect()
-    serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, 2)
+def test_functions_and_conditions_run_in_workers(
+    connect: Connect, serial: psycopg.Connection, query: str
+) -> None:
+    parallel = with_workers(connect())
     assert workers_launched(parallel, query) == 2
-    assert sorted(parallel.execute(query).fetchall()) == sorted(serial.execute(query).fetchall())
+    expected = sorted(serial.execute(query).fetchall())
+    assert sorted(parallel.execute(query).fetchall()) == expected
+    assert "count" not in query or 0 < expected[0][0] < ROWS
 
 
 @pytest.mark.parametrize(
     "call", ["predict('m@best', ", "predict_pinned('m@1', ", "of_m(", "predict(model, "]
 )
 def test_aliases_pins_and_models_by_column_are_known_in_workers(
-    connect: Connect, call: str
+    connect: Connect, serial: psycopg.Connection, call: str
 ) -> None:
-    serial, parallel = connect(), connect()
     serial.execute("SELECT set_alias('m@1', 'best'), pin_model('m@1')")
     serial.execute("SELECT create_predict_function('m', 'of_m', replace => true)")
     model = f"CASE WHEN id > {ROWS // 2} THEN 'm' ELSE 'm@best' END AS model"
     query = (
         f"SELECT id, float4send({{}}{BY_COLUMN})) AS bits FROM (SELECT *, {model} FROM points) AS p"
     )
-    serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, 2)
+    parallel = with_workers(connect())
     assert workers_launched(parallel, query.format(call)) == 2
     expected = serial.execute(query.format("predict('m', ") + " ORDER BY id").fetchall()
     assert sorted(parallel.execute(query.format(call)).fetchall()) == expected
 
 
 def test_what_workers_predict_is_counted(connect: Connect) -> None:
-    connection = connect()
-    in_parallel(connection, 2)
+    connection = with_workers(connect())
     connection.execute("SET pgboost.track_predictions = on")
     query = f"SELECT count(predict('m', {BY_COLUMN})) FROM points"
     counted = "SELECT rows FROM pg_stat_pgboost WHERE name = 'm'"
@@ -112,31 +125,8 @@ def test_what_workers_predict_is_counted(connect: Connect) -> None:
     assert one(connection, counted) == before + ROWS
 
 
-def test_means_of_contributions_are_put_together_from_workers(connect: Connect) -> None:
-    query = (
-        f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000"
-    )
-    serial, parallel = connect(), connect()
-    serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, 2)
-    assert workers_launched(parallel, query) == 2
-    assert one(parallel, query) == one(serial, query)
-
-
-def test_a_condition_is_checked_in_workers(connect: Connect) -> None:
-    query = f"SELECT count(*) FROM points WHERE predict('m', {BY_COLUMN}) > 50"
-    serial, parallel = connect(), connect()
-    serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, 2)
-    assert workers_launched(parallel, query) == 2
-    count = one(serial, query)
-    assert 0 < count < ROWS
-    assert one(parallel, query) == count
-
-
 def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:
-    connection = connect()
-    in_parallel(connection, 2)
+    connection = with_workers(connect())
     with pytest.raises(psycopg.errors.DataException, match="expects 10 features, not 9"):
         connection.execute(f"SELECT sum(predict('m', {BY_COLUMN.rpartition(',')[0]})) FROM points")
     assert one(connection, f"SELECT count(predict('m', {BY_COLUMN})) FROM points") == ROWS
@@ -145,7 +135,7 @@ def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:
 def test_workers_see_what_the_transaction_has_loaded_and_not_committed(connect: Connect) -> None:
     connection = connect(autocommit=False)
     load(connection, "new", constant(3))
-    in_parallel(connection, 2)
+    with_workers(connection)
     query = "SELECT sum(predict('new', f1)) FROM points"
     assert workers_launched(connection, query) == 2
     assert one(connection, query) == 3 * ROWS
@@ -157,7 +147,7 @@ def test_workers_see_what_the_transaction_has_loaded_and_not_committed(connect: 
 def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
     connection = connect(autocommit=False)
     connection.execute("CREATE ROLE parallel_user; GRANT SELECT ON points TO parallel_user")
-    in_parallel(connection, 2)
+    with_workers(connection)
     query = f"SELECT sum(predict('m', {BY_COLUMN})) FROM points"
     connection.execute("SET LOCAL ROLE parallel_user; SAVEPOINT s")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -171,7 +161,7 @@ def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
 def test_settings_reach_the_workers(connect: Connect) -> None:
     connection = connect()
     load(connection, "tickets", (MODELS / "tickets.ubj").read_bytes())
-    in_parallel(connection, 2)
+    with_workers(connection)
     query = "SELECT count(predict('tickets', 'no day', 10, f1)) FROM points"
     assert workers_launched(connection, query.replace("no day", "mon")) == 2
     with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="parallel worker"):

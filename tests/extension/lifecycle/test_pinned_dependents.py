@@ -124,21 +124,11 @@ def test_unpinning_waits_for_an_open_transaction_and_then_sees_its_object(
         unpin(connection, model)
 
 
-def test_unpinning_goes_on_if_the_transaction_rolls_back(
-    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_unpinning_waits_for_a_maker_without_a_deadlock(
+    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str, end: str
 ) -> None:
-    maker, owner = open_as(GRANTEE, autocommit=False), connect()
-    maker.execute(EXPRESSIONS["view"].format(model=model))
-    with ThreadPoolExecutor() as pool:
-        unpinned = pool.submit(unpin, owner, model)
-        waits(connection, owner)
-        maker.rollback()
-        unpinned.result(SECONDS)
-
-
-def test_a_maker_who_uses_the_version_and_its_model_meanwhile_is_in_no_deadlock(
-    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str
-) -> None:
+    """The maker uses its object and the version meanwhile."""
     maker, owner = open_as(GRANTEE, autocommit=False), connect()
     maker.execute(EXPRESSIONS["view"].format(model=model))
     with ThreadPoolExecutor() as pool:
@@ -146,9 +136,12 @@ def test_a_maker_who_uses_the_version_and_its_model_meanwhile_is_in_no_deadlock(
         waits(connection, owner)
         assert maker.execute("SELECT * FROM made").fetchall() == []
         assert one(maker, f"SELECT predict_pinned('{model}', 1)") == 1
-        maker.commit()
-        with pytest.raises(errors.ObjectInUse):
+        maker.execute(end)
+        if end == "ROLLBACK":
             unpinned.result(SECONDS)
+        else:
+            with pytest.raises(errors.ObjectInUse):
+                unpinned.result(SECONDS)
 
 
 def test_a_prepared_transaction_is_waited_for_until_a_timeout_or_a_cancel(

@@ -29,6 +29,7 @@ LONG = (
     "SELECT i AS a, sin(i) AS b, cos(i) AS c, (i % 1000) AS y FROM generate_series(1, 400000) AS i"
 )
 PARAMS = '{"max_depth": 10}'
+KIND = "SELECT * FROM {}, rounds => 100000)"
 FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
 
 
@@ -89,40 +90,36 @@ def test_rounds_end_at_once(
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("end", ["cancel", "terminate"])
+@pytest.mark.parametrize(
+    ("statement", "phase", "end"),
+    [
+        (TRAIN, "training", "cancel"),
+        (TRAIN, "training", "terminate"),
+        (KIND.format("cross_validate_model(%s, 'y', %s, folds => 2"), "training", "cancel"),
+        (KIND.format("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1"),
+         "trial 1 of 2", "cancel"),
+        (KIND.format("train_model('long', %s, 'y', %s, continue_from => 'before'"),
+         "training", "cancel"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("untouched")
 def test_a_round_ends_at_once(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
+    connection: psycopg.Connection,
+    connect: Callable[..., Any],
+    statement: str,
+    phase: str,
+    end: str,
 ) -> None:
-    running = Running(connect(), LONG_ROUND, FOREST)
-    with seen(connection, running.pid, "training"):
+    if "before" in statement:
+        small = LONG_ROUND.replace("200000", "1000")
+        connection.execute("SELECT train_model('before', %s, 'y', rounds => 2)", (small,))
+    running = Running(connect(), LONG_ROUND, FOREST, statement)
+    with seen(connection, running.pid, phase) as row:
+        assert row[5] == ("long" if "'long'" in statement else None)
         (trainer,) = trainers(running.pid)
     before = time.monotonic()
     connection.execute(f"SELECT pg_{end}_backend(%s)", (running.pid,))
     assert running.ended() == {"cancel": "57014", "terminate": "57P01"}[end]
-    assert time.monotonic() - before < ALLOWANCE
-    assert gone(trainer)
-
-
-@pytest.mark.parametrize(("function", "phase"), [
-    ("cross_validate_model(%s, 'y', %s, folds => 2", "training"),
-    ("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1", "trial 1 of 2"),
-    ("train_model('long', %s, 'y', %s, continue_from => 'before'", "training"),
-])  # fmt: skip
-def test_rounds_of_other_kinds_end_at_once(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None,
-    function: str, phase: str,
-) -> None:  # fmt: skip
-    if "before" in function:
-        small = LONG_ROUND.replace("200000", "1000")
-        connection.execute("SELECT train_model('before', %s, 'y', rounds => 2)", (small,))
-    statement = f"SELECT * FROM {function}, rounds => 100000)"
-    running = Running(connect(), LONG_ROUND, FOREST, statement)
-    with seen(connection, running.pid, phase) as row:
-        assert row[5] == ("long" if "before" in function else None)
-        (trainer,) = trainers(running.pid)
-    before = time.monotonic()
-    connection.execute("SELECT pg_cancel_backend(%s)", (running.pid,))
-    assert running.ended() == "57014"
     assert time.monotonic() - before < ALLOWANCE
     assert gone(trainer)
 
