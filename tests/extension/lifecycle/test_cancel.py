@@ -53,6 +53,15 @@ def ends_soon(
     assert seconds < SOON
 
 
+def times_out(connection: psycopg.Connection, statement: str, milliseconds: int) -> None:
+    """Executes the statement, which that timeout ends, in time."""
+    connection.execute(f"SET statement_timeout = {milliseconds}")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(statement)
+    assert milliseconds / 1000 <= time.monotonic() - begin < milliseconds / 1000 + SOON
+
+
 def reset_statement_timeout(connection: psycopg.Connection) -> None:
     """Where the machine stands still for as long, the timeout that was set ends this as well."""
     while True:
@@ -156,11 +165,7 @@ def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
 
 def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
     connection = connect()
-    connection.execute("SET statement_timeout = '200ms'")
-    begin = time.monotonic()
-    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
-        connection.execute(SCAN.format(FORMS["columns"]))
-    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    times_out(connection, SCAN.format(FORMS["columns"]), 200)
     assert one(connection, "SELECT 1") == 1
 
 
@@ -168,11 +173,7 @@ def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
 def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
     """And the next statement is not given what was left half done."""
     connection = connect()
-    connection.execute("SET statement_timeout = '200ms'")
-    begin = time.monotonic()
-    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
-        connection.execute(SCAN.format(FORMS["columns"]).replace("predict", function))
-    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    times_out(connection, SCAN.format(FORMS["columns"]).replace("predict", function), 200)
     # To make the tables takes as long where the machine does other work.
     reset_statement_timeout(connection)
     query = f"SELECT {function}('m', {FORMS['array']}) FROM (SELECT 0.5) AS v (x)"
@@ -196,12 +197,8 @@ def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
     assert one(connection, first)
     # LLVM compiles for longer than that, and does not look.
     connection.execute("SET jit = off")
-    connection.execute(f"SET statement_timeout = {milliseconds}")
     query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'explained'")
-    begin = time.monotonic()
-    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
-        connection.execute(query)
-    assert time.monotonic() - begin < milliseconds / 1000 + SOON
+    times_out(connection, query, milliseconds)
 
 
 @pytest.fixture(scope="module")
@@ -293,11 +290,7 @@ def test_a_batch_by_a_deep_model_ends_at_the_timeout(
     connection = connect()
     connection.execute(f"SET pgboost.kernel = '{kernel}'")
     one(connection, f"SELECT predict('deep', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
-    connection.execute("SET statement_timeout = '600ms'")
-    begin = time.monotonic()
-    with pytest.raises(errors.QueryCanceled):
-        connection.execute(SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"))
-    assert time.monotonic() - begin < 0.6 + SOON
+    times_out(connection, SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"), 600)
 
 
 def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: float) -> None:
