@@ -75,7 +75,7 @@ pub mod sql;
 mod transform;
 mod verified;
 
-pub use api::{LoadOptions, Model, Number, Output, Predictor, Rows};
+pub use api::{Buffers, Category, LoadOptions, Model, Number, Output, Predictor, Rows};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use explain::ImportanceKind;
 pub use limits::{Cancel, Limits};

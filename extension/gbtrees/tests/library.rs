@@ -4,7 +4,7 @@
 
 use gbtrees::internals::{AlignedBytes, CompiledModel, Margin, Precision, Scratch, compile, parse};
 use gbtrees::{
-    Cancel, ErrorKind, ImportanceKind, Limits, LoadOptions, Model, Number, Output, Rows,
+    Buffers, Cancel, ErrorKind, ImportanceKind, Limits, LoadOptions, Model, Number, Output, Rows,
 };
 
 /// Models of every format, with and without categories, of one and of several outputs.
@@ -64,6 +64,8 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 #[test]
 fn every_form_of_rows_has_the_bits_of_the_stages() {
+    // One thread's buffers serve all models.
+    let mut buffers = Buffers::default();
     for name in MODELS.into_iter().chain([LINEAR]) {
         let bytes = golden_models::file(name);
         let model = Model::load(bytes).unwrap();
@@ -82,7 +84,7 @@ fn every_form_of_rows_has_the_bits_of_the_stages() {
         let values: Vec<f64> = places.iter().map(|at| rows[*at]).collect();
         let starts: Vec<usize> =
             (0..=count).map(|row| places.partition_point(|at| *at < row * width)).collect();
-        let mut predictor = model.predictor();
+        let mut predictor = model.predictor_with(buffers);
         for output in [Output::Value, Output::Margin, Output::Class] {
             let forms = [
                 Rows::dense(&rows, [count, width]).unwrap(),
@@ -99,6 +101,14 @@ fn every_form_of_rows_has_the_bits_of_the_stages() {
             for (form, rows) in forms.iter().enumerate() {
                 let found: Vec<f64> = predictor.predict(rows, output).unwrap();
                 assert_eq!(bits(&found), bits(&wanted), "{name}, {output:?}, form {form}");
+                let part: Vec<f64> = predictor.predict(&rows.range(99..613), output).unwrap();
+                let per_row = wanted.len() / count;
+                assert_eq!(
+                    bits(&part),
+                    bits(&wanted[99 * per_row..613 * per_row]),
+                    "{name}, {form}"
+                );
+                assert_eq!(rows.range(count - 1..count + 9).shape(), [1, width]);
                 let singles: Vec<f32> = predictor.predict(rows, output).unwrap();
                 let rounded: Vec<f32> = wanted.iter().map(|value| *value as f32).collect();
                 assert_eq!(
@@ -108,6 +118,7 @@ fn every_form_of_rows_has_the_bits_of_the_stages() {
                 );
             }
         }
+        buffers = predictor.into_buffers();
         // Rows of f32 are read in place.
         let singles: Vec<f32> = rows.iter().map(|number| *number as f32).collect();
         let doubles: Vec<f64> = singles.iter().copied().map(f64::from).collect();

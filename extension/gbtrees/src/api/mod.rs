@@ -8,12 +8,13 @@ mod rows;
 
 use std::fmt;
 
-pub use predictor::{Output, Predictor};
+pub use predictor::{Buffers, Output, Predictor};
 pub use rows::{Number, Rows};
 
-use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
-use crate::ensemble::Ensemble;
+use crate::compiled::categories::CategoryKind;
+use crate::compiled::{CompiledModel, Narrowing};
+use crate::ensemble::{Ensemble, Precision};
 use crate::explain::{ImportanceKind, has_importance, importance};
 use crate::lower::compile;
 use crate::{Cancel, Limits, Result, format};
@@ -47,6 +48,23 @@ impl fmt::Debug for Model {
             .field("features", &self.num_features())
             .field("trees", &self.num_trees())
             .finish_non_exhaustive()
+    }
+}
+
+/// A value of a categorical feature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Category<'a> {
+    /// Text.
+    Text(&'a str),
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number other than NaN.
+    Float(f64),
+}
+
+impl<'a> From<&'a str> for Category<'a> {
+    fn from(text: &'a str) -> Self {
+        Category::Text(text)
     }
 }
 
@@ -167,7 +185,12 @@ impl Model {
 
     /// Creates a reusable predictor for one thread.
     pub fn predictor(&self) -> Predictor<'_> {
-        Predictor::new(self)
+        self.predictor_with(Buffers::default())
+    }
+
+    /// Creates a predictor with buffers, which [`Predictor::into_buffers`] returns.
+    pub fn predictor_with(&self, buffers: Buffers) -> Predictor<'_> {
+        Predictor::new(self, buffers)
     }
 
     /// Returns the number of features of a row.
@@ -214,12 +237,54 @@ impl Model {
         self.compiled.is_categorical(feature)
     }
 
-    /// Returns the number of a text category in a row: its code, or for a category that CatBoost takes
+    /// Returns whether the file has the categories of a feature, so that [`Model::category`] knows their
+    /// numbers.
+    pub fn has_categories(&self, feature: usize) -> bool {
+        self.compiled.categories(feature).is_some()
+    }
+
+    /// Returns whether a feature's categories are known by hashes, so that a row has no number but
+    /// [`Model::category`]'s for them.
+    pub fn is_hashed(&self, feature: usize) -> bool {
+        let categories = self.compiled.categories(feature);
+        categories.is_some_and(|categories| categories.kind() == CategoryKind::Hashed)
+    }
+
+    /// Returns the number of a category in a row: its code, or for a category that CatBoost takes
     /// statistics of, its hash, encoded as the bits of an f32. `None` if the file has no categories for
     /// the feature, or not this one.
-    pub fn category<T: Number>(&self, feature: usize, category: &str) -> Option<T> {
+    pub fn category<'c, T: Number>(
+        &self,
+        feature: usize,
+        category: impl Into<Category<'c>>,
+    ) -> Option<T> {
         let categories = self.compiled.categories(feature)?;
-        Some(categories.row_value(categories.code_of_text(category)?))
+        let code = match category.into() {
+            Category::Text(text) => categories.code_of_text(text),
+            Category::Integer(number) => categories.code_of_integer(number),
+            Category::Float(number) => categories.code_of_float(number),
+        };
+        Some(categories.row_value(code?))
+    }
+
+    /// Returns whether splits compare f64; others round a number to f32 first.
+    pub fn compares_doubles(&self) -> bool {
+        self.compiled.narrowing() != Narrowing::Rounded
+    }
+
+    /// Returns whether results are f64 in the model's library; others are exact in f32.
+    pub fn has_double_results(&self) -> bool {
+        self.compiled.sum_precision() == Precision::Double
+    }
+
+    /// Returns whether the model has classes, which [`Output::Class`] needs.
+    pub fn has_classes(&self) -> bool {
+        self.compiled.has_classes()
+    }
+
+    /// Returns whether [`Output::Value`] has class probabilities: of the second of two, or of each.
+    pub fn predicts_probabilities(&self) -> bool {
+        self.compiled.predicts_probabilities()
     }
 
     /// Returns each feature's importance, as XGBoost's `get_score` does; `None` if the file lacks the

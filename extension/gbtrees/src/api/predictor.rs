@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::rows::{Number, Rows};
 use super::{Compiled, Model};
-use crate::ensemble::{Precision, Task};
-use crate::eval::{BatchScratch, Margin, Scratch, wrong_length};
+use crate::ensemble::Precision;
+use crate::eval::{BatchScratch, Kernel, Margin, Scratch, wrong_length};
 use crate::explain::ContributionScratch;
 use crate::memory::filled;
 use crate::{Cancel, Error, ErrorKind, Result};
@@ -26,22 +26,38 @@ pub enum Output {
     Class,
 }
 
-/// Predicts rows of a model. It owns buffers, so each thread needs one; it can be sent between threads.
-pub struct Predictor<'m> {
-    model: &'m Model,
+/// Reusable buffers of a thread, which serve any model and grow as needed.
+pub struct Buffers {
     batch: BatchScratch,
     row: Option<Scratch>,
     explain: Option<ContributionScratch>,
     features: Vec<f32>,
 }
 
+impl Default for Buffers {
+    fn default() -> Self {
+        let batch = BatchScratch::for_any(Kernel::default());
+        Buffers { batch, row: None, explain: None, features: Vec::new() }
+    }
+}
+
+/// Predicts rows of a model. It owns buffers, so each thread needs one; it can be sent between threads.
+pub struct Predictor<'m> {
+    model: &'m Model,
+    buffers: Buffers,
+}
+
 /// Maximum rows per block of explanations.
 const EXPLAINED: usize = 512;
 
 impl<'m> Predictor<'m> {
-    pub(super) fn new(model: &'m Model) -> Self {
-        let batch = BatchScratch::new(&model.compiled);
-        Predictor { model, batch, row: None, explain: None, features: Vec::new() }
+    pub(super) fn new(model: &'m Model, buffers: Buffers) -> Self {
+        Predictor { model, buffers }
+    }
+
+    /// Returns the buffers, for a predictor of this model or of another.
+    pub fn into_buffers(self) -> Buffers {
+        self.buffers
     }
 
     /// Predicts rows, with [`Model::width`] numbers each.
@@ -70,8 +86,7 @@ impl<'m> Predictor<'m> {
         out: &mut [M],
     ) -> Result<()> {
         let compiled = &self.model.compiled;
-        let is_classifier = matches!(compiled.task(), Task::Binary | Task::Multiclass);
-        if output == Output::Class && !is_classifier {
+        if output == Output::Class && !compiled.has_classes() {
             return Err(Error::new(ErrorKind::Unsupported, "the model has no classes"));
         }
         self.check(rows, out.len(), self.model.width(output))?;
@@ -93,10 +108,11 @@ impl<'m> Predictor<'m> {
         for (rows, out) in self.blocks_of(rows, self.model.compiled.rows_per_call(), out, width) {
             let (rows, block) = rows;
             let compiled = &self.model.compiled;
-            let features = features(rows, compiled, &block, &mut self.features);
+            let Buffers { batch, features: buffer, .. } = &mut self.buffers;
+            let features = features(rows, compiled, &block, buffer);
             margins.clear();
             margins.resize(block.len() * outputs, S::of(0.0));
-            compiled.margins_batch(&mut self.batch, features, &mut margins)?;
+            compiled.margins_batch(batch, features, &mut margins)?;
             let rows = margins.chunks_exact_mut(outputs).zip(out.chunks_exact_mut(width));
             for (margins, out) in rows {
                 match output {
@@ -128,9 +144,10 @@ impl<'m> Predictor<'m> {
         let width = compiled.num_trees();
         let mut out = vec![0; rows.shape()[0] * width];
         self.check(rows, out.len(), width)?;
-        let row = self.row.get_or_insert_with(|| Scratch::new(compiled));
+        let Buffers { row, features: buffer, .. } = &mut self.buffers;
+        let row = row.get_or_insert_with(|| Scratch::for_any(Kernel::default()));
         for (index, out) in out.chunks_exact_mut(width.max(1)).enumerate() {
-            let features = features(rows, compiled, &(index..index + 1), &mut self.features);
+            let features = features(rows, compiled, &(index..index + 1), buffer);
             compiled.leaves(row, features, out)?;
         }
         Ok(out)
@@ -169,10 +186,23 @@ impl<'m> Predictor<'m> {
     /// As for [`Predictor::contributions`]; [`ErrorKind::Unsupported`] for target statistics
     /// (CatBoost's CTR).
     pub fn interactions<T: Number>(&mut self, rows: &Rows<'_, T>) -> Result<Vec<f32>> {
-        let width = (self.model.num_features() + 1).pow(2);
-        let mut out = zeros(rows.shape()[0], self.model.num_outputs() * width)?;
-        self.explained(rows, width, &mut out, Compiled::interactions)?;
+        let width = self.model.num_outputs() * (self.model.num_features() + 1).pow(2);
+        let mut out = zeros(rows.shape()[0], width)?;
+        self.interactions_into(rows, &mut out)?;
         Ok(out)
+    }
+
+    /// Like [`Predictor::interactions`], into `out` with `out.len() == rows * num_outputs *
+    /// (num_features + 1)^2`.
+    ///
+    /// # Errors
+    /// As for [`Predictor::interactions`]; [`ErrorKind::RowLength`] for another length of `out`.
+    pub fn interactions_into<T: Number>(
+        &mut self,
+        rows: &Rows<'_, T>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        self.explained(rows, (self.model.num_features() + 1).pow(2), out, Compiled::interactions)
     }
 
     fn explained<T: Number>(
@@ -190,13 +220,13 @@ impl<'m> Predictor<'m> {
     ) -> Result<()> {
         let width = self.model.num_outputs() * per_output;
         self.check(rows, out.len(), width)?;
-        let mut scratch = self.explain.take().unwrap_or_default();
+        let mut scratch = self.buffers.explain.take().unwrap_or_default();
         for ((rows, block), out) in self.blocks_of(rows, EXPLAINED, out, width) {
             let compiled = &self.model.compiled;
-            let features = features(rows, compiled, &block, &mut self.features);
+            let features = features(rows, compiled, &block, &mut self.buffers.features);
             explain(compiled, &mut scratch, features, out, Cancel::never())?;
         }
-        self.explain = Some(scratch);
+        self.buffers.explain = Some(scratch);
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! Rows of features, as programs pass them.
 
+use std::ops::Range;
+
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::doubles::set_double;
 use crate::compiled::{CompiledModel, Narrowing};
@@ -160,6 +162,24 @@ impl<'a, T: Number> Rows<'a, T> {
     /// Returns the number of rows and of columns.
     pub fn shape(&self) -> [usize; 2] {
         [self.rows, self.columns]
+    }
+
+    /// Returns a range of the rows, cut to those that there are.
+    #[must_use]
+    pub fn range(&self, range: Range<usize>) -> Self {
+        let end = range.end.min(self.rows);
+        let start = range.start.min(end);
+        let values = match self.values {
+            Values::Strided { values, strides } => {
+                let first = (start * strides[0]).min(values.len());
+                Values::Strided { values: &values[first..], strides }
+            }
+            Values::Sparse { starts, columns, values, absent } => {
+                let starts = starts.get(start..=end).unwrap_or_default();
+                Values::Sparse { starts, columns, values, absent }
+            }
+        };
+        Rows { rows: end - start, columns: self.columns, values }
     }
 
     /// Returns a range of rows if they need neither copying nor narrowing.

@@ -301,15 +301,21 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
+    /// Returns whether [`CompiledModel::class`] finds classes.
+    pub fn has_classes(&self) -> bool {
+        match self.task() {
+            Task::Multiclass => true,
+            Task::Binary => self.num_values() == 1,
+            Task::Regression | Task::Ranking => false,
+        }
+    }
+
     /// Returns the class of a row's margins, for classifiers: the first of the largest of several
     /// outputs, or whether a single one is above the objective's threshold. Values replace the margins
     /// if they decide.
     pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
         let (class_by, threshold) = self.class_rule();
-        if !matches!(
-            (self.task(), self.num_values() == 1),
-            (Task::Multiclass, _) | (Task::Binary, true)
-        ) {
+        if !self.has_classes() {
             return None;
         }
         if class_by == ClassBy::Value {
