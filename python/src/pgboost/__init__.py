@@ -38,6 +38,7 @@ from .registry import (
     rename,
     set_alias,
 )
+from .sql_functions import export_sql, model_bytes, verify_sql
 from .training import train
 from .verification import verify
 
@@ -64,6 +65,8 @@ __all__ = [
     "drop_alias",
     "evaluate",
     "explain",
+    "export_sql",
+    "model_bytes",
     "models",
     "plots",
     "predict",
@@ -76,4 +79,5 @@ __all__ = [
     "set_baseline",
     "train",
     "verify",
+    "verify_sql",
 ]

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from . import deploy, drop, drop_alias, evaluate, models, push, set_alias, verify
+from . import deploy, drop, drop_alias, evaluate, export_sql, models, push, set_alias, verify
 from .errors import ArgumentError, PgboostError, PgboostWarning, translated
 from .libraries import model_file
 from .model_file import ModelFile
@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     rows = one.add_mutually_exclusive_group(required=True)
     rows.add_argument("--rows", type=Path, help="a CSV or Parquet file of features")
     rows.add_argument("--source", help="a table, a view or a query in the database")
+    one = command("export-sql", _export_sql, "print a script of plain SQL functions that predict")
+    _with_model(one, "a pickle, joblib file or model file")
+    one.add_argument("--schema", default="public", help="the schema of the functions (public)")
+    one.add_argument("--version", type=int, help="a number: NAME_3 then stands behind NAME")
+    _with_list(one, "--labels", "LABEL", "the classes of a model file without them, in order")
+    _with_list(one, "--feature-names", "NAME", names)
     command("list", _list, "list the models")
     one = command("deploy", _deploy, "deploy a version")
     one.add_argument("model", help="the version, such as churn@2 or churn@champion")
@@ -111,6 +117,20 @@ def _verify(given: argparse.Namespace) -> int:
     found = verify(given.database, given.name, file, rows)
     print(found)
     return 0 if found else 1
+
+
+def _export_sql(given: argparse.Namespace) -> int:
+    model, labels = _model(given.model)
+    script = export_sql(
+        model,
+        given.name,
+        schema=given.schema,
+        version=given.version,
+        labels=given.labels or labels,
+        feature_names=given.feature_names,
+    )
+    sys.stdout.buffer.write(script.encode())
+    return 0
 
 
 def _list(given: argparse.Namespace) -> int:

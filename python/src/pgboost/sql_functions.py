@@ -1,0 +1,168 @@
+"""Exports models as plain SQL functions, for servers without the extension, and compares these.
+
+The engine writes the scripts: the package `gbtrees`, which needs no server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from psycopg import sql
+
+from .comparison import Predictions, Verification, compared
+from .connecting import Connection, Database, connected
+from .errors import (
+    InvalidDataError,
+    InvalidModelError,
+    MissingLibraryError,
+    ModelNotFoundError,
+    UnsupportedModelError,
+    translated,
+)
+from .extension import require_name
+from .inputs import drawn
+from .libraries import model_file
+from .model_file import ModelFile, label_text
+from .rows import of_features
+
+# The arguments of a function of one row, which one of an object or of rows is not.
+_ARGUMENTS = """
+    SELECT p.proargnames[1:p.pronargs], p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[]
+      FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+     WHERE n.nspname = %s AND p.proname = %s AND NOT p.proretset
+       AND p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[] <> '{jsonb}'
+"""
+
+
+@translated()
+def model_bytes(model: Any, rounds: int | None = None) -> bytes:
+    """Returns the model file that `push` would store.
+
+    That is the library's own file, or a tree ensemble for models and pipelines of scikit-learn, with their
+    encoders folded into the trees. The package `gbtrees` predicts with it.
+    """
+    return model_file(model, rounds).content
+
+
+@translated()
+def export_sql(  # noqa: PLR0913 (all but two are options)
+    model: Any,
+    name: str,
+    *,
+    schema: str = "public",
+    version: int | None = None,
+    labels: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    rounds: int | None = None,
+) -> str:
+    """Returns a script of plain SQL functions that predict with a model, for any PostgreSQL since 13.
+
+    It creates `name`, `name_margin` and so on in `schema` in one transaction; with `version`, `name_3` stands
+    behind `name`. `model` is what `push` takes, and so are the other options. The margins are those of the
+    library to the bit. It needs the package `gbtrees` and no server.
+    """
+    require_name(name, model)
+    engine, file = _engine(), model_file(model, rounds)
+    given = file.sent_labels() if labels is None else [label_text(label) for label in labels]
+    names = file.feature_names if feature_names is None else feature_names
+    with _refused(engine):
+        loaded = engine.Model(
+            file.content,
+            rounds=file.rounds if rounds is None else rounds,
+            feature_names=names,
+            labels=given,
+        )
+        script: str = loaded.to_sql(name, schema=schema, version=version)
+        return script
+
+
+@translated(InvalidDataError)
+def verify_sql(
+    connection: Connection,
+    name: str,
+    model: Any,
+    frame: Any = None,
+    *,
+    schema: str = "public",
+) -> Verification:
+    """Compares the functions of `export_sql` in a database with the model's own predictions.
+
+    `frame` is a `DataFrame` of pandas or Polars, a `Table` of Arrow or a NumPy array; without one, rows are
+    drawn around the model's thresholds, as by `push`. Numbers and classes are compared as by `verify`.
+    """
+    require_name(name, model)
+    file = model_file(model)
+    if file.values is None:
+        raise UnsupportedModelError("verify_sql needs the model's object, not its file")
+    with connected(connection) as database:
+        arguments = _arguments(database, schema, name)
+        features = [argument for argument, _ in arguments]
+        if frame is None:
+            if file.inputs is None:
+                raise UnsupportedModelError("no rows can be drawn: pass some as frame")
+            frame = drawn(file.inputs(), features)
+        endings = ["", "_class"] if file.classes else [""]
+        functions = [sql.Identifier(schema, f"{name}{ending}") for ending in endings]
+        found = _in_sql(database, functions, arguments, frame)
+    return compared(found, _in_python(file, frame), file.tolerance)
+
+
+def _engine() -> ModuleType:
+    try:
+        return import_module("gbtrees")
+    except ImportError as error:
+        message = f"the engine writes the script ({error}): pip install gbtrees"
+        raise MissingLibraryError(message) from error
+
+
+@contextmanager
+def _refused(engine: ModuleType) -> Iterator[None]:
+    """Raises this package's error in place of the engine's."""
+    try:
+        yield
+    except engine.GbtreesError as error:
+        raise InvalidModelError(str(error)) from error
+
+
+def _arguments(database: Database, schema: str, name: str) -> list[tuple[str, str]]:
+    """Returns the arguments of a function of one row, and their types."""
+    _, rows = database.fetched(sql.SQL(_ARGUMENTS), [schema, name])
+    if not rows:
+        raise ModelNotFoundError(f"there is no function {name!r} of one row in schema {schema!r}")
+    names, types = rows[0]
+    return list(zip(names, types, strict=True))
+
+
+def _in_sql(
+    database: Database,
+    functions: list[sql.Identifier],
+    arguments: list[tuple[str, str]],
+    frame: Any,
+) -> Predictions:
+    rows = of_features(frame, [argument for argument, _ in arguments], by_position=True)
+    rows.form = "columns"
+    if len(rows.types) != len(arguments):
+        message = (
+            f"the frame has {len(rows.types)} columns, and the function {len(arguments)} arguments"
+        )
+        raise InvalidDataError(message)
+    passed = sql.SQL(", ").join(
+        sql.SQL("t.{}::{}").format(sql.Identifier(f"c{number}"), sql.SQL(kind))
+        for number, (_, kind) in enumerate(arguments)
+    )
+    calls = sql.SQL(", ").join(sql.SQL("{}({})").format(function, passed) for function in functions)
+    query = sql.SQL("SELECT {} FROM {} ORDER BY row").format(calls, rows.relation())
+    found = [row for arrays in rows.chunks() for row in database.fetched(query, arrays)[1]]
+    return Predictions(*([row[place] for row in found] for place in range(len(functions))))
+
+
+def _in_python(file: ModelFile, frame: Any) -> Predictions:
+    with translated(InvalidDataError, "the model does not predict the rows"):
+        values = file.values(frame) if file.values else []
+        if file.classes is None:
+            return Predictions(values)
+        return Predictions(values, file.classes(frame), file.labels or (), file.cut)
