@@ -43,6 +43,14 @@ build: ## build the extensions for the PostgreSQL of PG_CONFIG
 install: ## install the extensions into the PostgreSQL of PG_CONFIG, below DESTDIR if set
 	@tools/toolchain/install.sh
 
+.PHONY: wheel
+wheel: setup ## build the engine's wheel for Python, in .build/wheel
+	@tools/toolchain/wheel.sh
+
+.PHONY: test-wheel
+test-wheel: setup ## build the engine's wheel, and test it in a fresh environment with NumPy alone
+	@tools/toolchain/wheel.sh test
+
 .PHONY: setup
 setup: ## install the Debian packages that the build, the demo and the tests need; as root
 	@tools/toolchain/packages.sh
@@ -54,6 +62,7 @@ BY_FILE = --dist loadfile --no-loadscope-reorder --durations=20
 .PHONY: test
 test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
 	@$(MAKE) -j2 install venv
+	@$(MAKE) test-wheel
 	@$(MAKE) -j2 --output-sync=line test-without-server test-python
 
 .PHONY: test-without-server
@@ -113,9 +122,9 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
-test-python: setup install venv ## run the SQL regression and end-to-end tests against a separate cluster
+test-python: setup install venv wheel ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
-	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long
+	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long --ignore=tests/gbtrees/test_wheel.py
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/python/test_random_models.py tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
@@ -297,11 +306,11 @@ site: ## make a site of the pages, in .build/site
 	@echo "open .build/site/index.html"
 
 .PHONY: lock
-lock: ## write tools/toolchain/requirements.txt, tools/toolchain/site.txt and tools/toolchain/markdown.txt from their .in files
+lock: ## write requirements.txt, site.txt, markdown.txt and wheel.txt in tools/toolchain from their .in files
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/markdown; do \
+	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/markdown tools/toolchain/wheel; do \
 		.build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done

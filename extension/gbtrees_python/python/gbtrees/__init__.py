@@ -1,0 +1,11 @@
+"""Gradient-boosted trees of any library, evaluated with its bits and without it.
+
+>>> model = gbtrees.Model("model.ubj")
+>>> model.predict(X)
+>>> model.contributions(X, n_jobs=-1)
+"""
+
+from ._gbtrees import GbtreesError, __version__
+from .model import Model
+
+__all__ = ["GbtreesError", "Model", "__version__"]

@@ -1,0 +1,241 @@
+"""Fitted models of each library, which the wheel predicts and explains with the library's own bits."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import scipy.sparse
+import skl2onnx
+import xgboost
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+
+import catboost
+import gbtrees
+import lightgbm
+import pgboost
+from tests.gbtrees.test_wheel import same
+from tests.python import models as data
+
+ROWS = data.frame()
+NUMBERS = data.numbers()
+TARGET = data.target(ROWS)
+LABELS = data.classes(ROWS, ["no", "yes"])
+THREE = data.classes(ROWS, [10, 20, 30])
+QUICK = {"n_estimators": 12}
+QUIET = {**QUICK, "verbose": -1}
+CAT = {"iterations": 12, "verbose": False, "allow_writing_files": False}
+
+
+def with_categories() -> pd.DataFrame:
+    names = pd.Categorical(np.resize(["red", "green", None, "blue"], len(ROWS)))
+    years = pd.Categorical(np.resize([2001, 1999, 2010], len(ROWS)))
+    return ROWS.assign(colour=names, year=years)
+
+
+FITTED: dict[str, Any] = {
+    "XGBRegressor": lambda: xgboost.XGBRegressor(**QUICK).fit(ROWS, TARGET),
+    "XGBClassifier": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, LABELS == "yes"),
+    "XGBClassifier of three": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, THREE // 10 - 1),
+    "XGBClassifier, softmax": lambda: xgboost.XGBClassifier(**QUICK, objective="multi:softmax").fit(
+        ROWS, THREE // 10 - 1
+    ),
+    "XGBRegressor, stopped early": lambda: xgboost.XGBRegressor(
+        n_estimators=80, learning_rate=1.0, early_stopping_rounds=2
+    ).fit(ROWS[:200], TARGET[:200], eval_set=[(ROWS[200:], TARGET[200:])], verbose=False),
+    "XGBRFRegressor": lambda: xgboost.XGBRFRegressor(**QUICK).fit(ROWS, TARGET),
+    "Booster of XGBoost": lambda: xgboost.train(
+        {"objective": "binary:logistic"}, xgboost.DMatrix(ROWS, LABELS == "yes"), 12
+    ),
+    "LGBMRegressor": lambda: lightgbm.LGBMRegressor(**QUIET).fit(ROWS, TARGET),
+    "LGBMClassifier": lambda: lightgbm.LGBMClassifier(**QUIET).fit(ROWS, LABELS),
+    "LGBMClassifier of three": lambda: lightgbm.LGBMClassifier(**QUIET).fit(ROWS, THREE),
+    "LGBMRegressor, linear": lambda: lightgbm.LGBMRegressor(**QUIET, linear_tree=True).fit(
+        ROWS, TARGET
+    ),
+    "Booster of LightGBM": lambda: lightgbm.train(
+        {"objective": "poisson", "verbose": -1}, lightgbm.Dataset(ROWS, np.abs(TARGET)), 12
+    ),
+    "CatBoostRegressor": lambda: catboost.CatBoostRegressor(**CAT).fit(ROWS, TARGET),
+    "CatBoostRegressor, Poisson": lambda: catboost.CatBoostRegressor(
+        **CAT, loss_function="Poisson"
+    ).fit(ROWS, np.abs(TARGET)),
+    "CatBoostClassifier": lambda: catboost.CatBoostClassifier(**CAT).fit(ROWS, LABELS),
+    "CatBoostClassifier of three": lambda: catboost.CatBoostClassifier(**CAT).fit(ROWS, THREE),
+    "CatBoost": lambda: catboost.CatBoost({**CAT, "loss_function": "Logloss"}).fit(
+        ROWS, LABELS == "yes"
+    ),
+}
+
+
+def own(model: Any, call: str, X: Any, **options: Any) -> np.ndarray:
+    """What the library predicts; a booster of XGBoost takes matrices of its own."""
+    if isinstance(model, xgboost.Booster):
+        X = xgboost.DMatrix(X, enable_categorical=True)
+    return np.asarray(getattr(model, call)(X, **options))
+
+
+MARGINS = {
+    "xgboost": {"output_margin": True},
+    "lightgbm": {"raw_score": True},
+    "catboost": {"prediction_type": "RawFormulaVal"},
+}
+
+
+def margins(model: Any, X: Any) -> np.ndarray:
+    library = type(model).__module__.partition(".")[0]
+    return own(model, "predict", X, **MARGINS[library])
+
+
+def assert_as_the_object(model: Any, X: Any) -> None:
+    engine = gbtrees.Model(model)
+    assert same(engine.margins(X), margins(model, X))
+    found, expected = engine.predict(X), own(model, "predict", X)
+    if found.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected.reshape(found.shape), rtol=3e-7)
+        assert found.dtype == expected.dtype
+    else:
+        assert np.array_equal(found, expected.reshape(found.shape))
+    if hasattr(model, "predict_proba"):
+        expected = own(model, "predict_proba", X)
+        np.testing.assert_allclose(engine.predict_proba(X), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_fitted_model_predicts_as_its_object(name: str) -> None:
+    model = FITTED[name]()
+    assert_as_the_object(model, ROWS)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("name", ["XGBRegressor", "LGBMClassifier", "CatBoostRegressor"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_predict_as_in_the_library(name: str, dtype: Any) -> None:
+    model = FITTED[name]()
+    X = ROWS.to_numpy(dtype)
+    engine = gbtrees.Model(model)
+    for form in (X, np.asfortranarray(X), X[::3], np.repeat(X, 2, axis=1)[:, ::2]):
+        assert same(engine.margins(form), margins(model, np.ascontiguousarray(form)))
+
+
+@pytest.mark.parametrize("kind", [xgboost.XGBRegressor, lightgbm.LGBMRegressor])
+def test_sparse_rows_predict_as_in_the_library(kind: Any) -> None:
+    X = ROWS.to_numpy(np.float64)
+    X[:, 2] *= np.arange(len(X)) % 3 == 0
+    model = kind(**QUICK).fit(scipy.sparse.csr_matrix(X), TARGET)
+    for form in (scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.coo_array):
+        sparse = form(X)
+        engine = gbtrees.Model(model)
+        expected = margins(model, scipy.sparse.csr_matrix(sparse))
+        assert same(engine.margins(sparse), expected)
+    twice = scipy.sparse.csr_array(([1.0, 2.0], [1, 1], [0, 2]), shape=(1, X.shape[1]))
+    once = scipy.sparse.csr_array(([3.0], [1], [0, 1]), shape=(1, X.shape[1]))
+    assert same(engine.margins(twice), engine.margins(once))
+
+
+CATEGORICAL: dict[str, Any] = {
+    "XGBoost": lambda X: xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(X, TARGET),
+    "LightGBM": lambda X: lightgbm.LGBMClassifier(**QUIET).fit(X, LABELS),
+    "CatBoost": lambda X: catboost.CatBoostClassifier(**CAT, cat_features=["colour", "year"]).fit(
+        X, LABELS
+    ),
+}
+
+
+@pytest.mark.parametrize("library", CATEGORICAL)
+def test_categories_predict_as_in_the_library(library: str) -> None:
+    X = with_categories()
+    if library == "CatBoost":
+        X = X.assign(colour=X.colour.astype(object).fillna("none"), year=X.year.astype(int))
+    model = CATEGORICAL[library](X)
+    assert_as_the_object(model, X)
+    # Columns are found by their names, and categories by their values.
+    expected = margins(model, X)
+    mixed = X[X.columns[::-1]].assign(unused="text")
+    if library != "CatBoost":
+        order = ["green", "red", "blue", "violet"]
+        mixed = mixed.assign(colour=pd.Categorical(X.colour.astype(object), order))
+    assert same(gbtrees.Model(model).margins(mixed), expected)
+    polars, arrow = (pytest.importorskip(name) for name in ("polars", "pyarrow"))
+    plain = X.assign(colour=X.colour.astype(object), year=X.year.astype(int))
+    for frame in (polars.from_pandas(plain), arrow.Table.from_pandas(plain)):
+        assert same(gbtrees.Model(model).margins(frame), expected)
+
+
+def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
+    X = with_categories()
+    unknown = X.assign(colour=pd.Categorical(["violet"] * len(X)))
+    with pytest.raises(gbtrees.GbtreesError, match="'violet' is no category of the feature"):
+        gbtrees.Model(CATEGORICAL["XGBoost"](X)).predict(unknown)
+    model = CATEGORICAL["LightGBM"](X)
+    assert same(gbtrees.Model(model).margins(unknown), margins(model, unknown))
+
+
+def test_integers_and_nullable_columns_are_read_as_the_library_reads_them() -> None:
+    X = pd.DataFrame({"a": np.arange(300) * (2**53 // 7), "b": np.arange(300) % 11})
+    X = X.assign(c=pd.array(np.arange(300) % 7, "Int64"))
+    X.loc[::5, "c"] = pd.NA
+    y = np.log1p(X.a.to_numpy(float)) + X.c.to_numpy(float, na_value=9)
+    for model in (
+        xgboost.XGBRegressor(**QUICK).fit(X, y),
+        lightgbm.LGBMRegressor(**QUIET).fit(X, y),
+    ):
+        assert same(gbtrees.Model(model).margins(X), margins(model, X))
+
+
+@pytest.mark.parametrize("name", ["XGBRegressor", "XGBClassifier of three", "LGBMClassifier"])
+def test_contributions_are_the_librarys(name: str) -> None:
+    model = FITTED[name]()
+    engine = gbtrees.Model(model)
+    found = engine.contributions(ROWS[:50])
+    if name.startswith("XGB"):
+        matrix = xgboost.DMatrix(ROWS[:50])
+        expected = model.get_booster().predict(matrix, pred_contribs=True)
+        matrices = model.get_booster().predict(matrix, pred_interactions=True)
+        close = engine.interactions(ROWS[:50])
+        np.testing.assert_allclose(close, matrices, rtol=1e-3, atol=1e-4 * np.abs(matrices).max())
+    else:
+        expected = model.predict(ROWS[:50], pred_contrib=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+def test_models_of_scikit_learn_come_by_pgboost() -> None:
+    forest = RandomForestClassifier(**QUICK).fit(NUMBERS, LABELS)
+    with pytest.raises(
+        gbtrees.GbtreesError, match=r"RandomForestClassifier is not read\n.*pgboost"
+    ):
+        gbtrees.Model(forest)
+    model = gbtrees.Model(pgboost.model_bytes(forest))
+    np.testing.assert_allclose(model.predict_proba(NUMBERS), forest.predict_proba(NUMBERS))
+    assert model.predict_class(NUMBERS).tolist() == forest.predict(NUMBERS).tolist()
+
+
+def test_onnx_models_predict_as_onnx_runtime() -> None:
+    forest = IsolationForest(**QUICK, random_state=1).fit(NUMBERS.to_numpy())
+    kind = skl2onnx.common.data_types.FloatTensorType([None, NUMBERS.shape[1]])
+    onnx = skl2onnx.convert_sklearn(
+        forest, initial_types=[("X", kind)], target_opset={"": 18, "ai.onnx.ml": 3}
+    )
+    session = onnxruntime.InferenceSession(onnx.SerializeToString())
+    X = NUMBERS.to_numpy(np.float32)
+    expected = session.run(["scores"], {"X": X})[0]
+    np.testing.assert_allclose(gbtrees.Model(onnx).predict(X), expected[:, 0], atol=1e-6)
+
+
+def test_what_is_not_fitted_or_not_said_in_a_file_is_refused() -> None:
+    for model in (xgboost.XGBRegressor(), lightgbm.LGBMRegressor(), catboost.CatBoostRegressor()):
+        with pytest.raises(gbtrees.GbtreesError, match="cannot be saved"):
+            gbtrees.Model(model)
+    with pytest.raises(gbtrees.GbtreesError, match="takes -1 for missing"):
+        gbtrees.Model(xgboost.XGBRegressor(**QUICK, missing=-1).fit(ROWS, TARGET))
+
+
+def test_frames_are_refused_by_the_name_of_the_column() -> None:
+    model = gbtrees.Model(FITTED["XGBRegressor"]())
+    with pytest.raises(gbtrees.GbtreesError, match="no column 'other'"):
+        model.predict(ROWS.drop(columns="other"))
+    with pytest.raises(gbtrees.GbtreesError, match="column 'other' has 'text'"):
+        model.predict(ROWS.assign(other="text"))
+    with pytest.raises(gbtrees.GbtreesError, match="two columns 'single'"):
+        model.predict(pd.concat([ROWS, ROWS], axis="columns"))
