@@ -130,7 +130,7 @@ window.RESULTS = {"systems": {
 "label": "service (ASGI, this engine)",
 "side": "service",
 "group": "Python services",
-"what": "the same with features in Redis and this engine, by its C library, in place of XGBoost's",
+"what": "the same with features in Redis and this engine, by its wheel, in place of XGBoost's",
 "engine": true,
 "memory": false,
 "program": false

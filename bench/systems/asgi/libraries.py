@@ -1,15 +1,19 @@
-"""Predictors that call a C library by ctypes: XGBoost's, and this engine's.
+"""Predictors of rows of f32, one after another: XGBoost's library by ctypes, and this engine's wheel.
 
 Most of the time that XGBoost's Python package takes for one row goes into its checks and the matrix that it
 makes at each call. Here the proxy matrix, the buffer of rows and its descriptions are made once, as in a C
-program. Rows are f32, one after another.
+program.
 """
 
 import ctypes
 import json
+import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from data.columns import FEATURES
 from python_baseline.keys import MOST_KEYS
@@ -19,14 +23,12 @@ WIDTH = len(FEATURES)
 ROW_BYTES = 4 * WIDTH
 XGBOOST = UNPACKED / "xgboost" / "lib" / "libxgboost.so"
 # The output of build.sh.
-GBTREES = Path(__file__).resolve().parents[3] / ".build" / "gbtrees_c" / "libgbtrees_c.so"
+WHEEL = Path(__file__).resolve().parents[3] / ".build" / "gbtrees"
 # For XGBoosterPredictFromDense: values, from all trees.
 CONFIG = {
     "type": 0, "training": False, "iteration_begin": 0, "iteration_end": 0, "missing": float("nan"),
     "strict_shape": False, "cache_id": 0,
 }  # fmt: skip
-# gbtrees_output
-VALUE = 0
 
 # Maps rows of features, one after another, to a value each.
 Predictor = Callable[[bytes], list[float]]
@@ -85,23 +87,15 @@ def xgboost(model: Path) -> Predictor:
 
 
 def gbtrees(model: Path) -> Predictor:
-    """Predicts by `gbtrees_predict_f32` of this engine's C library."""
-    library = _Library(GBTREES, "gbtrees_last_error")
-    loaded, predictor = ctypes.c_void_p(), ctypes.c_void_p()
-    content = model.read_bytes()
-    length = ctypes.c_size_t(len(content))
-    library.function("gbtrees_load")(content, length, ctypes.byref(loaded))
-    library.function("gbtrees_predictor_new")(loaded, ctypes.byref(predictor))
-    call = library.function("gbtrees_predict_f32")
-    found = (ctypes.c_double * MOST_KEYS)()
-    width, output = ctypes.c_size_t(WIDTH), ctypes.c_int(VALUE)
+    """Predicts by this engine's wheel."""
+    sys.path.append(str(WHEEL))
+    loaded = import_module("gbtrees").Model(model)
 
     def predict(values: bytes) -> list[float]:
-        count = len(values) // ROW_BYTES
-        call(
-            predictor, values, ctypes.c_size_t(count), width, output, found, ctypes.c_size_t(count)
-        )
-        return found[:count]
+        found: list[float] = loaded.predict(
+            np.frombuffer(values, np.float32).reshape(-1, WIDTH)
+        ).tolist()
+        return found
 
     return predict
 
