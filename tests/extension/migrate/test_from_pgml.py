@@ -67,6 +67,11 @@ class Pgml:
     def one(self, query: str, *values: Any) -> Any:
         return self._connection.execute(query, values).fetchone()[0]
 
+    def regression(self, project: str, name: str, **known: Any) -> int:
+        """A training of numbers whose file is that golden model of XGBoost."""
+        data = golden.file(f"xgboost/{name}")
+        return self.train(project, "regression", "xgboost", data, numbers(label(7)), **known)
+
     def train(  # noqa: PLR0913, PLR0917 (the columns of a table)
         self, project: str, task: str, algorithm: str, data: bytes, columns: list[dict[str, Any]],
         runtime: str = "rust", deploy: bool = False, parts: int = 1,
@@ -134,10 +139,9 @@ def test_all_releases_keep_their_bits(
 ) -> None:
     releases = ("1.6.2", "1.7.6", "2.0.3")
     ids = [
-        pgml.train("price", "regression", "xgboost", golden.file(f"xgboost/{release}/reg_squarederror.bin"),
-                   numbers(label(7)), deploy=release == "1.7.6")
+        pgml.regression("price", f"{release}/reg_squarederror.bin", deploy=release == "1.7.6")
         for release in releases
-    ]  # fmt: skip
+    ]
     prefixed = pgml.train(
         "first", "regression", "xgboost", b"\x10" * 16 + golden.file("xgboost/1.6.2/dart.bin"),
         numbers(label(7)), deploy=True, parts=3,
@@ -165,19 +169,9 @@ def test_all_releases_keep_their_bits(
 
 
 def test_the_page_shows_what_the_script_prints(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
-    columns = numbers(label(7))
-    pgml.train(
-        "flights",
-        "regression",
-        "xgboost",
-        golden.file("xgboost/1.6.2/reg_squarederror.bin"),
-        columns,
-    )
-    pgml.train("flights", "regression", "linear", b"a linear model", columns)
-    pgml.train(
-        "flights", "regression", "xgboost", golden.file("xgboost/1.7.6/reg_squarederror.bin"), columns,
-        deploy=True,
-    )  # fmt: skip
+    pgml.regression("flights", "1.6.2/reg_squarederror.bin")
+    pgml.train("flights", "regression", "linear", b"a linear model", numbers(label(7)))
+    pgml.regression("flights", "1.7.6/reg_squarederror.bin", deploy=True)
     printed = psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql")).decode()
     shown = "\n".join(line.rstrip() for line in printed.splitlines())
     page = (HERE.parents[2] / "docs" / "from-pgml.md").read_text(encoding="utf-8")
@@ -189,14 +183,8 @@ def test_texts_and_labels_are_carried(
 ) -> None:
     columns = numbers(label(7, "low", "middle", "high"))
     columns[5] = texts("f", 6, "x", "y", "z")
-    pgml.train(
-        "kind",
-        "classification",
-        "xgboost",
-        golden.file("xgboost/1.7.6/multi_softprob.bin"),
-        columns,
-        deploy=True,
-    )
+    kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
+    pgml.train("kind", "classification", "xgboost", kind, columns, deploy=True)
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     same = connection.execute(
         "SELECT predict_margin('kind', 1::real, 2::real, 3::real, 4::real, 5::real, 'y'::text)"
@@ -211,14 +199,11 @@ def test_what_is_left_out_says_why(
 ) -> None:
     scaled = numbers(label(7))
     scaled[2]["preprocessor"] = {"encode": "native", "impute": "mean", "scale": "standard"}
-    price, empty = (
-        golden.file("xgboost/2.0.3/reg_squarederror.bin"),
-        golden.file("xgboost/2.1.4/no_trees.ubj"),
-    )
+    price = golden.file("xgboost/2.0.3/reg_squarederror.bin")
     cases = {
         pgml.train("p", "regression", "xgboost", pickle.dumps({}), numbers(), runtime="python"): "pickle",
         pgml.train("p", "regression", "linear", b"\x93", numbers()): "not a model of trees",
-        pgml.train("p", "regression", "xgboost", empty, numbers(label(7))): "no trees",
+        pgml.regression("p", "2.1.4/no_trees.ubj"): "no trees",
         pgml.train("p", "regression", "xgboost", price, scaled): 'column "c" is preprocessed',
         pgml.train("p", "regression", "xgboost", price[:-900], numbers(label(7))): "invalid model",
     }  # fmt: skip
@@ -238,12 +223,11 @@ def test_what_is_left_out_says_why(
 def test_it_goes_on_where_it_stopped(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
-    data = golden.file("xgboost/2.0.3/reg_squarederror.bin")
-    first = pgml.train("again", "regression", "xgboost", data, numbers(label(7)), deploy=True)
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    second = pgml.train("again", "regression", "xgboost", data, numbers(label(7)), deploy=True)
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    assert {number: row[1] for number, row in report(connection).items()} == {first: 1, second: 2}
+    made = []
+    for _ in range(2):
+        made.append(pgml.regression("again", "2.0.3/reg_squarederror.bin", deploy=True))
+        psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
+    assert [report(connection)[number][1] for number in made] == [1, 2]
 
 
 def test_what_pgml_predicts_otherwise_is_left_out(
@@ -281,24 +265,11 @@ def test_what_pgml_predicts_otherwise_is_left_out(
 def test_models_of_another_server(
     cluster: Cluster, dbname: str, connect: Callable[..., psycopg.Connection], pgml: Pgml
 ) -> None:
-    pgml.train(
-        "far",
-        "regression",
-        "xgboost",
-        golden.file("xgboost/1.7.6/reg_squarederror.bin"),
-        numbers(label(7)),
-        deploy=True,
-    )
+    pgml.regression("far", "1.7.6/reg_squarederror.bin", deploy=True)
     cluster.create_database("pgml_new", replace=True)
     psql(cluster, "pgml_new", "-c", "CREATE EXTENSION pgboost", "-f", str(SQL / "pgml_model.sql"))
-    copied = psql(
-        cluster,
-        dbname,
-        "-f",
-        str(SQL / "pgml_found.sql"),
-        "-c",
-        "COPY (SELECT * FROM pgml_found) TO STDOUT",
-    )
+    copy = "COPY (SELECT * FROM pgml_found) TO STDOUT"
+    copied = psql(cluster, dbname, "-f", str(SQL / "pgml_found.sql"), "-c", copy)
     columns = (
         "project, id, task, runtime, algorithm, hyperparams, metrics, columns, deployed, bytes"
     )
@@ -310,22 +281,9 @@ def test_models_of_another_server(
 def test_pgmls_calls(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
-    pgml.train(
-        "price",
-        "regression",
-        "xgboost",
-        golden.file("xgboost/1.7.6/reg_squarederror.bin"),
-        numbers(label(7)),
-        deploy=True,
-    )
-    pgml.train(
-        "kind",
-        "classification",
-        "xgboost",
-        golden.file("xgboost/1.7.6/multi_softprob.bin"),
-        numbers(label(7)),
-        deploy=True,
-    )
+    pgml.regression("price", "1.7.6/reg_squarederror.bin", deploy=True)
+    kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
+    pgml.train("kind", "classification", "xgboost", kind, numbers(label(7)), deploy=True)
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     connection.execute("DROP SCHEMA pgml CASCADE")
     psql(cluster, dbname, "-f", str(SQL / "pgml_calls.sql"))

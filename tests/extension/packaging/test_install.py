@@ -75,39 +75,33 @@ def test_with_destdir_everything_goes_below_it(tmp_path: Path) -> None:
     assert (tmp_path / libraries / "pgboost.so").stat().st_mode & 0o777 == 0o755
 
 
-def test_without_rust_it_says_where_to_get_it(tools: Path) -> None:
+@pytest.mark.parametrize(
+    ("programs", "said"),
+    [
+        ({}, ["no cargo found", "rustup.rs"]),
+        (
+            dict.fromkeys(("cargo", "rustc"), OLD_RUST),
+            ["Rust 1.96 or later is needed", "is 1.63.0"],
+        ),
+        (
+            dict.fromkeys(("cargo", "rustc"), NEW_RUST),
+            ["no rustfmt found", "rustup component add rustfmt"],
+        ),
+        (
+            dict.fromkeys(("cargo", "rustc"), NEW_RUST) | {"rustfmt": RUSTFMT_OF_RUSTUP},
+            ["no rustfmt found"],
+        ),
+    ],
+    ids=["no Rust", "old Rust", "no rustfmt", "rustfmt not installed"],
+)
+def test_missing_rust_is_named_before_the_build(
+    tools: Path, programs: dict[str, str], said: list[str]
+) -> None:
+    for tool, text in programs.items():
+        write_program(tools / tool, text)
     done = run("build.sh", PATH=str(tools), SUDO_USER="nobody")
     assert done.returncode == 1
-    assert "no cargo found" in done.stderr
-    assert "rustup.rs" in done.stderr
-
-
-def test_an_old_rust_is_named_with_the_version_that_is_needed(tools: Path) -> None:
-    for tool in ("cargo", "rustc"):
-        write_program(tools / tool, OLD_RUST)
-    done = run("build.sh", PATH=str(tools))
-    assert done.returncode == 1
-    assert "Rust 1.96 or later is needed" in done.stderr
-    assert "is 1.63.0" in done.stderr
-
-
-def test_without_rustfmt_it_says_how_to_get_it(tools: Path) -> None:
-    for tool in ("cargo", "rustc"):
-        write_program(tools / tool, NEW_RUST)
-    done = run("build.sh", PATH=str(tools))
-    assert done.returncode == 1
-    assert "no rustfmt found" in done.stderr
-    assert "rustup component add rustfmt" in done.stderr
-    assert "started a build" not in done.stderr
-
-
-def test_a_rustfmt_of_rustup_that_is_not_installed_counts_as_none(tools: Path) -> None:
-    for tool in ("cargo", "rustc"):
-        write_program(tools / tool, NEW_RUST)
-    write_program(tools / "rustfmt", RUSTFMT_OF_RUSTUP)
-    done = run("build.sh", PATH=str(tools))
-    assert done.returncode == 1
-    assert "no rustfmt found" in done.stderr
+    assert all(words in done.stderr for words in said), done.stderr
     assert "started a build" not in done.stderr
 
 
