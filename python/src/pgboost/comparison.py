@@ -21,7 +21,6 @@ class Tolerance:
     tie: float = 0.0
 
     def of(self, values: Any) -> Any:
-        """Returns the tolerance of each number."""
         import numpy as np
 
         size = np.where(np.isfinite(values), np.abs(values), 0)

@@ -38,7 +38,6 @@ class Database:
 
     @property
     def dbname(self) -> str:
-        """Returns the name of the database."""
         return str(self.connection.info.dbname)
 
     def fetched(
@@ -68,7 +67,6 @@ class Database:
 
     @contextmanager
     def heard(self, hear: Callable[[PgboostWarning], None]) -> Iterator[None]:
-        """Passes on each message of the server."""
 
         def handle(diag: Any) -> None:
             hear(PgboostWarning(told(diag), diag.severity_nonlocalized or "", diag.sqlstate))

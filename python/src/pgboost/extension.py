@@ -63,7 +63,6 @@ class Extension:
         return bool(found)
 
     def rows(self, query: sql.Composable, parameters: Any = None) -> list[tuple[Any, ...]]:
-        """Returns all rows of a query."""
         return self.database.fetched(query, parameters)[1]
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Any:

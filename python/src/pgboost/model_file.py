@@ -42,7 +42,6 @@ class ModelFile:
     tolerance: Tolerance = EXACT
 
     def sent_labels(self) -> Sequence[str] | None:
-        """Returns the labels unless the file has them."""
         return None if self.has_labels else self.labels
 
 

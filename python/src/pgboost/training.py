@@ -77,7 +77,6 @@ def train(  # noqa: PLR0913 (SQL's arguments)
 
 @contextmanager
 def _shown(extension: Extension) -> Iterator[None]:
-    """Shows the progress of this session's training."""
     bar = needed("tqdm.auto", "progress").tqdm(unit="round")
     query = sql.SQL(_PROGRESS).format(extension.name("pg_stat_progress_train_model"))
     ((pid,),) = extension.rows(sql.SQL("SELECT pg_backend_pid()"))

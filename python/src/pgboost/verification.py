@@ -61,15 +61,12 @@ def compare(
         frame = sent.frame if isinstance(rows, (list, tuple)) else rows
         found = {"": predicted(extension, functions, info["reference"], sent)}
     theirs = _in_python(file, info["labels"], frame)
-    compared_by_form = [
-        replace(compared(_in_sql(values, functions), theirs, file.tolerance), form=form)
-        for form, values in found.items()
-    ]
-    return max(compared_by_form, key=lambda one: (one.beyond, one.differing))
-
-
-def _in_sql(found: list[tuple[Any, ...]], functions: list[str]) -> Predictions:
-    return Predictions(*([row[place] for row in found] for place in range(len(functions))))
+    ours = {
+        form: Predictions(*([row[place] for row in rows] for place in range(len(functions))))
+        for form, rows in found.items()
+    }
+    by_form = [replace(compared(ours[form], theirs, file.tolerance), form=form) for form in ours]
+    return max(by_form, key=lambda one: (one.beyond, one.differing))
 
 
 def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:

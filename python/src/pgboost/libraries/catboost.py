@@ -140,7 +140,6 @@ def _nested(tree: dict[str, Any]) -> dict[str, Any]:
 def _tree(
     root: dict[str, Any], column: dict[int, int], is_left: dict[int, bool], outputs: int
 ) -> Tree:
-    """Returns the nodes of a tree level by level."""
     nodes, rows = [root], []
     for node in nodes:
         children = [node[side] for side in ("left", "right") if "split" in node]

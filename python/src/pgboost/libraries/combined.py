@@ -143,14 +143,9 @@ def thresholded(model: Any) -> Ensemble:
     if label is not None and label != model.classes_[1]:
         scored = f"scored is pos_label={model.classes_[1]!r}"
         refuse(model, f"has scoring={model.scoring!r}, which is not scored: {scored}")
-    at = float(np.nextafter(threshold_of(model), -np.inf))
-    return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})
-
-
-def threshold_of(model: Any) -> float:
-    """Returns the probability from which on the second class is predicted."""
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", 0.5))
-    return 0.5 if threshold == "auto" else float(threshold)
+    at = float(np.nextafter(0.5 if threshold == "auto" else float(threshold), -np.inf))
+    return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})
 
 
 def transformed(model: Any) -> Ensemble:

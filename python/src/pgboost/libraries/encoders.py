@@ -13,7 +13,6 @@ from .sklearn import category_values
 
 
 def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
-    """Returns the features after a OneHotEncoder, OrdinalEncoder or TargetEncoder."""
     if not all(feature.is_raw for feature in features):
         refuse(step, "encodes what another step has computed")
     categories = [category_values(values, step) for values in step.categories_]

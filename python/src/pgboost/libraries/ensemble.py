@@ -41,7 +41,6 @@ class Tree:
         return self.left < 0
 
     def file(self) -> dict[str, Any]:
-        """Returns the tree's members in the file."""
         written: dict[str, Any] = {} if self.output is None else {"output": self.output}
         written |= {
             "left": np.asarray(self.left, np.int32),
@@ -156,7 +155,11 @@ def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
     """Calls the function; raises if it returns something else for the same numbers as doubles."""
     found = function(frame)
     types = getattr(frame, "dtypes", {"": getattr(frame, "dtype", None)})
-    wide = {name: _WIDE[kind.kind] for name, kind in dict(types).items() if _is_narrow(kind)}
+    wide = {
+        name: _WIDE[kind.kind]
+        for name, kind in dict(types).items()
+        if isinstance(kind, np.dtype) and kind.kind in _WIDE and kind.itemsize < 8
+    }
     if wide:
         same = function(frame.astype(wide if hasattr(frame, "columns") else wide[""]))
         if not np.array_equal(np.asarray(found), np.asarray(same)):
@@ -168,12 +171,7 @@ def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
     return found
 
 
-def _is_narrow(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) and kind.kind in _WIDE and kind.itemsize < 8
-
-
 def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
-    """Returns the ensemble with its features renumbered."""
     place = np.zeros(max([*numbers, 0]) + 1, np.int64)
     place[list(numbers)] = list(numbers.values())
     trees = [

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError
-
 Function = Callable[[Any], Any]
 
 
@@ -131,14 +129,7 @@ class Feature:
 
 
 def refused(column: int, reason: str) -> Feature:
-    """Returns a feature that trees may not use."""
     return Feature(column, refusal=reason)
-
-
-def require_usable(feature: Feature) -> None:
-    """Raises if the feature cannot be folded."""
-    if feature.refusal is not None:
-        raise UnsupportedModelError(feature.refusal)
 
 
 def _rank(values: Any) -> Any:

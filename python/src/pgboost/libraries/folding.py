@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UnsupportedModelError
 from .ensemble import Ensemble, Tree
-from .feature import Feature, require_usable
+from .feature import Feature
 
 # By node, whether the smallest number goes left, and the ends of the runs of numbers that go one way.
 Runs = dict[int, tuple[bool, Any]]
@@ -25,7 +25,8 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     nodes = _Nodes(ensemble.trees)
     used = nodes.used()
     for number in used:
-        require_usable(features[number])
+        if features[number].refusal is not None:
+            raise UnsupportedModelError(features[number].refusal)
     features = _with_categories(ensemble, features)
     features = _agreeing(_without_missing(ensemble, features), used)
     runs: Runs = {}
@@ -128,11 +129,16 @@ def _agreeing(features: list[Feature], used: list[int]) -> list[Feature]:
         tables = [number for number in of_column if found[number].values is not None]
         others = [number for number in of_column if number in used and number not in tables]
         values = list(dict.fromkeys(v for number in tables for v in found[number].values or ()))
-        if others and not any(isinstance(value, str) for value in values):
-            for number in tables:
-                found[number] = _numeric(found[number])
-            continue
         strict = any(found[number].unknown is None for number in tables)
+        if others and not any(isinstance(value, str) for value in values):
+            if strict:
+                raise UnsupportedModelError(
+                    f"the Pipeline takes column {column} for numbers, and for categories of which others are"
+                    " an error"
+                )
+            for number in tables:
+                found[number] = found[number].as_number()
+            continue
         for number in tables:
             found[number] = _with_values(found[number], values)
         for number in others:
@@ -141,15 +147,6 @@ def _agreeing(features: list[Feature], used: list[int]) -> list[Feature]:
             for number in (*tables, *others):
                 found[number] = replace(found[number], unknown=None)
     return found
-
-
-def _numeric(feature: Feature) -> Feature:
-    if feature.unknown is None:
-        raise UnsupportedModelError(
-            f"the Pipeline takes column {feature.column} for numbers, and for categories of which others are"
-            " an error"
-        )
-    return feature.as_number()
 
 
 def _of_missing(feature: Feature, values: list[Any]) -> Feature:
@@ -164,7 +161,6 @@ def _of_missing(feature: Feature, values: list[Any]) -> Feature:
 
 
 def _with_values(feature: Feature, values: list[Any]) -> Feature:
-    """Returns the feature with the categories of all features of its column."""
     if list(feature.values or ()) == values:
         return feature
     if feature.unknown is None:
@@ -243,7 +239,6 @@ def _to_cuts(nodes: _Nodes, runs: Runs) -> dict[int, Any]:
 
 
 def _codes(cuts: Any, first: bool, ends: Sequence[float]) -> list[int]:
-    """Returns the codes of the intervals that go left."""
     changed = np.zeros(len(cuts) + 1, np.int64)
     changed[np.searchsorted(cuts, ends) + 1] = 1
     left = (np.cumsum(changed) % 2 == 0) == first

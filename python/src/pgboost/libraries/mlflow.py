@@ -11,7 +11,6 @@ _FLAVORS = ("xgboost", "lightgbm", "catboost", "sklearn")
 
 
 def load(uri: str) -> Any:
-    """Returns the model object behind a URI."""
     try:
         from mlflow.models import get_model_info
     except ImportError as error:

@@ -31,7 +31,6 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """Returns the trees over the columns of a Pipeline."""
     encoded: dict[int, list[Any]] = {}
     features = [Feature(column, encoded=encoded) for column in range(width(model))]
     with warnings.catch_warnings():

@@ -56,7 +56,6 @@ _OF_COMBINED = Tolerance(rtol=2**-23, tie=_TIE)
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
-    """Returns the file of a fitted estimator."""
     return described(ensemble_of(model), model, functions(model, model), type(model).__name__)
 
 
@@ -79,7 +78,6 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
 
 
 def ensemble_of(model: Any) -> Ensemble:
-    """Returns the trees of a fitted estimator."""
     name = known(model)
     try:
         check_is_fitted(model)

@@ -38,7 +38,6 @@ _SCALERS = {
 
 
 def after(step: Any, features: list[Feature]) -> list[Feature]:
-    """Returns the features after a step."""
     if is_identity(step):
         return features
     taken = getattr(step, "n_features_in_", len(features))
@@ -78,7 +77,6 @@ def _after_pipeline(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _after_columns(step: Any, features: list[Feature]) -> list[Feature]:
-    """Concatenates the parts of a ColumnTransformer, the remainder last."""
     found = []
     for name, part, _ in step.transformers_:
         of_part = [features[index] for index in step._transformer_to_input_indices[name]]
@@ -94,7 +92,6 @@ def _after_union(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _after_part(step: Any, name: str, part: Any, features: list[Feature]) -> list[Feature]:
-    """Applies a part of a step, times its weight."""
     if isinstance(part, str) and part == "drop":
         return []
     found = after(part, features)
@@ -118,7 +115,6 @@ def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _each(features: list[Feature], operation: Function, numbers: Any) -> list[Feature]:
-    """Applies an operation with a number for each feature."""
     pairs = zip(features, numbers, strict=True)
     return [feature.then(lambda x, n=number: operation(x, n)) for feature, number in pairs]
 
@@ -152,7 +148,6 @@ def _after_indicator(step: Any, features: list[Feature]) -> list[Feature]:
 
 
 def _without_missing(step: Any, feature: Feature) -> Feature:
-    """Replaces the step's missing value by NaN."""
     number = step.missing_values
     if is_missing(number):
         return feature

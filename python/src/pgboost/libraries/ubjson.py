@@ -17,7 +17,6 @@ _TYPES = {
 
 
 def dumps(value: Any) -> bytes:
-    """Returns a value as UBJSON."""
     return b"".join(_value(value))
 
 

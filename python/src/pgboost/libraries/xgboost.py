@@ -147,7 +147,6 @@ def _matrix(booster: xgboost.Booster, content: Content, frame: Any) -> xgboost.D
 
 
 def _content(booster: xgboost.Booster) -> dict[str, Any]:
-    """Returns XGBoost's JSON of a booster."""
     content: dict[str, Any] = json.loads(booster.save_raw("json"))
     return content
 
@@ -264,7 +263,8 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
         # XGBoost ends the process when it predicts with one tree of such a model.
         refuse(model, "has a vector in each leaf: fit it with one tree per output")
     base = _base_margins(model.get_booster(), content)
-    rounds = found.get("iteration_indptr") or _round_starts(found, len(base))
+    size = max(int(found["gbtree_model_param"].get("num_parallel_tree", 1)), 1) * len(base)
+    rounds = found.get("iteration_indptr") or list(range(0, len(found["trees"]) + 1, size))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
     parts = zip(found["trees"], found["tree_info"], _weights(content), strict=True)
     trees = [_tree(*part, model) for part in list(parts)[: rounds[-1]]]
@@ -322,11 +322,6 @@ def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[flo
         feature_types=booster.feature_types,
     )
     return [float(margin) for margin in np.ravel(without_trees.predict(row, output_margin=True))]
-
-
-def _round_starts(model: dict[str, Any], outputs: int) -> list[int]:
-    parallel = max(int(model["gbtree_model_param"].get("num_parallel_tree", 1)), 1)
-    return list(range(0, len(model["trees"]) + 1, parallel * outputs))
 
 
 def _tree(tree: dict[str, Any], output: int, weight: float, model: Any) -> Tree:
