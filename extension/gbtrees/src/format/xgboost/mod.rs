@@ -149,9 +149,10 @@ pub(in crate::format) fn build(
         None => derive_rounds(booster.num_parallel_tree, &booster.tree_info)?,
     };
     let scores = base_scores(&parameters.base_score, num_outputs)?;
-    // XGBoost predicts the raw base score for a model without any rounds.
+    // Before the first round XGBoost takes a base score that nobody gave for a margin.
     let boosted = booster.coefficients.as_ref().map_or(num_trees, Vec::len) > 0;
-    let link = if boosted { learner.link } else { Link::Identity };
+    let given = parameters.boost_from_average == Some(0);
+    let link = if boosted || given { learner.link } else { Link::Identity };
     let mut base_margin = base_margins(link, &scores)?;
     if booster.coefficients.is_some() {
         // Its linear booster uses only the first (`PredictBatchInternal` in src/gbm/gblinear.cc).
