@@ -48,11 +48,25 @@ pub enum Exact {
 }
 
 /// Seconds from 1970 to PostgreSQL's epoch, 2000-01-01.
-const EPOCH_SECONDS: f64 = 946_684_800.0;
+const EPOCH_SECONDS: i64 = 946_684_800;
 const DAY_SECONDS: f64 = 86_400.0;
-const MICROSECONDS: f64 = 1e6;
+const MICROSECONDS: i64 = 1_000_000;
 /// Whole numbers below are f64 all.
 const MAX_EXACT_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the f64 nearest to the seconds since 1970 of microseconds since 2000.
+#[inline]
+fn timestamp_seconds(micros: i64) -> f64 {
+    match micros.checked_add(EPOCH_SECONDS * MICROSECONDS) {
+        // Rounded once, by the division.
+        Some(since) if since.unsigned_abs() < 1 << 53 => since as f64 / MICROSECONDS as f64,
+        // So large that no rounded fraction moves the sum to the other side of a middle.
+        _ => {
+            let seconds = micros / MICROSECONDS + EPOCH_SECONDS;
+            seconds as f64 + (micros % MICROSECONDS) as f64 / MICROSECONDS as f64
+        }
+    }
+}
 
 impl<'a> Value<'a> {
     /// # Safety
@@ -111,12 +125,12 @@ impl Number<'_> {
             NumberType::Date => match bits as i32 {
                 i32::MIN => f64::NEG_INFINITY,
                 i32::MAX => f64::INFINITY,
-                days => f64::from(days) * DAY_SECONDS + EPOCH_SECONDS,
+                days => f64::from(days) * DAY_SECONDS + EPOCH_SECONDS as f64,
             },
             NumberType::Timestamp => match bits as i64 {
                 i64::MIN => f64::NEG_INFINITY,
                 i64::MAX => f64::INFINITY,
-                micros => micros as f64 / MICROSECONDS + EPOCH_SECONDS,
+                micros => timestamp_seconds(micros),
             },
             NumberType::Float4 | NumberType::Int2 | NumberType::Bool => f64::from(self.single()),
         }
@@ -177,7 +191,7 @@ impl Number<'_> {
                     .map_or_else(|_| Exact::Float(text.parse().unwrap_or(f64::NAN)), Exact::Integer)
             }
             NumberType::Float4 | NumberType::Date | NumberType::Timestamp => {
-                Exact::Float(f64::from(self.single()))
+                Exact::Float(self.double())
             }
         }
     }

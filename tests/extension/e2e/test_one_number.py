@@ -8,6 +8,8 @@ thresholds, in the middle between two reals, next to both, and at the ends of al
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -192,3 +194,50 @@ def test_a_model_of_float32_data_takes_reals_for_themselves(
     for features in ("x", "ARRAY[x]", "t"):
         found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
         assert_same_bits(floats(found.fetchall()), expected)
+
+
+TIMES = [
+    "1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "2026-11-28 12:34:56.789012",
+    "1900-03-01 00:00:01", "0001-01-01 00:00:00.000001", "2255-06-05 23:47:34.740993",
+    "9999-12-31 23:59:59.999999", "2400-02-29 01:02:03.000007",
+]  # fmt: skip
+TIME_FORMS = {
+    "columns": "x",
+    "array": "ARRAY[extract(epoch FROM x)]",
+    "row": "t",
+    "jsonb": "jsonb_build_object('x', extract(epoch FROM x))",
+}
+
+
+def seconds(text: str, is_date: bool) -> float:
+    """The double next to the seconds since 1970."""
+    since = datetime.fromisoformat(text) - datetime(1970, 1, 1)
+    exact = Fraction((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds, 10**6)
+    return float(since.days * 86_400) if is_date else float(exact)
+
+
+@pytest.mark.parametrize("type_name", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("value_type", ["float32", "float64"])
+def test_times_are_one_number_in_every_form(
+    connection: psycopg.Connection, type_name: str, value_type: str
+) -> None:
+    values = np.array([seconds(text, type_name == "date") for text in TIMES])
+    points = np.unique(np.concatenate([values, np.nextafter(values, -np.inf)]))
+    if value_type == "float32":
+        points = np.unique(points.astype(np.float32)).astype(np.float64)
+        values = values.astype(np.float32).astype(np.float64)
+    trees = [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
+         "threshold": [point, 0, 0], "leaf_values": [1 << number, 0]}
+        for number, point in enumerate(points.tolist())
+    ]  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["x"], "value_type": value_type, "trees": trees}
+    connection.execute("SELECT load_model('m', %s)", (json.dumps(file).encode(),))
+    connection.execute("SET TimeZone = UTC")
+    store(connection, type_name, TIMES)
+    expected = ((values[:, None] <= points) @ (1 << np.arange(len(points)))).reshape(-1, 1)
+    for zone, batch in (("UTC", "on"), ("Asia/Kolkata", "on"), ("America/New_York", "off")):
+        connection.execute(f"SET TimeZone = '{zone}'; SET pgboost.enable_batch = {batch}")
+        for form, features in TIME_FORMS.items():
+            found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
+            assert np.array_equal(floats(found.fetchall()), expected), (zone, form)
