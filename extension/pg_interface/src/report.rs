@@ -11,9 +11,10 @@
 
 use std::borrow::Cow;
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
+use pgrx::{PgLogLevel, PgSqlErrorCode, PgTryBuilder, pg_sys};
 use sqlstate::SqlState;
 
 use crate::reserve;
@@ -110,6 +111,20 @@ pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
         report = report.set_hint(hint);
     }
     report
+}
+
+/// Runs what may violate a unique index, and returns another error in the place of PostgreSQL's. The caller
+/// raises it: what the violation has left open is closed when the statement ends.
+///
+/// # Errors
+/// Those of `run`; `taken`.
+pub fn or_if_not_unique<T, E>(
+    taken: impl Fn() -> E + UnwindSafe + RefUnwindSafe,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    PgTryBuilder::new(AssertUnwindSafe(run))
+        .catch_when(PgSqlErrorCode::ERRCODE_UNIQUE_VIOLATION, move |_| Err(taken()))
+        .execute()
 }
 
 /// Ends the statement with an error.

@@ -148,3 +148,48 @@ def test_a_failed_load_stores_nothing(connect: Connect) -> None:
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.version") == 0
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.privilege") == 0
     assert load(connection, "m", constant(1)) == 1
+
+
+# Statements of which one waits for the other, and the second's end once the first has committed.
+@pytest.mark.parametrize(
+    ("first", "later", "raised"),
+    [
+        ("SELECT load_model('n', %(file)s)", "SELECT rename_model('m', 'n')", "42710"),
+        ("SELECT rename_model('o', 'n')", "SELECT rename_model('m', 'n')", "42710"),
+        ("SELECT rename_model('m', 'p')", "SELECT rename_model('m', 'n')", "42704"),
+        ("SELECT rename_model('o', 'n')", "SELECT load_model('n', %(file)s)", None),
+        ("SELECT set_alias('m@1', 'live')", "SELECT set_alias('m@2', 'live')", None),
+        ("SELECT pin_model('m@1')", "SELECT pin_model('m@1')", None),
+        ("SELECT grant_model('m', 'public')", "SELECT grant_model('m', 'public')", None),
+        ("SELECT revoke_model('m', 'public')", "SELECT grant_model('m', 'public')", None),
+        (
+            "SELECT set_model_owner('m', 'postgres')",
+            "SELECT set_model_owner('m', 'postgres')",
+            None,
+        ),
+        ("SELECT set_baseline('m', %(rows)s)", "SELECT set_baseline('m', %(rows)s)", None),
+    ],
+)
+def test_two_writers_end_as_one_after_the_other(
+    connect: Connect, first: str, later: str, raised: str | None
+) -> None:
+    admin, a, b = connect(), connect(autocommit=False), connect()
+    for name in ("m", "m", "o"):
+        load(admin, name, constant(1))
+    arguments = {"file": constant(2), "rows": "SELECT 1 AS f1"}
+    a.execute(first, arguments)
+    result = second(a, admin, b, lambda: b.execute(later, arguments), a.commit)
+    failed = result.exception()
+    assert (failed.sqlstate if failed else None) == raised, failed
+    if raised == "42710":
+        assert str(failed).startswith('model "n" already exists')
+    admin.execute("SELECT unpin_model('m@1') WHERE %s", ("pin" in later,))
+
+
+def test_a_first_load_that_comes_second_means_what_the_first_does(connect: Connect) -> None:
+    admin, a, b = connect(), connect(autocommit=False), connect()
+    load(a, "m", constant(1))
+    binary = constant(2).replace(b"reg:squarederror", b"binary:logistic")
+    result = second(a, admin, b, lambda: load(b, "m", binary), a.commit)
+    assert isinstance(result.exception(), errors.ObjectNotInPrerequisiteState)
+    assert value(admin) == 1

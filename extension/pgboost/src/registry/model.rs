@@ -84,18 +84,12 @@ impl<'a> Model<'a> {
 
     /// The model with the row that this transaction has written, and the number of the version that it takes
     /// next.
-    pub(super) fn with_next_version(
-        registry: &Registry,
-        name: &'a str,
-        deploy: bool,
-    ) -> Result<(Self, i32)> {
+    pub(super) fn with_next_version(registry: &Registry, name: &'a str) -> Result<(Self, i32)> {
         let version = query::<i32>(
             registry,
-            "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
-             VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
-             deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
-             last_version = m.last_version + 1 RETURNING m.last_version",
-            &[name.into(), deploy.into()],
+            "INSERT INTO pgboost_catalog.model AS m (name, last_version) VALUES ($1, 1) \
+             ON CONFLICT (name) DO UPDATE SET last_version = m.last_version + 1 RETURNING m.last_version",
+            &[name.into()],
         )?
         .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "version" })?;
         // Nobody else can change the row until this transaction ends.

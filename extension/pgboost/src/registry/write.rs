@@ -3,8 +3,7 @@
 //! Two sessions that change the same model wait for each other at its row in `model`, which each of them
 //! touches first.
 
-use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{Oid, jsonb, session};
+use pg_interface::{Oid, jsonb, report, session};
 use pgrx::{AnyElement, JsonB};
 
 use super::meaning::{Change, Ways};
@@ -61,16 +60,7 @@ pub(crate) fn store<'a>(
     user: Oid,
     allow_change: bool,
 ) -> Result<(Model<'a>, i32)> {
-    let before = Model::find(registry, new.name, ReadSnapshot::Latest).ok();
-    let deployed = match before.filter(|_| new.deploy) {
-        Some(model) => match lock(registry, model) {
-            // Dropped or renamed just now: the name is free.
-            Err(Error::NoSuchModel { .. }) => None,
-            deployed => deployed?,
-        },
-        None => None,
-    };
-    let (model, version) = Model::with_next_version(registry, new.name, new.deploy)?;
+    let (model, version) = Model::with_next_version(registry, new.name)?;
     let version = if version == 1 {
         add_privilege(registry, model, user, OWNER)?;
         first_version(registry, model)?
@@ -117,9 +107,17 @@ pub(crate) fn store<'a>(
             new.deploy.into(),
         ],
     )?;
-    let change = Change { wanted: Wanted::Deployed, before: deployed, after: version };
-    let ways = if allow_change { Ways::Allowed } else { Ways::AllowOrStore };
-    meaning::check(registry, model, change, ways)?;
+    if new.deploy {
+        let change =
+            Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
+        let ways = if allow_change { Ways::Allowed } else { Ways::AllowOrStore };
+        meaning::check(registry, model, change, ways)?;
+        execute(
+            registry,
+            "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.id = $1",
+            &[model.id.into(), version.into()],
+        )?;
+    }
     model_file::insert(registry, model.id, version, new.file)?;
     Ok((model, version))
 }
@@ -131,8 +129,7 @@ fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
     if version > 1 {
         execute(
             registry,
-            "UPDATE pgboost_catalog.model AS m SET last_version = $2, \
-             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.id = $1",
+            "UPDATE pgboost_catalog.model AS m SET last_version = $2 WHERE m.id = $1",
             &[model.id.into(), version.into()],
         )?;
     }
@@ -217,13 +214,15 @@ pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> R
     if let Some(function) = predict_functions::existing(registry, model, None)? {
         return Err(Error::RenameInUse { name: model.name.to_owned(), function: function.into() });
     }
-    query::<i32>(
-        registry,
-        "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.id = $1 AND NOT EXISTS \
-         (SELECT FROM pgboost_catalog.model AS other WHERE other.name = $2) RETURNING 1",
-        &[model.id.into(), new_name.into()],
-    )?
-    .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
+    let exists = || Error::ModelExists { name: new_name.to_owned() };
+    // The index alone knows of a name that another session takes meanwhile.
+    report::or_if_not_unique(exists, || {
+        execute(
+            registry,
+            "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.id = $1",
+            &[model.id.into(), new_name.into()],
+        )
+    })?;
     // Nobody else can pin a version under either name from here on.
     for pinned in [model.name, new_name] {
         if pin::first_version(registry, pinned)? > 1 {
