@@ -7,6 +7,7 @@ import pytest
 from psycopg import errors
 
 from tests.extension.citus.conftest import Nodes, file_of
+from tests.extension.lifecycle.models import REAL_INPUTS, load_doubles
 
 MODELS = "SELECT name, version, deployed, owner::text FROM pgboost_models ORDER BY 1, 2"
 LOAD = "SELECT load_model(%s, %s)"
@@ -45,6 +46,12 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     assert on_all(nodes) == []
     assert on_all(nodes, "SELECT count(*) FROM pgboost_catalog.part") == [(0,)]
     connection.execute("DROP ROLE reader")
+
+
+def test_what_a_real_is(nodes: Nodes, connection: psycopg.Connection) -> None:
+    query = load_doubles(connection, "doubles")
+    assert on_all(nodes, query) == [(REAL_INPUTS,)]
+    connection.execute("SELECT drop_model('doubles')")
 
 
 def test_rollback(nodes: Nodes, connect: Callable[..., psycopg.Connection]) -> None:

@@ -125,6 +125,27 @@ def _uneven(
     })  # fmt: skip
 
 
+def doubles() -> bytes:
+    """A model that compares doubles: 10 up to 0.1, else 20, so that a real of 0.1 tells how it is read."""
+    tree = {
+        "left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0],
+        "threshold": [0.1, 0, 0], "leaf_values": [10, 20],
+    }  # fmt: skip
+    return json.dumps({"tree_ensemble": 1, "feature_names": ["f1"], "trees": [tree]}).encode()
+
+
+REAL_INPUTS = ["decimal 10", "float32 20"]
+
+
+def load_doubles(connection: psycopg.Connection, name: str) -> str:
+    """Loads a version for each meaning of a real. Returns a query whose answer is REAL_INPUTS."""
+    for real_input in ("decimal", "float32"):
+        load = "SELECT load_model(%s, %s, real_input => %s)"
+        connection.execute(load, (name, doubles(), real_input))
+    return f"""SELECT array_agg(concat(model_info(m) ->> 'real_input', ' ', predict(m, 0.1::real)))
+        FROM unnest('{{{name}@1,{name}@2}}'::text[]) AS m"""
+
+
 def load(connection: psycopg.Connection, name: str, content: bytes) -> int:
     """Loads the model and gives its version."""
     return one(connection, "SELECT load_model(%s, %s)", (name, content))

@@ -9,7 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.extension.lifecycle.client_programs import run
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.models import constant, grown, load, load_doubles, one, value
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
@@ -44,6 +44,7 @@ def source(cluster: Cluster, dbname: str) -> str:
         connection.execute("GRANT EXECUTE ON FUNCTION drop_model TO dump_loader")
         connection.execute("REVOKE EXECUTE ON FUNCTION export_model FROM PUBLIC")
         load(connection, "grown", grown(20, 5))
+        load_doubles(connection, "doubles")
         connection.execute("SET ROLE dump_owner")
         for version in (1, 2, 3):
             load(connection, "m", constant(version))
@@ -64,7 +65,8 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
     query = """
         SELECT name, version, deployed, owner::text, objective, features, trees, size, loaded_by,
                loaded_at, model_info(name || '@' || version) ->> 'sha256',
-               CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 1)
+               model_info(name || '@' || version) ->> 'real_input',
+               CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 0.1::real)
                     ELSE predict_margin(name || '@' || version, %s) END,
                (SELECT jsonb_agg(p) FROM feature_baseline(name || '@' || version) AS p)
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)

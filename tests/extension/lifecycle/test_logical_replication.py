@@ -7,7 +7,15 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.models import (
+    REAL_INPUTS,
+    constant,
+    grown,
+    load,
+    load_doubles,
+    one,
+    value,
+)
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
@@ -103,6 +111,16 @@ def test_a_drop_follows(pair: Pair) -> None:
     until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'm'"), 0)
     with pytest.raises(errors.UndefinedObject):
         value(subscriber)
+
+
+def test_what_a_real_is_follows(pair: Pair) -> None:
+    publisher, subscriber = pair
+    query = load_doubles(publisher, "doubles")
+    until(lambda: one(subscriber, query), REAL_INPUTS)
+    publisher.execute("SELECT rename_model('doubles', 'renamed')")
+    until(lambda: one(subscriber, query.replace("doubles", "renamed")), REAL_INPUTS)
+    assert one(publisher, query.replace("doubles", "renamed")) == REAL_INPUTS
+    publisher.execute("SELECT drop_model('renamed')")
 
 
 def test_an_alias_arrives(pair: Pair) -> None:
