@@ -30,7 +30,7 @@ PAUSE = 0.1
 BASE_SCORE = re.compile(rb"base_scoreS.{1,9}?\[?[-+]?\d\.(\d)", re.DOTALL)
 LOAD = "SELECT load_model(%s, %s)"
 DROP = "SELECT drop_model(name) FROM (SELECT DISTINCT name FROM pgboost_models WHERE name = %s) m"
-DEPLOY = "SELECT deploy_model(%s, %s)"
+DEPLOY = "SELECT deploy_model(%s::text || '@' || %s::int)"
 
 # One row per statement: start, duration and answer.
 Statements = NDArray[np.float64]
