@@ -302,7 +302,7 @@ COMMENT ON AGGREGATE @extschema@.mean_abs_contribs(real[]) IS
 CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEFAULT NULL,
     feature_names text[] DEFAULT NULL, params jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
     rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
-    deploy boolean DEFAULT true, real_input text DEFAULT 'decimal', allow_change boolean DEFAULT true)
+    deploy boolean DEFAULT true, real_input text DEFAULT 'decimal', allow_change boolean DEFAULT false)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean,
@@ -311,7 +311,7 @@ COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, j
     boolean, text, boolean) IS
     'stores a model file as a new version, deploys it by default, and gives its number';
 
-CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT true)
+CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT false)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, boolean) FROM PUBLIC;
@@ -325,7 +325,7 @@ REVOKE ALL ON FUNCTION @extschema@.drop_model(text) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.drop_model(text) IS
     'drops a version of a model, m@3, or with the name alone the model and all its versions';
 
-CREATE FUNCTION @extschema@.set_alias(model text, alias text, allow_change boolean DEFAULT true)
+CREATE FUNCTION @extschema@.set_alias(model text, alias text, allow_change boolean DEFAULT false)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_set_alias_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text, boolean) FROM PUBLIC;

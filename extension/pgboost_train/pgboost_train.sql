@@ -17,7 +17,7 @@ CREATE FUNCTION @extschema@.train_model(
         label_upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
         seed integer DEFAULT NULL, verbose_eval integer DEFAULT NULL, continue_from text DEFAULT NULL,
-        deploy boolean DEFAULT true, allow_change boolean DEFAULT true)
+        deploy boolean DEFAULT true, allow_change boolean DEFAULT false)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';

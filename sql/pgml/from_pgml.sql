@@ -144,7 +144,7 @@ BEGIN
                 number := load_model(found.project, pg_temp.model_file(found), labels => classes,
                                      feature_names => pg_temp.feature_names(found.columns),
                                      categories => pg_temp.categories(found.columns),
-                                     params => found.hyperparams, metrics => found.metrics);
+                                     params => found.hyperparams, metrics => found.metrics, allow_change => true);
             EXCEPTION WHEN invalid_parameter_value THEN
                 -- pgml counts the missing label as a separate class, which the model may not have.
                 IF classes IS NULL THEN
@@ -153,7 +153,7 @@ BEGIN
                 number := load_model(found.project, pg_temp.model_file(found),
                                      feature_names => pg_temp.feature_names(found.columns),
                                      categories => pg_temp.categories(found.columns),
-                                     params => found.hyperparams, metrics => found.metrics);
+                                     params => found.hyperparams, metrics => found.metrics, allow_change => true);
                 reason := 'loaded without labels, since their number is not that of the classes';
             END;
             info := model_info(format('%s@%s', found.project, number));
@@ -170,7 +170,8 @@ BEGIN
             UPDATE pgml_model SET note = SQLERRM WHERE id = found.id;
         END;
     END LOOP;
-    PERFORM deploy_model(m.model || '@' || m.version) FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
+    PERFORM deploy_model(m.model || '@' || m.version, allow_change => true)
+       FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
 END
 $$;
 

@@ -99,7 +99,7 @@ def test_labels_come_back_as_the_model_predicts_them(
 ) -> None:
     model = make()
     for check in (True, FRAME):
-        pgboost.push(connection, "classifier", model, check=check, allow_change=False)
+        pgboost.push(connection, "classifier", model, check=check)
     found = pgboost.verify(connection, "classifier", model, FRAME)
     assert found and found.classes_differing == 0, found
     in_python = np.ravel(model.predict(FRAME))

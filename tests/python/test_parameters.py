@@ -98,7 +98,7 @@ def test_every_parameter_is_honoured_or_refused_by_name(
             tried += 1
             unknown |= attributes(model, kind) - {*ATTRIBUTES.split()}
             try:
-                pgboost.push(connection, "model", model)
+                pgboost.push(connection, "model", model, allow_change=True)
             except pgboost.UnsupportedModelError as refused:
                 named_by = type(value) if hasattr(value, "fit") else value
                 shown = getattr(named_by, "__name__", repr(value))

@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("model", help="the version, such as churn@2; churn@champion with --drop")
     one.add_argument("alias", nargs="?", help="the alias, such as champion")
     one.add_argument("--drop", action="store_true", help="drops the alias")
+    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
     one = command("drop", _drop, "drop a version, or all of a model")
     one.add_argument("model", help="churn@2, or churn for all versions")
     one = command("evaluate", _evaluate, "print a model's metrics")
@@ -151,7 +152,7 @@ def _alias(given: argparse.Namespace) -> int:
     if given.drop:
         drop_alias(given.database, given.model)
     else:
-        set_alias(given.database, given.model, given.alias)
+        set_alias(given.database, given.model, given.alias, allow_change=given.allow_change)
     return 0
 
 

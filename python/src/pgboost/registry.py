@@ -225,9 +225,15 @@ def deploy(connection: Connection, model: str, *, allow_change: bool = False) ->
 
 
 @translated()
-def set_alias(connection: Connection, model: str, alias: str) -> None:
-    """Gives a version, such as `m@3`, another name, or moves the name: `m@alias`."""
-    _change(connection, "set_alias", model=model, alias=alias)
+def set_alias(
+    connection: Connection, model: str, alias: str, *, allow_change: bool = False
+) -> None:
+    """Gives a version, such as `m@3`, another name, or moves the name: `m@alias`.
+
+    One that means something else than the alias did is refused without `allow_change`.
+    """
+    allow = allow_change or None
+    _change(connection, "set_alias", model=model, alias=alias, allow_change=allow)
 
 
 @translated()

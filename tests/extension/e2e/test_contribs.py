@@ -75,6 +75,11 @@ def models() -> dict[str, Model]:
     return dict(zip(CASES, map(Model, datasets, files, expected), strict=True))
 
 
+@pytest.fixture(autouse=True)
+def no_model() -> None:
+    """A case's model is that of several tests."""
+
+
 @pytest.fixture(scope="module", params=CASES)
 def case(
     cluster: Cluster, dbname: str, models: dict[str, Model], request: pytest.FixtureRequest
@@ -84,6 +89,7 @@ def case(
         connection.execute("SELECT load_model('m', %s)", (model.file,))
         model.dataset.store(connection)
         yield Explained(connection, model.dataset, model.expected)
+        connection.execute("SELECT drop_model('m')")
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray) -> None:

@@ -22,12 +22,12 @@ def test_values_are_within_a_unit_and_classes_the_same(
 ) -> None:
     expected = golden.record(name + SUFFIX)
     rows = [np.frombuffer(bytes.fromhex(row), ">f8").tolist() for row in expected["rows"]]
-    connection.execute("SELECT load_model('onnx', %s)", (golden.file(f"{name}.onnx"),))
-    query = "SELECT predict_array('onnx', %s::float8[])"
+    connection.execute("SELECT load_model('m', %s)", (golden.file(f"{name}.onnx"),))
+    query = "SELECT predict_array('m', %s::float8[])"
     found = [connection.execute(query, (row,)).fetchone()[0] for row in rows]
     assert np.abs(order(floats(found)) - order(hex_rows(expected["values"]))).max() <= 1
     if "classes" in expected:
-        query = "SELECT predict_class('onnx', %s::float8[])"
+        query = "SELECT predict_class('m', %s::float8[])"
         assert [connection.execute(query, (row,)).fetchone()[0] for row in rows] == expected[
             "classes"
         ]
@@ -57,6 +57,6 @@ def test_two_classes_are_catboosts(connection: psycopg.Connection, tmp_path: Pat
 
 def test_model_info(connection: psycopg.Connection) -> None:
     file = golden.file("onnx/1.20.0/forest_classes.onnx")
-    connection.execute("SELECT load_model('onnx', %s)", (file,))
-    info = connection.execute("SELECT model_info('onnx')").fetchone()[0]
+    connection.execute("SELECT load_model('m', %s)", (file,))
+    info = connection.execute("SELECT model_info('m')").fetchone()[0]
     assert (info["format"], info["objective"]) == ("onnx", "TreeEnsembleClassifier")

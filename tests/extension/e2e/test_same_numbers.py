@@ -110,7 +110,7 @@ def test_classes(connection: psycopg.Connection, name: str, objective: str) -> N
     )
     classes = ask(connection, "predict_class", dataset)
     assert classes == [dataset.labels[winner] for winner in winners]
-    connection.execute("SELECT load_model('m', %s)", (model_bytes(booster),))
+    connection.execute("SELECT load_model('m', %s, allow_change => true)", (model_bytes(booster),))
     assert ask(connection, "predict_class", dataset) == [str(winner) for winner in winners]
 
 

@@ -14,13 +14,13 @@ EXECUTE by_row;
 SELECT load_model('m', file_of('price_doubled'));
 EXECUTE by_columns;
 EXECUTE by_row;
-SELECT load_model('m', file_of('price'), feature_names => ARRAY['rooms', 'area', 'age']);
+SELECT load_model('m', file_of('price'), feature_names => ARRAY['rooms', 'area', 'age'], allow_change => true);
 EXECUTE by_columns;
 EXECUTE by_row;
-SELECT load_model('m', file_of('churn'));
+SELECT load_model('m', file_of('churn'), allow_change => true);
 EXECUTE by_columns;
 EXECUTE by_row;
-SELECT deploy_model('m@1');
+SELECT deploy_model('m@1', allow_change => true);
 EXECUTE by_columns;
 EXECUTE by_row;
 

@@ -47,7 +47,7 @@ RESET pgboost.unknown_category;
 -- Two models on the same rows.
 SELECT metric, baseline_value, candidate_value, difference, round(ci_lower::numeric, 3) AS ci_lower, round(ci_upper::numeric, 3) AS ci_upper, better_rows, worse_rows, verdict
     FROM compare_models('price', 'price_doubled', 'homes', 'price');
-SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves']);
+SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves'], allow_change => true);
 SELECT * FROM compare_models('churn@1', 'churn@2', 'calls', 'churned');
 SELECT * FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric <> 'logloss';
 SELECT * FROM compare_models('price', 'churn', 'homes', 'price');

@@ -52,7 +52,7 @@ SELECT load_model('moved', file_of('price'), feature_names => ARRAY['rooms', 'ar
 SELECT load_model('moved', file_of('price'), feature_names => ARRAY['rooms', 'area', 'age'], deploy => false);
 SELECT deploy_model('moved@2');
 DROP FUNCTION moved;
-SELECT deploy_model('moved@2');
+SELECT deploy_model('moved@2', allow_change => true);
 SELECT create_predict_function('moved');
 SELECT moved(area => 4, rooms => 60, age => 1), predict('price', 60, 4, 1);
 -- Nor does an alias refer to one; a function of a version does not mind.
@@ -60,7 +60,7 @@ SELECT create_predict_function('moved@1', 'moved_first'), set_alias('moved@1', '
 SELECT create_predict_function('moved@used', 'moved_used');
 SELECT set_alias('moved@2', 'used');
 DROP FUNCTION moved, moved_used;
-SELECT set_alias('moved@2', 'used'), deploy_model('moved@1');
+SELECT set_alias('moved@2', 'used', allow_change => true), deploy_model('moved@1', allow_change => true);
 -- A function is replaced whatever its arguments were called.
 SELECT create_predict_function('moved@2', 'moved_first', replace => true);
 \df moved_first

@@ -17,7 +17,7 @@ SELECT by_record(a), by_record(b) FROM (SELECT 1 AS length, 2 AS width) AS a, (S
 -- A value that no function state comes with: the transition function of an aggregate, which names the next model.
 CREATE AGGREGATE hop(VARIADIC "any") (sfunc = predict_class, stype = text, initcond = 'flower');
 SELECT load_model('next', file_of('flower'), labels => ARRAY['flower', 'next', 'flower_class']);
-SELECT load_model('flower', file_of('flower'), labels => ARRAY['flower', 'next', 'churn']);
+SELECT load_model('flower', file_of('flower'), labels => ARRAY['flower', 'next', 'churn'], allow_change => true);
 SELECT hop(x, 1) FROM (SELECT 1 UNION ALL SELECT 3) AS v (x);
 SELECT hop(x, 1::real) FROM unnest(ARRAY[3, 3, 5]::numeric[]) AS x;
 SELECT hop(x, 1) OVER (ORDER BY i) FROM unnest(ARRAY[1, 3, 3, 1]) WITH ORDINALITY AS v (x, i);
@@ -38,7 +38,7 @@ ALTER TABLE checked ADD COLUMN margin real DEFAULT predict('price', 60, 4, 1);
 ALTER TABLE checked ALTER margin TYPE text USING predict_class('flower', x, 1) || margin;
 SELECT * FROM checked ORDER BY x;
 CREATE MATERIALIZED VIEW classes AS SELECT x, predict_class('flower', x, 1) FROM checked;
-SELECT deploy_model('flower@1');
+SELECT deploy_model('flower@1', allow_change => true);
 SELECT * FROM classes ORDER BY x;
 REFRESH MATERIALIZED VIEW classes;
 SELECT * FROM classes ORDER BY x;
@@ -75,7 +75,7 @@ END $$;
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON rows DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
 BEGIN;
 INSERT INTO rows VALUES (3);
-SELECT deploy_model('flower@2');
+SELECT deploy_model('flower@2', allow_change => true);
 COMMIT;
 
 -- Values that are stored compressed or out of line, and rows made of them.

@@ -43,7 +43,7 @@ SELECT name, version, deployed FROM pgboost_models WHERE name IN ('m', 'n') ORDE
 SELECT predict('m', 60, 4, 1);
 SELECT load_model('m', file_of('price_doubled'));
 SELECT predict('n', 60, 4, 1), predict('m', 60, 4, 1);
-SELECT load_model('n', file_of('flower'));
+SELECT load_model('n', file_of('flower'), allow_change => true);
 -- What predict_pinned returned for a name once, it returns for ever.
 SELECT rename_model('kept', 'freed');
 SELECT drop_model('kept');
@@ -78,11 +78,11 @@ DROP OWNED BY regress_giver;
 DROP ROLE regress_giver, regress_taker, regress_team;
 
 -- Probabilities by label, or by number.
-SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves']);
+SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves'], allow_change => true);
 SELECT predict_proba('churn', 9, 1), predict_proba('churn@1', '{4,1}'::real[]), predict('churn', 9, 1);
 SELECT load_model('plain', file_of('churn'));
 SELECT predict_proba('plain', 9, 1), predict_proba(NULL, 9, 1);
-SELECT load_model('flower', file_of('flower'), labels => ARRAY['seto"sa', 'versicolor', 'virginica']);
+SELECT load_model('flower', file_of('flower'), labels => ARRAY['seto"sa', 'versicolor', 'virginica'], allow_change => true);
 SELECT predict_proba('flower', 1, 1), (predict_proba('flower', 9, 1) ->> 'virginica')::real = (predict_array('flower', 9, 1))[3] AS same;
 SELECT predict_proba('flower', i, 1) AS proba, count(*) AS rows FROM generate_series(1, 1000) AS i GROUP BY 1 ORDER BY rows;
 SELECT predict_proba('taken', 60, 4, 1);

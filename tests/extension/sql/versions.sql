@@ -22,13 +22,13 @@ SELECT predict('m', 60, 4, 1);
 SELECT * FROM versions;
 
 -- Versions may have other features and labels, even other objectives.
-SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b', 'c']);
+SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b', 'c'], allow_change => true);
 SELECT predict_class('m', 5, 1), predict('m@3', 60, 4, 1);
-SELECT load_model('m', file_of('flower'), labels => ARRAY['x', 'y', 'z']);
+SELECT load_model('m', file_of('flower'), labels => ARRAY['x', 'y', 'z'], allow_change => true);
 SELECT predict_class('m', 5, 1), predict_class('m@4', 5, 1);
 SELECT load_model('no_labels', file_of('flower'), labels => NULL);
 SELECT predict_class('no_labels', 5, 1), drop_model('no_labels');
-SELECT load_model('m', file_of('price'), feature_names => ARRAY['x', 'y', 'z']);
+SELECT load_model('m', file_of('price'), feature_names => ARRAY['x', 'y', 'z'], allow_change => true);
 SELECT predict('m', '{"x": 60, "y": 4, "z": 1}'::jsonb), predict('m@1', '{"area": 60, "rooms": 4, "age": 1}'::jsonb);
 
 -- Numbers are never used again, not even the last.

@@ -11,7 +11,8 @@ from sklearn import datasets
 
 from tests.extension.train.rows import copy_table
 
-TRAIN = "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, rounds => 6{})"
+TRAIN = """SELECT set, metric, best_round, value
+    FROM train_model('m', %s, 'y', %s, rounds => 6, allow_change => true{})"""
 PARAMS = json.dumps({"nthread": 1})
 
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 FUNCTIONS = {
-    "train_model": "SELECT * FROM train_model('m', %s, %s, rounds => 1{})",
+    "train_model": "SELECT * FROM train_model('m', %s, %s, rounds => 1, allow_change => true{})",
     "cross_validate_model": "SELECT * FROM cross_validate_model(%s, %s, rounds => 1, folds => 2{})",
     "tune_model": """SELECT * FROM tune_model(%s, %s, '{{"max_depth": [1, 2]}}', rounds => 1,
         folds => 2{})""",

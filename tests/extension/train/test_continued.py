@@ -266,17 +266,19 @@ def test_labels_that_are_numbers(
 ) -> None:
     """Equal numbers are the same class; a model without labels numbers its classes from 0."""
     source = "SELECT a, b, CASE WHEN flag THEN 3 ELSE -2 END AS y FROM rows"
-    train = "SELECT train_model('next', %s, 'y', '{{\"objective\": \"binary:logistic\"}}', 2{})"
+    train = "SELECT train_model('numbered', %s, 'y', '{{\"objective\": \"binary:logistic\"}}', 2{})"
     connection.execute(train.format(""), (source,))
-    more = train.format(", continue_from => 'next'")
+    more = train.format(", continue_from => 'numbered'")
     connection.execute(more, (source.replace("-2", "-2.0::numeric"),))
-    (info,) = connection.execute("SELECT model_info('next')").fetchone()
+    (info,) = connection.execute("SELECT model_info('numbered')").fetchone()
     assert info["labels"] == ["-2", "3"]
     said = raises("22P02", more, (source.replace("-2", "0"),))
     assert said.message_primary == 'source has a value of column "y" that is not in the model'
-    connection.execute("SELECT load_model('next', export_model('next'))")
+    connection.execute(
+        "SELECT load_model('numbered', export_model('numbered'), allow_change => true)"
+    )
     connection.execute(more, ("SELECT a, b, flag AS y FROM rows",))
-    (info,) = connection.execute("SELECT model_info('next')").fetchone()
+    (info,) = connection.execute("SELECT model_info('numbered')").fetchone()
     assert info["labels"] is None
     raises("22P02", more, ("SELECT a, b, 2 AS y FROM rows",))
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.extension.train.running import FOREST, LONG_ROUND, Running, seen, trainers
 
-CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2)"
+CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2, allow_change => true)"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -146,8 +146,8 @@ def test_text_cannot_be_regressed(raises: Callable[..., Any]) -> None:
 def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
     """An error that only libxgboost can find has its message, without source places and addresses."""
     params = '{"objective": "binary:logistic", "base_score": 2}'
-    call = "SELECT train_model('m', 'SELECT i AS a, i > 1 AS y FROM generate_series(1, 2) AS i', 'y', %s)"
-    said = raises("38000", call, (params,))
+    rows = "SELECT i AS a, i > 1 AS y FROM generate_series(1, 2) AS i"
+    said = raises("38000", "SELECT train_model('refused', %s, 'y', %s)", (rows, params))
     assert said.message_primary == "libxgboost reported an error"
     assert "base_score" in said.message_detail
     assert ".cc" not in said.message_detail
@@ -258,7 +258,7 @@ def test_predictions_are_capped_by_a_setting_for_superusers(
     connection: psycopg.Connection, raises: Callable[..., Any],
     target: str, params: dict[str, Any], outputs: int,
 ) -> None:  # fmt: skip
-    train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}')"
+    train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}', allow_change => true)"
     arguments = (target, json.dumps(params))
     connection.execute(f"SET pgboost_train.max_prediction_memory = {1200 * outputs // 1024}")
     said = raises("54000", train, arguments)

@@ -6,7 +6,6 @@ import psycopg
 import pytest
 
 TRAIN = "SELECT train_model('m', %s, %s, rounds => 1{})"
-REFUSE = ", allow_change => false"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,7 +28,8 @@ def train(connection: psycopg.Connection, source: str, target: str, more: str = 
 
 
 def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
-    train(connection, "SELECT age, class, marks, lived FROM passenger", "lived")
+    source = "SELECT age, class, marks, lived FROM passenger"
+    train(connection, source, "lived", ", allow_change => true")
     before = names(connection)
     assert before == ["age", "class", "marks[1]", "marks[2]"]
     for source, more in (
@@ -45,6 +45,9 @@ def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
     # Other features have their order in the source.
     train(connection, "SELECT class, age, lived FROM passenger", "lived")
     assert names(connection) == ["class", "age"]
+    # A new one takes the place of the one that it replaces.
+    train(connection, "SELECT kind, class, lived FROM passenger", "lived")
+    assert names(connection) == ["class", "kind"]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +56,15 @@ def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
         ("age", "{}", "task"),
         ("kind", "{}", "task"),
         ("lived", '{"objective": "binary:logitraw"}', "link"),
+        ("age", '{"objective": "reg:absoluteerror"}', "objective"),
     ],
 )
 def test_another_meaning_is_refused_before_the_first_round(
     connection: psycopg.Connection, target: str, params: str, what: str
 ) -> None:
     source = "SELECT class, {} FROM passenger"
-    train(connection, source.format("lived"), "lived")
+    deployed = "age" if what == "objective" else "lived"
+    train(connection, source.format(deployed), deployed, ", allow_change => true")
     more = f", params => '{params}', verbose_eval => 1"
     notices = []
     connection.add_notice_handler(lambda said: notices.append(said.message_primary))
@@ -67,7 +72,7 @@ def test_another_meaning_is_refused_before_the_first_round(
         connection.transaction(),
         pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as raised,
     ):
-        train(connection, source.format(target), target, more + REFUSE)
+        train(connection, source.format(target), target, more)
         pytest.fail("it was deployed")
     diag = raised.value.diag
     said = f'the new version of model "m" has another {what} than version '
@@ -79,9 +84,9 @@ def test_another_meaning_is_refused_before_the_first_round(
 
 
 def test_other_labels_are_refused(connection: psycopg.Connection) -> None:
-    train(connection, "SELECT age, kind FROM passenger", "kind")
+    train(connection, "SELECT age, kind FROM passenger", "kind", ", allow_change => true")
     with (
         connection.transaction(),
         pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has other labels than"),
     ):
-        train(connection, "SELECT age, upper(kind) AS kind FROM passenger", "kind", REFUSE)
+        train(connection, "SELECT age, upper(kind) AS kind FROM passenger", "kind")

@@ -22,7 +22,8 @@ def _trained(
     arguments = {"source": source, "params": json.dumps({"nthread": 1} | params), **more}
     scores = connection.execute(
         "SELECT set, metric, best_round, value FROM train_model('m', %(source)s, 'y', "
-        f"%(params)s{', rounds => 12' if 'rounds' not in more else ''}{named})",
+        f"%(params)s{', rounds => 12' if 'rounds' not in more else ''}{named}, "
+        "allow_change => true)",
         arguments,
     ).fetchall()
     (model,) = connection.execute("SELECT export_model('m')").fetchone()
@@ -138,10 +139,10 @@ def test_two_classes(connection: psycopg.Connection, python_side: Callable[..., 
     assert labels == ["benign", "malignant"]
     for target, expected in (("truth", ["false", "true"]), ("number", ["-2", "3"])):
         connection.execute(
-            "SELECT train_model('other', %s, %s, %s, 3)",
-            (in_order("rows", *names, target), target, json.dumps(params)),
+            "SELECT train_model(%s, %s, %s, %s, 3)",
+            (target, in_order("rows", *names, target), target, json.dumps(params)),
         )
-        (labels,) = connection.execute("SELECT model_info('other') -> 'labels'").fetchone()
+        (labels,) = connection.execute("SELECT model_info(%s) -> 'labels'", (target,)).fetchone()
         assert labels == expected
 
 
@@ -231,7 +232,8 @@ def test_fraction_for_evaluation_is_chosen_by_the_seed(connection: psycopg.Conne
 
     def digest(seed: int) -> Any:
         connection.execute(
-            "SELECT train_model('m', 'rows', 'y', rounds => 3, eval_fraction => 0.25, seed => %s)",
+            "SELECT train_model('m', 'rows', 'y', rounds => 3, eval_fraction => 0.25, seed => %s, "
+            "allow_change => true)",
             (seed,),
         )
         return connection.execute(
@@ -262,7 +264,7 @@ def test_groups_are_kept_whole_for_evaluation(connection: psycopg.Connection) ->
     query = "SELECT i / 7 AS q, sin(i) AS x, i % 3 AS y FROM generate_series(0, 6999) AS i"
     scores = connection.execute(
         "SELECT set, metric FROM train_model('m', %s, 'y', '{\"eval_metric\": \"ndcg@3\"}', "
-        "rounds => 3, qid => 'q', eval_fraction => 0.3)",
+        "rounds => 3, qid => 'q', eval_fraction => 0.3, allow_change => true)",
         (query,),
     ).fetchall()
     assert scores == [("train", "ndcg@3"), ("eval", "ndcg@3")]

@@ -9,7 +9,7 @@ import pytest
 ROWS = (
     "SELECT i::real AS a, (i % 7)::real AS b, (i * 2)::real AS y FROM generate_series(1, 500) AS i"
 )
-TRAIN = "SELECT * FROM train_model('m', %s, %s, rounds => 3)"
+TRAIN = "SELECT * FROM train_model('m', %s, %s, rounds => 3, allow_change => true)"
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_rights_are_those_of_the_caller(
     own = "SELECT set FROM train_model('theirs', 'rows', 'y', rounds => 2, features => '{a}')"
     assert trainer.execute(own).fetchall() == [("train",)]
     said = raises("42501", "SELECT train_model('m', 'rows', 'y', features => '{a}')", on=trainer)
-    connection.execute("SELECT train_model('m', 'rows', 'y', rounds => 1)")
+    connection.execute("SELECT train_model('m', 'rows', 'y', rounds => 1, allow_change => true)")
     connection.execute("SELECT grant_model('m', 'trainer')")
     said = raises("42501", "SELECT train_model('m', 'rows', 'y', features => '{a}')", on=trainer)
     assert said.message_primary == 'must be owner of model "m"'
@@ -251,7 +251,7 @@ def test_groups_must_be_together(
     raises: Callable[..., Any], connection: psycopg.Connection
 ) -> None:
     query = "SELECT a, b, (a::int % 3)::real AS y, (a::int % 5) AS g FROM rows"
-    call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, qid => 'g')"
+    call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, qid => 'g', allow_change => true)"
     said = raises("22023", call, (query,))
     assert said.message_hint == "Order the query by the column of the group."
     assert connection.execute(call, (f"{query} ORDER BY g",)).fetchall()
@@ -276,7 +276,8 @@ def test_rows_changed_meanwhile_are_not_seen(
         reader.execute("SELECT 1 FROM rows LIMIT 1")
         connection.execute("INSERT INTO rows SELECT 1, 1, 1 FROM generate_series(1, 100)")
         reader.execute(
-            "SELECT train_model('m', %s, 'y', rounds => 2, eval_source => 'rows', features => '{a}')",
+            "SELECT train_model('m', %s, 'y', rounds => 2, eval_source => 'rows', features => '{a}', "
+            "allow_change => true)",
             (query,),
         )
         (metrics,) = reader.execute("SELECT model_info('m') -> 'metrics'").fetchone()
@@ -297,7 +298,7 @@ def test_rows_for_evaluation_have_the_same_columns(
     connection: psycopg.Connection, raises: Callable[..., Any], other: str, sqlstate: str | None
 ) -> None:
     source = "SELECT a, 'x' || b AS t, y > 500 AS y FROM rows"
-    call = "SELECT set FROM train_model('m', %s, 'y', rounds => 2, eval_source => %s)"
+    call = "SELECT set FROM train_model('m', %s, 'y', rounds => 2, eval_source => %s, allow_change => true)"
     if sqlstate:
         raises(sqlstate, call, (source, other))
     else:
@@ -314,7 +315,7 @@ def test_errors_in_subtransactions_leave_nothing_behind(connection: psycopg.Conn
           BEGIN PERFORM train_model('z', 'SELECT a, a < 9 AS y FROM rows', 'y',
                                     '{"objective": "binary:logistic", "base_score": 2}');
             EXCEPTION WHEN external_routine_exception THEN NULL; END;
-          BEGIN PERFORM train_model('z', 'rows', 'y', rounds => 1); RAISE EXCEPTION 'x';
+          BEGIN PERFORM train_model('z', 'rows', 'y', rounds => 1, allow_change => true); RAISE EXCEPTION 'x';
             EXCEPTION WHEN raise_exception THEN NULL; END;
         END LOOP; END $$""")
     assert connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone() == (0,)

@@ -12,7 +12,7 @@ from tools.cluster import Cluster, start, stop
 
 SOURCE = "SELECT i AS a, sin(i) AS b, i % 17 AS y FROM generate_series(1, 2000) AS i"
 CONNECTIONS = 100 * TIMES
-TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3)"
+TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3, allow_change => true)"
 
 
 @pytest.fixture(scope="module", params=["", "pgboost, pgboost_train"], ids=["loaded", "preloaded"])

@@ -47,7 +47,8 @@ def test_a_trial_is_what_train_model_gives(connection: psycopg.Connection, searc
     assert len({json.dumps(trial["params"]) for trial in trials}) == 4
     for trial in trials:
         scores = connection.execute(
-            "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, eval_source => %s)",
+            "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, eval_source => %s, "
+            "allow_change => true)",
             (SOURCE, json.dumps(trial["params"]), evaluated),
         ).fetchall()
         rounds_used = trial["best_round"]
@@ -83,7 +84,8 @@ def test_the_best_is_trained_by_one_statement(connection: psycopg.Connection) ->
     connection.execute(f"CREATE TABLE points AS {SOURCE}")
     connection.execute(
         "SELECT train_model('m', 'points', 'y', (SELECT params FROM tune_model('points', 'y', "
-        "'{\"max_depth\": [2, 6]}', early_stopping_rounds => 3, rounds => 50) WHERE best))"
+        "'{\"max_depth\": [2, 6]}', early_stopping_rounds => 3, rounds => 50) WHERE best), "
+        "allow_change => true)"
     )
     (info,) = connection.execute("SELECT model_info('m')").fetchone()
     assert info["parameters"]["max_depth"] in (2, 6)

@@ -10,6 +10,7 @@ pub(crate) mod city_hash;
 pub(crate) mod ctr;
 pub(crate) mod linear;
 mod objective;
+pub(crate) mod quantity;
 mod tree;
 
 pub(crate) use crate::ensemble::build::{
@@ -23,6 +24,7 @@ pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::linear::LinearLeaf;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, RealInput, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
+pub use crate::ensemble::quantity::estimates_another;
 pub(crate) use crate::ensemble::tree::cover_share;
 pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,

@@ -1,13 +1,14 @@
 //! What happens where a name comes to mean a version whose predictions or arguments mean something else.
 //!
-//! Applications have the name alone: other labels, another task or link give them other answers without an
-//! error, and so do the same features in another order, where calls give them by position. Such a change is
-//! refused unless the caller says that it is meant. Features of other names are warned of, since rows and jsonb
+//! Applications have the name alone: other labels, another task, link or objective give them other answers
+//! without an error, and so do features at other positions, where calls give them by position. Such a change
+//! is refused unless the caller says that it is meant. Features of new names are warned of, since rows and jsonb
 //! go by name; functions of `create_predict_function` have the names of the features that they were made for,
 //! so these stand in the way. Where the number of features differs, calls by position fail by themselves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
+use gbtrees::internals::estimates_another;
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
@@ -59,20 +60,22 @@ impl Ways {
 pub(crate) struct Meaning {
     pub(crate) task: String,
     pub(crate) link: String,
+    pub(crate) objective: String,
     pub(crate) outputs: i32,
     pub(crate) labels: Vec<String>,
     pub(crate) feature_names: Vec<String>,
 }
 
 impl Meaning {
-    fn of(stored: &Stored<'_>) -> Meaning {
-        Meaning {
+    fn of(stored: &Stored<'_>) -> Result<Meaning> {
+        Ok(Meaning {
             task: stored.task(),
             link: stored.link(),
+            objective: stored.objective()?,
             outputs: stored.outputs(),
             labels: stored.labels(),
             feature_names: stored.feature_names(),
-        }
+        })
     }
 
     /// The classes as `predict_class` returns them.
@@ -114,11 +117,26 @@ impl Meaning {
         if self.link != after.link {
             return Some(("another link", both(|one| format!("the link {}", one.link))));
         }
-        if is_reordered(&self.feature_names, &after.feature_names) {
+        if estimates_another(&self.objective, &after.objective) {
+            return Some((
+                "another objective",
+                both(|one| format!("the objective {}", one.objective)),
+            ));
+        }
+        if self.is_moved(after) {
             let names = |one: &Meaning| format!("the features {}", listed(&one.feature_names));
             return Some(("its features in another order", both(names)));
         }
         None
+    }
+
+    /// Whether a feature is at another position, in versions with as many features.
+    fn is_moved(&self, after: &Meaning) -> bool {
+        let (old, new) = (&self.feature_names, &after.feature_names);
+        let known: HashSet<&String> = old.iter().collect();
+        let is_moved =
+            |(index, name): (usize, &String)| old.get(index) != Some(name) && known.contains(name);
+        old.len() == new.len() && new.iter().enumerate().any(is_moved)
     }
 
     /// The first feature of two versions with as many that has another name.
@@ -156,7 +174,7 @@ pub(crate) fn check(
     let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
     let meaning = |version| {
         lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
-            Ok(Meaning::of(stored))
+            Meaning::of(stored)
         })
     };
     transaction::see_own_changes();
@@ -195,4 +213,68 @@ pub(crate) fn check(
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Meaning;
+
+    fn texts(all: &[&str]) -> Vec<String> {
+        all.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    /// What two versions, of which one takes the place of the other, differ in.
+    fn difference(before: [&str; 5], after: [&str; 5]) -> Option<&'static str> {
+        let meaning = |[task, link, objective, labels, names]: [&str; 5]| Meaning {
+            task: task.to_owned(),
+            link: link.to_owned(),
+            objective: objective.to_owned(),
+            outputs: if task == "multiclass" { 3 } else { 1 },
+            labels: texts(&labels.split_terminator(',').collect::<Vec<_>>()),
+            feature_names: texts(&names.split_terminator(',').collect::<Vec<_>>()),
+        };
+        meaning(before).difference(&meaning(after)).map(|(what, _)| what)
+    }
+
+    #[test]
+    fn what_an_application_relies_on_is_compared() {
+        const MEAN: [&str; 5] = ["regression", "identity", "reg:squarederror", "", "a,b,c"];
+        const BINARY: [&str; 5] = ["binary", "logistic", "binary:logistic", "no,yes", "a,b"];
+        const THREE: [&str; 5] = ["multiclass", "softmax", "multi:softprob", "x,y,z", "a,b"];
+        let with = |mut all: [&'static str; 5], place: usize, value: &'static str| {
+            all[place] = value;
+            all
+        };
+        let (order, labels) = (Some("its features in another order"), Some("other labels"));
+        for (before, after, expected) in [
+            (MEAN, MEAN, None),
+            (MEAN, with(MEAN, 2, "RMSE"), None),
+            (MEAN, with(MEAN, 2, "RandomForestRegressor"), None),
+            (MEAN, with(MEAN, 2, "regression_l1"), Some("another objective")),
+            (MEAN, with(MEAN, 2, "reg:quantileerror"), Some("another objective")),
+            (MEAN, with(MEAN, 1, "exponential"), Some("another link")),
+            (MEAN, with(MEAN, 0, "ranking"), Some("another task")),
+            (MEAN, BINARY, Some("another task")),
+            (BINARY, THREE, Some("another task")),
+            (MEAN, with(MEAN, 4, "c,b,a"), order),
+            // A feature that is there no more moves those behind it.
+            (MEAN, with(MEAN, 4, "b,c,d"), order),
+            (MEAN, with(MEAN, 4, "b,a,d"), order),
+            (MEAN, with(MEAN, 4, "a,d,c"), None),
+            (MEAN, with(MEAN, 4, "b,c"), None),
+            (MEAN, with(MEAN, 4, "d,a,b,c"), None),
+            (MEAN, with(MEAN, 4, ""), None),
+            (BINARY, with(BINARY, 2, "Logloss"), None),
+            (BINARY, with(BINARY, 1, "identity"), Some("another link")),
+            (BINARY, with(BINARY, 3, "yes,no"), Some("its labels in another order")),
+            (BINARY, with(BINARY, 3, "false,true"), labels),
+            (BINARY, with(BINARY, 3, ""), labels),
+            (with(BINARY, 3, ""), with(BINARY, 3, "0,1"), None),
+            (with(BINARY, 3, ""), with(BINARY, 3, "1,0"), Some("its labels in another order")),
+            (THREE, with(THREE, 3, "x,z,y"), Some("its labels in another order")),
+            (THREE, with(THREE, 1, "arg_max"), Some("another link")),
+        ] {
+            assert_eq!(difference(before, after), expected, "{before:?} {after:?}");
+        }
+    }
 }

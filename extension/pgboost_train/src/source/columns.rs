@@ -4,7 +4,7 @@
 //! A column of arrays gives a feature for each element, named as a subscript: `image[1]`, `image[2]` and so on.
 //! Its arrays must have one length, which the first row determines; their dimensions do not matter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gbtrees::internals::CategoryView;
 use pg_interface::array::number_elements;
@@ -153,8 +153,9 @@ impl Columns {
     }
 }
 
-/// Puts the columns into the order of these features, if they are the same. The elements of an array follow
-/// one another, so the place of the first is the column's.
+/// Puts the columns into the order of these features, if they are the same, or as many numbers of which some
+/// are new: these take the places that became free. The elements of an array follow one another, so the place
+/// of the first is the column's.
 fn put_in_order(columns: &mut [UsedColumn], order: &[String]) {
     let place = |column: &UsedColumn| match column.elements {
         None => order.iter().position(|name| *name == column.name),
@@ -168,6 +169,15 @@ fn put_in_order(columns: &mut [UsedColumn], order: &[String]) {
     };
     if order.iter().all(covered) && columns.iter().all(|column| place(column).is_some()) {
         columns.sort_by_key(place);
+    } else if columns.len() == order.len() && columns.iter().all(|column| column.elements.is_none())
+    {
+        let is_free = |index: &usize| order.get(*index).is_none_or(|name| !covered(name));
+        let mut free = (0..order.len()).filter(is_free).collect::<Vec<_>>().into_iter();
+        let places: HashMap<String, Option<usize>> = columns
+            .iter()
+            .map(|column| (column.name.clone(), place(column).or_else(|| free.next())))
+            .collect();
+        columns.sort_by_key(|column| places.get(&column.name).copied().flatten());
     }
 }
 

@@ -3,6 +3,8 @@
 //! The new meaning is known after the rows are read, before the first round; `load_model` would refuse a change
 //! only after the last round.
 
+use gbtrees::internals::estimates_another;
+
 use super::Request;
 use super::prepared::Prepared;
 use crate::error::{Error, Result};
@@ -12,6 +14,7 @@ use crate::registry::Replaced;
 /// # Errors
 /// [`Error::OtherMeaning`].
 pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Request) -> Result<()> {
+    let objective = prepared.task.objective.name;
     let Some((task, link)) = task_and_link(prepared.task.objective) else { return Ok(()) };
     let labels = match prepared.start {
         Some(start) => start.labels.clone(),
@@ -33,6 +36,9 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
         ("other labels", [listed(&old_labels), listed(&labels)])
     } else if link != replaced.link {
         ("another link", [replaced.link.as_str(), link].map(|link| format!("the link {link}")))
+    } else if estimates_another(&replaced.objective, objective) {
+        let both = [replaced.objective.as_str(), objective];
+        ("another objective", both.map(|objective| format!("the objective {objective}")))
     } else {
         return Ok(());
     };

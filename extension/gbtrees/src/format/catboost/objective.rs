@@ -91,11 +91,17 @@ pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ensemble::quantity::is_known;
 
     #[test]
     fn names_are_unique_and_found() {
         for (index, entry) in TABLE.iter().enumerate() {
             assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
+            assert!(
+                entry.2 != Task::Regression || is_known(entry.0),
+                "{} has no quantity",
+                entry.0
+            );
             let info = Info { objective: Some(entry.0.to_owned()), ..Info::default() };
             let dimensions = if entry.3 == One { 1 } else { 2 };
             assert_eq!(of(&info, dimensions).unwrap().name(), entry.0);

@@ -149,11 +149,17 @@ const HINT: &str = "Models with a custom objective have no objective in the file
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ensemble::quantity::is_known;
 
     #[test]
     fn names_are_unique_and_aliases_lead_to_them() {
         for (index, entry) in TABLE.iter().enumerate() {
             assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
+            assert!(
+                entry.2 != Task::Regression || is_known(entry.0),
+                "{} has no quantity",
+                entry.0
+            );
         }
         for (alias, name) in ALIASES {
             assert!(TABLE.iter().all(|entry| entry.0 != *alias), "{alias}");

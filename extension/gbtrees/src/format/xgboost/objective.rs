@@ -125,11 +125,13 @@ fn expectile(scores: &[f32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ensemble::quantity::is_known;
 
     #[test]
     fn names_are_unique_and_found() {
-        for (index, (name, ..)) in objectives().enumerate() {
+        for (index, (name, task, _)) in objectives().enumerate() {
             assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
+            assert!(task != Task::Regression || is_known(name), "{name} has no quantity");
             assert_eq!(named(name).unwrap().0.name(), name);
         }
     }

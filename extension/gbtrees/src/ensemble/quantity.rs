@@ -1,0 +1,77 @@
+//! Quantities that objectives estimate, whichever library names them.
+
+/// Objectives of one quantity. One that stands nowhere, as a class of scikit-learn, is not compared; nor are
+/// those of classes and rankings, whose task and link say what their numbers are.
+#[rustfmt::skip]
+const QUANTITIES: &[&[&str]] = &[
+    // Means.
+    &[
+        "reg:squarederror", "reg:pseudohubererror", "reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson",
+        "regression", "huber", "fair", "poisson", "gamma", "tweedie", "cross_entropy", "cross_entropy_lambda",
+        "RMSE", "Huber", "LogCosh", "Lq", "Poisson", "Tweedie", "RMSEWithUncertainty", "MultiRMSE",
+        "MultiRMSEWithMissingValues", "MultiLogloss", "MultiCrossEntropy",
+    ],
+    // Means of logarithms.
+    &["reg:squaredlogerror"],
+    // Medians.
+    &["reg:absoluteerror", "regression_l1", "MAE"],
+    // Medians weighted by the inverse of the value.
+    &["mape", "MAPE"],
+    &["reg:quantileerror", "quantile", "Quantile", "GroupQuantile", "MultiQuantile"],
+    &["LogLinQuantile"],
+    &["reg:expectileerror", "Expectile"],
+    // Hazard ratios.
+    &["survival:cox", "Cox"],
+    // Times.
+    &["survival:aft", "SurvivalAft"],
+    // Raw scores of a loss that the file does not name.
+    &["custom"],
+];
+
+/// Returns whether two objectives, each by its library's name, are known to estimate different quantities.
+pub fn estimates_another(before: &str, after: &str) -> bool {
+    match (quantity(before), quantity(after)) {
+        (Some(before), Some(after)) => before != after,
+        _ => false,
+    }
+}
+
+fn quantity(objective: &str) -> Option<usize> {
+    QUANTITIES.iter().position(|names| names.contains(&objective))
+}
+
+#[cfg(test)]
+pub(crate) fn is_known(objective: &str) -> bool {
+    quantity(objective).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_compared_across_libraries() {
+        for (before, after, another) in [
+            ("reg:squarederror", "RMSE", false),
+            ("reg:squarederror", "reg:absoluteerror", true),
+            ("regression_l1", "MAE", false),
+            ("quantile", "reg:expectileerror", true),
+            ("survival:cox", "reg:gamma", true),
+            ("survival:cox", "survival:aft", true),
+            ("custom", "regression", true),
+            ("RandomForestRegressor", "MAE", false),
+            ("binary:logistic", "binary", false),
+        ] {
+            assert_eq!(estimates_another(before, after), another, "{before} {after}");
+            assert_eq!(estimates_another(after, before), another, "{after} {before}");
+        }
+    }
+
+    #[test]
+    fn an_objective_has_one_quantity() {
+        let names: Vec<_> = QUANTITIES.concat();
+        for (index, name) in names.iter().enumerate() {
+            assert!(!names[..index].contains(name), "{name}");
+        }
+    }
+}
