@@ -63,6 +63,18 @@ def connection(connect: Connect) -> psycopg.Connection:
 
 
 @pytest.fixture
+def own_models(cluster: Cluster, dbname: str) -> Iterator[None]:
+    """Drops the test's models, since none takes the place of one of another kind."""
+    names = "SELECT DISTINCT name FROM pgboost_models"
+    with cluster.connect(dbname) as connection:
+        before = connection.execute(names).fetchall()
+    yield
+    with cluster.connect(dbname) as connection:
+        for name in set(connection.execute(names).fetchall()).difference(before):
+            connection.execute("SELECT drop_model(%s)", name)
+
+
+@pytest.fixture
 def logged(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
     """Returns the lines logged during the test, with SQLSTATEs; the test fails if the server crashed."""
     with cluster.connect() as connection:

@@ -12,6 +12,11 @@ from sqlalchemy.orm import Session
 from tools.cluster import Cluster
 
 
+@pytest.fixture(autouse=True)
+def separate(own_models: None) -> None:
+    """Each test has its own models."""
+
+
 @pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
 def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Yields each kind of connection."""

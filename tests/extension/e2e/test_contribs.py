@@ -75,11 +75,6 @@ def models() -> dict[str, Model]:
     return dict(zip(CASES, map(Model, datasets, files, expected), strict=True))
 
 
-@pytest.fixture(autouse=True)
-def no_model() -> None:
-    """A case's model is that of several tests."""
-
-
 @pytest.fixture(scope="module", params=CASES)
 def case(
     cluster: Cluster, dbname: str, models: dict[str, Model], request: pytest.FixtureRequest
