@@ -293,6 +293,23 @@ fn categories_become_their_codes() {
     });
 }
 
+/// A model without rounds predicts the raw base score, or its margin if the user gave the score.
+#[test]
+fn base_score_without_rounds() {
+    let file =
+        String::from_utf8_lossy(golden_models::file("xgboost/3.4.1/gblinear_no_rounds.json"));
+    let file = file.replace("[5E-1]", "[3E-1]");
+    let given = file.replace(r#""boost_from_average":"1""#, r#""boost_from_average":"0""#);
+    assert_ne!(given, file);
+    // XGBoost 3.4.1's margins.
+    for (file, expected) in [(file, 0.3), (given, -0.84729785)] {
+        let model = gbtrees::internals::parse(file.as_bytes(), &Limits::default(), Cancel::never());
+        let mut margins = [0.0f32];
+        oracle::margins(&model.unwrap(), &[f32::NAN; 6], &mut margins);
+        assert_eq!(margins, [expected]);
+    }
+}
+
 #[test]
 fn unsupported_features_are_refused_by_name() {
     let mut differences = Differences::default();

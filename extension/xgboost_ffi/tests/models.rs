@@ -174,6 +174,95 @@ fn mutate(model: &mut Value, random: &mut Random) {
     }
 }
 
+/// Appends a document as UBJSON, as XGBoost writes it: arrays of one kind of number are typed, and integers
+/// take one of the widths that hold them.
+fn to_ubjson(value: &Value, random: &mut Random, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.push(b'Z'),
+        Value::Bool(switch) => out.push(if *switch { b'T' } else { b'F' }),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => {
+                let marker = width_of(&[number], random);
+                out.push(marker);
+                push_integer(marker, number, out);
+            }
+            None => {
+                out.push(b'D');
+                out.extend(number.as_f64().unwrap_or(f64::NAN).to_be_bytes());
+            }
+        },
+        Value::String(text) => {
+            out.push(b'S');
+            push_text(text, out);
+        }
+        Value::Array(all) => array_to_ubjson(all, random, out),
+        Value::Object(all) => {
+            out.push(b'{');
+            for (key, inner) in all {
+                push_text(key, out);
+                to_ubjson(inner, random, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+fn array_to_ubjson(all: &[Value], random: &mut Random, out: &mut Vec<u8>) {
+    let integers: Option<Vec<i64>> = all.iter().map(Value::as_i64).collect();
+    let floats: Option<Vec<f64>> = all.iter().map(Value::as_f64).collect();
+    let head = |marker: u8, out: &mut Vec<u8>| {
+        out.extend([b'[', b'$', marker, b'#', b'L']);
+        push_integer(b'L', all.len() as i64, out);
+    };
+    match (integers, floats) {
+        (Some(integers), _) if !all.is_empty() => {
+            let marker = width_of(&integers, random);
+            head(marker, out);
+            integers.into_iter().for_each(|number| push_integer(marker, number, out));
+        }
+        (None, Some(floats)) => {
+            head(b'd', out);
+            floats.into_iter().for_each(|number| out.extend((number as f32).to_be_bytes()));
+        }
+        _ => {
+            out.push(b'[');
+            all.iter().for_each(|inner| to_ubjson(inner, random, out));
+            out.push(b']');
+        }
+    }
+}
+
+/// Returns the marker of a type of integer that holds all of the numbers.
+fn width_of(numbers: &[i64], random: &mut Random) -> u8 {
+    let types = [
+        (b'U', 0, u8::MAX.into()),
+        (b'i', i8::MIN.into(), i8::MAX.into()),
+        (b'I', i16::MIN.into(), i16::MAX.into()),
+        (b'l', i32::MIN.into(), i32::MAX.into()),
+        (b'L', i64::MIN, i64::MAX),
+    ];
+    let holds = |low: i64, high: i64| numbers.iter().all(|number| (low..=high).contains(number));
+    let holding: Vec<u8> =
+        types.iter().filter(|(_, low, high)| holds(*low, *high)).map(|of| of.0).collect();
+    *random.pick(&holding)
+}
+
+fn push_integer(marker: u8, number: i64, out: &mut Vec<u8>) {
+    let width = match marker {
+        b'U' | b'i' => 1,
+        b'I' => 2,
+        b'l' => 4,
+        _ => 8,
+    };
+    out.extend(&number.to_be_bytes()[8 - width..]);
+}
+
+fn push_text(text: &str, out: &mut Vec<u8>) {
+    out.push(b'L');
+    push_integer(b'L', text.len() as i64, out);
+    out.extend(text.as_bytes());
+}
+
 #[test]
 #[ignore = "it needs libxgboost, and PGBOOST_INPUTS inputs take as long"]
 fn mutated_models_end_nothing() {
@@ -184,16 +273,22 @@ fn mutated_models_end_nothing() {
     let models: Vec<(&str, Value)> =
         golden().filter(small).filter_map(|name| Some((name, read(name)?))).collect();
     let mut random = Random(seed);
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut binary, mut refused) = (0, 0, 0);
     for input in 0..inputs {
         let (name, model) = random.pick(&models);
         let mut mutant = model.clone();
         for _ in 0..=random.below(3) {
             mutate(&mut mutant, &mut random);
         }
-        let bytes = serde_json::to_vec(&mutant).unwrap();
+        let mut bytes = Vec::new();
+        let is_binary = random.below(2) == 0;
+        match is_binary {
+            true => to_ubjson(&mutant, &mut random, &mut bytes),
+            false => bytes = serde_json::to_vec(&mutant).unwrap(),
+        }
         let Some((model, file)) = written(&bytes) else { continue };
         accepted += 1;
+        binary += usize::from(is_binary);
         if model.num_features() > 4_096 {
             continue;
         }
@@ -205,8 +300,9 @@ fn mutated_models_end_nothing() {
         let _ = predicted(&file, &rows, width, Output::Value);
     }
     println!(
-        "{inputs} inputs of {} models: {accepted} accepted, {refused} refused by libxgboost",
+        "{inputs} inputs of {} models: {accepted} accepted, {binary} of them UBJSON, \
+         {refused} refused by libxgboost",
         models.len()
     );
-    assert!(accepted * 20 > inputs);
+    assert!(accepted * 20 > inputs && binary * 40 > inputs);
 }

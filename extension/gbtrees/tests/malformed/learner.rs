@@ -39,6 +39,7 @@ fn impossible_coefficients_are_refused() {
         none | M.weights - | MissingKey | model
         of no model | B.model - | MissingKey | model
         too few | M.weights = [0.5, -0.25, 2.0] | Length | model
+        none after rounds | M.boosted_rounds + 2; M.weights = [] | Length | model
         too many | learner.feature_names = []; P.num_feature = "2" | Length | model
         for two outputs | P.num_target = "2" | Length | model
         not finite | M.weights = [0.5, -0.25, NaN, 0.125] | NotFinite | model

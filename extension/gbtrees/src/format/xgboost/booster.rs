@@ -51,7 +51,8 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     check_name(&name)?;
     let (booster, Linear { coefficients, boosted_rounds }) = required(booster, "model")?;
     if name == LINEAR {
-        let boosted_rounds = boosted_rounds.filter(|rounds| *rounds >= 0);
+        // Any other number than 0 says that it was trained (`ModelFitted` in src/gbm/gblinear.cc).
+        let boosted_rounds = boosted_rounds.map(|rounds| if rounds < 0 { 1 } else { rounds });
         let linear = required(coefficients, "weights").map(Booster::linear)?;
         return Ok(Booster { boosted_rounds, ..linear });
     }

@@ -149,10 +149,16 @@ pub(in crate::format) fn build(
         None => derive_rounds(booster.num_parallel_tree, &booster.tree_info)?,
     };
     let scores = base_scores(&parameters.base_score, num_outputs)?;
-    // Before the first round XGBoost takes a base score that nobody gave for a margin.
-    let boosted = booster.coefficients.as_ref().map_or(num_trees, Vec::len) > 0;
-    let given = parameters.boost_from_average == Some(0);
-    let link = if boosted || given { learner.link } else { Link::Identity };
+    // XGBoost predicts the raw base score for a model without any rounds, unless its user gave the score
+    // (`LearnerModelParam` of src/learner.cc).
+    let is_fitted = match (&booster.coefficients, booster.boosted_rounds) {
+        (Some(_), Some(rounds)) => rounds != 0,
+        // Releases before 1.3 leave the number of rounds out.
+        (Some(coefficients), None) => !coefficients.is_empty(),
+        (None, _) => num_trees > 0,
+    };
+    let from_average = parameters.boost_from_average.is_none_or(|switch| switch != 0);
+    let link = if is_fitted || !from_average { learner.link } else { Link::Identity };
     let mut base_margin = base_margins(link, &scores)?;
     if booster.coefficients.is_some() {
         // Its linear booster uses only the first (`PredictBatchInternal` in src/gbm/gblinear.cc).
@@ -191,7 +197,7 @@ pub(in crate::format) fn build(
         };
         builder.add_tree(TreeParts { output, weight, ..parts }, cancel)?;
     }
-    if let Some(coefficients) = booster.coefficients.filter(|all| !all.is_empty()) {
+    if let Some(coefficients) = booster.coefficients.filter(|all| is_fitted || !all.is_empty()) {
         builder.set_coefficients(coefficients)?;
     }
     builder.finish(rounds)

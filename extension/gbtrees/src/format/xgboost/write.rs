@@ -116,8 +116,7 @@ fn objective(out: &mut Ubjson, model: &Ensemble, training: &Training) -> Result<
 }
 
 fn coefficients(out: &mut Ubjson, model: &Ensemble, besides: &Besides) -> Result<()> {
-    // A booster without rounds would have its base score taken for a margin.
-    out.key("boosted_rounds")?.integer(besides.training.boosted_rounds.unwrap_or(1).max(1))?;
+    out.key("boosted_rounds")?.integer(besides.training.boosted_rounds.unwrap_or(1))?;
     out.key("weights")?.numbers(model.coefficients.iter().copied())
 }
 
