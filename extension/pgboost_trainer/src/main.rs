@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(attach_to) {
         return ExitCode::FAILURE;
     }
+    end_at_crashes();
     match serve(Path::new(&library)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -112,6 +113,16 @@ fn start_model(backend: &mut UnixStream, job: &Job) -> io::Result<Option<Vec<u8>
 fn send_model(backend: &mut UnixStream, model: &[u8]) -> io::Result<()> {
     send(backend, &Reply::Model(model.len() as u64))?;
     backend.write_all(model)
+}
+
+/// Lets a crash of libxgboost end this process, whoever sends its signal: the handlers of Rust's runtime look
+/// for a stack overflow, and return from a signal that another process has sent.
+#[allow(unsafe_code, reason = "it calls the C library")]
+fn end_at_crashes() {
+    for number in [libc::SIGSEGV, libc::SIGBUS] {
+        // SAFETY: restores the system's default; no other thread runs yet.
+        unsafe { libc::signal(number, libc::SIG_DFL) };
+    }
 }
 
 /// Closes the descriptors that the backend had open, and ties this process's life to the backend's.

@@ -38,6 +38,8 @@ WIDE = """SELECT i AS a, sin(i) AS b, cos(i) AS c, tan(i) AS d, i % 1000 AS y
 @pytest.mark.parametrize(("number", "state", "said"), [
     (signal.SIGKILL, "53200", "the training process was killed"),
     (signal.SIGABRT, "38000", "the training process ended unexpectedly"),
+    (signal.SIGSEGV, "38000", "the training process ended unexpectedly"),
+    (signal.SIGBUS, "38000", "the training process ended unexpectedly"),
 ])  # fmt: skip
 def test_its_death_is_an_error(
     connection: psycopg.Connection, connect: Callable[..., Any],
@@ -118,7 +120,8 @@ def predicting(pid: int) -> int:
 
 @pytest.mark.parametrize("statement", PREDICTIONS, ids=["xgboost_predict", "verify_model"])
 @pytest.mark.parametrize(
-    ("number", "state"), [(signal.SIGABRT, "38000"), (signal.SIGKILL, "53200")]
+    ("number", "state"),
+    [(signal.SIGABRT, "38000"), (signal.SIGSEGV, "38000"), (signal.SIGKILL, "53200")],
 )
 def test_a_crash_in_a_prediction_is_an_error_of_its_statement(
     connection: psycopg.Connection, connect: Callable[..., Any], statement: str,
