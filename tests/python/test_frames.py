@@ -44,13 +44,19 @@ READ = NUMBERS.assign(
 STAMPS = pd.to_datetime(READ.day)
 FRAMES: dict[str, Callable[[], Any]] = {
     "objects": lambda: READ,
-    "timestamps": lambda: READ.assign(day=STAMPS),
+    **{
+        f"timestamps in {unit}": lambda unit=unit: READ.assign(day=STAMPS.astype(f"M8[{unit}]"))
+        for unit in ("s", "ms", "us", "ns")
+    },
     "timestamps of UTC": lambda: READ.assign(day=STAMPS.dt.tz_localize("UTC")),
     "timestamps of Vienna": lambda: READ.assign(
         day=STAMPS.dt.tz_localize("UTC").dt.tz_convert("Europe/Vienna")
     ),
     "objects of datetime": lambda: READ.assign(
         day=pd.Series([day.to_pydatetime() for day in STAMPS], dtype=object)
+    ),
+    "objects of datetime64": lambda: READ.assign(
+        day=pd.Series([np.datetime64(day, "s") for day in DAYS], dtype=object)
     ),
     "nullable types": lambda: NUMBERS.assign(
         paid=READ.paid.astype("boolean"), count=NUMBERS["count"].astype("Int64")

@@ -16,7 +16,8 @@ from typing import Any
 
 from .errors import ArgumentError, InvalidDataError
 
-_BY_KIND = {"b": "boolean", "i": "bigint", "u": "numeric", "f": "double precision", "U": "text"}
+_BY_KIND = {"b": "boolean", "i": "bigint", "u": "numeric", "f": "double precision"}
+_BY_KIND |= {"U": "text", "M": "timestamp"}
 # A class comes before those that it derives from.
 _BY_CLASS = {
     bool: "boolean",
@@ -95,7 +96,7 @@ def type_of(name: str, column: Any) -> str | None:
         if not len(values):
             return None
         found = {_of_class(one) for one in set(map(type, values))}
-        if found == {"timestamp"} and any(value.tzinfo for value in values):
+        if found == {"timestamp"} and any(getattr(value, "tzinfo", None) for value in values):
             return "timestamptz"
         if found == {"bigint"} and not all(-(2**63) <= value < 2**63 for value in values):
             return "numeric"
