@@ -121,12 +121,12 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
             values = pandas.Index(given.get(feature, categories))
             column = column.where(column.isin(values)).astype(object)
             column = pandas.Series(pandas.Categorical(column, categories=values))
-        elif (
-            categories is None and type_of(feature, column) != "text" and column.dtype.kind in "OM"
-        ):
+        elif type_of(feature, column) == "text":
+            # pandas 2 reads NULL as None, and pandas 3 as NaN.
+            missing = None if places[name] in inputs.nones else float("nan")
+            column = column.astype(object).where(column.notna(), missing)
+        elif categories is None and column.dtype.kind in "OM":
             column = pandas.Series(numbers(column))
-        if places[name] in inputs.nones:
-            column = column.astype(object).where(column.notna(), None)
         found[name] = column
     rows = pandas.DataFrame(found)
     return rows if inputs.names else rows.to_numpy()
