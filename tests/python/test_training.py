@@ -76,7 +76,9 @@ def test_progress_is_shown(driver: object, capsys: pytest.CaptureFixture[str]) -
     connection.close()
 
 
-@parametrize_with_checks([PgboostRegressor(rounds=4), PgboostClassifier(rounds=4)])
+@parametrize_with_checks(
+    [kind(rounds=4, allow_change=True) for kind in (PgboostRegressor, PgboostClassifier)]
+)
 def test_scikit_learns_checks(estimator: object, check: object) -> None:
     check(estimator)
 

@@ -36,6 +36,7 @@ class _Estimator(BaseEstimator):
         rounds: int = 100,
         seed: int = 0,
         deploy: bool = True,
+        allow_change: bool = False,
     ) -> None:
         self.connection = connection
         self.model = model
@@ -43,6 +44,7 @@ class _Estimator(BaseEstimator):
         self.rounds = rounds
         self.seed = seed
         self.deploy = deploy
+        self.allow_change = allow_change
 
     def __sklearn_clone__(self) -> Any:
         # A connection cannot be copied.
@@ -59,6 +61,7 @@ class _Estimator(BaseEstimator):
         if sample_weight is not None:
             columns[_WEIGHT], weight = _check_sample_weight(sample_weight, rows), _WEIGHT
         options: dict[str, Any] = {"rounds": self.rounds, "seed": self.seed, "deploy": self.deploy}
+        options["allow_change"] = self.allow_change
         with connected(self.connection) as database, database.transaction():
             source = rows.assign(**columns)
             given = (self.model, source, _TARGET, self.params)
@@ -93,8 +96,8 @@ class PgboostRegressor(RegressorMixin, _Estimator):
     """A regressor that the database trains.
 
     `connection` is that of the functions of `pgboost`, by default the environment's PGHOST, PGDATABASE and so
-    on. `params`, `rounds`, `seed` and `deploy` are those of `pgboost.train`. After `fit`, `model_`
-    is the version, such as `model@3`.
+    on. `params`, `rounds`, `seed`, `deploy` and `allow_change` are those of `pgboost.train`. After `fit`,
+    `model_` is the version, such as `model@3`.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PgboostRegressor:

@@ -61,7 +61,7 @@ def test_random_parameters(connection: psycopg.Connection) -> None:
         }
         params["objective"] = generator.choice(OBJECTIVES)
         source = generator.choice(SOURCES[:2] if generator.random() < 0.9 else SOURCES)
-        call = "SELECT * FROM train_model('x', %s, 'y', %s, rounds => 2)"
+        call = "SELECT * FROM train_model('x', %s, 'y', %s, rounds => 2, allow_change => true)"
         try:
             connection.execute(call, (source, json.dumps(params))).fetchall()
             outcomes["trained"] += 1
