@@ -52,27 +52,14 @@ def train(  # noqa: PLR0913 (SQL's arguments)
     arguments are SQL's. Returns set, metric, best_round and value. `progress` shows the phases and the rounds
     with tqdm, which a second connection to the same server reads meanwhile.
     """
-    given = {
-        "target": target,
-        "params": params,
-        "rounds": rounds,
-        "features": features,
-        "weight": weight,
-        "qid": qid,
-        "label_upper_bound": label_upper_bound,
-        "eval_fraction": eval_fraction,
-        "eval_source": eval_source,
-        "early_stopping_rounds": early_stopping_rounds,
-        "seed": seed,
-        "continue_from": continue_from,
-        "deploy": deploy,
-        "allow_change": allow_change or None,
-    }
+    # SQL's arguments have the same names.
+    given = {**locals(), "allow_change": allow_change or None}
+    del given["connection"], given["progress"]
     with connected(connection) as database:
         extension = Extension(database, "pgboost_train")
         shown = _shown(extension) if progress else nullcontext()
         with source_of(database, source, "text") as rows, shown:
-            return extension.table("train_model", {"model": model, "source": rows, **given})
+            return extension.table("train_model", {**given, "source": rows})
 
 
 @contextmanager
