@@ -22,7 +22,7 @@ import pgboost
 from tests.python import estimators
 from tests.times import TIMES
 
-MODELS = 25
+MODELS = 30
 FIRST = int(os.environ.get("PGBOOST_SEED", "0"))
 # By NumPy's kind, types of a table that hold the numbers of a column.
 STORED = {
@@ -330,4 +330,4 @@ def test_no_row_differs_of_a_model_that_push_lets_through(
             np.testing.assert_array_equal(
                 pgboost.predict(connection, "model", given), expected, f"{seed}: {name}, {model}"
             )
-    assert same > refused > 0
+    assert same > refused
