@@ -172,6 +172,17 @@ def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
     assert same(gbtrees.Model(model).margins(unknown), margins(model, unknown))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_frames_of_one_type_are_read_in_place(dtype: str) -> None:
+    X = NUMBERS.astype(dtype)
+    for kind in (xgboost.XGBRegressor, lightgbm.LGBMRegressor):
+        model = kind(**QUICK).fit(X, TARGET)
+        engine = gbtrees.Model(model)
+        assert engine._reader._is_matrix(X)
+        assert same(engine.margins(X), margins(model, X))
+        assert same(engine.margins(X[X.columns[::-1]]), margins(model, X))
+
+
 def test_integers_and_nullable_columns_are_read_as_the_library_reads_them() -> None:
     X = pd.DataFrame({"a": np.arange(300) * (2**53 // 7), "b": np.arange(300) % 11})
     X = X.assign(c=pd.array(np.arange(300) % 7, "Int64"))

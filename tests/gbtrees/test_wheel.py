@@ -155,12 +155,21 @@ def test_models_come_from_paths_and_survive_pickling(tmp_path: Path) -> None:
         (lambda model: model.predict(np.zeros((1, model.num_features)), n_jobs=0), "n_jobs"),
         (lambda model: model.predict(np.zeros((1, model.num_features)), n_jobs=None), "n_jobs"),
         (lambda model: model.importance("beauty"), "beauty"),
+        (lambda model: model.to_sql(""), "name"),
+        (lambda model: model.to_sql("a" * 64), "name"),
     ],
 )
 def test_errors_are_of_one_class(make: Any, message: str) -> None:
     model = gbtrees.Model(golden.model(BINARY))
     with pytest.raises(gbtrees.GbtreesError, match=message):
         make(model)
+
+
+def test_models_are_written_as_sql() -> None:
+    content = golden.model(BINARY)
+    script = gbtrees.Model(content).to_sql("churn", schema="models", version=3)
+    assert '"models"."churn_3"' in script
+    assert script != gbtrees.Model(content, rounds=2).to_sql("churn", schema="models", version=3)
 
 
 def test_a_regression_has_no_classes() -> None:

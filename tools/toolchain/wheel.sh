@@ -12,6 +12,7 @@ python=${PYTHON:-python3}
 pinned=tools/toolchain/wheel.txt
 maturin=.build/maturin
 if ! cmp -s "$pinned" "$maturin/pinned.txt"; then
+    mkdir -p .build
     "$python" -m venv "$maturin"
     "$maturin/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$pinned"
     cp "$pinned" "$maturin/pinned.txt"
@@ -19,12 +20,17 @@ fi
 
 # cargo would look for make's job server there, which make -j hands to no command but itself.
 unset MAKEFLAGS MFLAGS
-rm -rf .build/wheel
 say "building the engine's wheel"
+new=$(mktemp -d .build/wheel.XXXXXX)
+trap 'rm -rf "$new"' EXIT
 "$maturin/bin/maturin" build --quiet --release --locked --manifest-path extension/gbtrees_python/Cargo.toml \
-    --interpreter "$python" --out .build/wheel --compatibility "${PLATFORM:-linux}"
-rm -rf .build/gbtrees
-"$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target .build/gbtrees .build/wheel/*.whl
+    --interpreter "$python" --out "$new/wheel" --compatibility "${PLATFORM:-linux}"
+"$python" -m zipfile -e "$new"/wheel/*.whl "$new/gbtrees"
+# What is the same stays, since tests may run with it.
+if ! diff -rq -x __pycache__ "$new/gbtrees" .build/gbtrees >/dev/null 2>&1; then
+    rm -rf .build/wheel .build/gbtrees
+    mv "$new/wheel" "$new/gbtrees" .build
+fi
 
 if [ "${1:-}" = test ]; then
     say "testing the wheel in a fresh environment"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._gbtrees import Engine, GbtreesError
 
+_FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
 _TAKEN = (
     "pass an array of two dimensions (one row is array[:1]), a frame of pandas or Polars, a table of"
     " Arrow, or sparse rows of SciPy"
@@ -46,6 +47,8 @@ class Reader:
         """An array of float32 or float64, or the arrays of sparse rows."""
         if isinstance(X, np.ndarray):
             return self._array(X)
+        if self._is_matrix(X):
+            return self._array(X.to_numpy())
         columns = _columns(X)
         if columns is not None:
             return self._frame(*columns)
@@ -58,6 +61,17 @@ class Reader:
                 raise GbtreesError(f"the rows are no array: {error}\n{_TAKEN}") from error
         kind = f"{type(X).__module__}.{type(X).__qualname__}".removeprefix("builtins.")
         raise GbtreesError(f"the rows are a {kind}\n{_TAKEN}")
+
+    def _is_matrix(self, X: Any) -> bool:
+        """Whether a frame of pandas is one array of floats, with the model's columns in their order."""
+        if not (hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns")):
+            return False
+        types = set(X.dtypes)
+        if self._categorical or len(types) != 1 or not types <= _FLOATS:
+            return False
+        names = [str(name) for name in X.columns]
+        blanks = [name.replace(" ", "_") for name in names]
+        return not self._names or self._names in (names, blanks)
 
     def _array(self, X: np.ndarray) -> np.ndarray:
         if X.ndim != 2:
