@@ -51,21 +51,18 @@ def prepare(
     return dataset, answers(booster, dataset.features).margins
 
 
-def test_columns_and_arrays_of_fractions(connection: psycopg.Connection) -> None:
-    dataset, expected = prepare(connection, "diabetes", "reg:squarederror")
-    for type_name in FLOATING:
-        assert_same_bits(ask(connection, columns(dataset, type_name), "diabetes"), expected)
-        assert_same_bits(ask(connection, array(dataset, type_name), "diabetes"), expected)
+@pytest.mark.parametrize(
+    ("name", "objective", "types"),
     # A real has been rounded to f32 already, to the value that XGBoost rounds to.
-    assert_same_bits(ask(connection, columns(dataset, "float4"), "diabetes"), expected)
-    assert_same_bits(ask(connection, array(dataset, "float4"), "diabetes"), expected)
-
-
-def test_columns_and_arrays_of_whole_numbers(connection: psycopg.Connection) -> None:
-    dataset, expected = prepare(connection, "digits", "count:poisson")
-    for type_name in WHOLE:
-        assert_same_bits(ask(connection, columns(dataset, type_name), "digits"), expected)
-        assert_same_bits(ask(connection, array(dataset, type_name), "digits"), expected)
+    [("diabetes", "reg:squarederror", [*FLOATING, "float4"]), ("digits", "count:poisson", WHOLE)],
+)
+def test_columns_and_arrays_of_each_type(
+    connection: psycopg.Connection, name: str, objective: str, types: list[str]
+) -> None:
+    dataset, expected = prepare(connection, name, objective)
+    for type_name in types:
+        for features in (columns(dataset, type_name), array(dataset, type_name)):
+            assert_same_bits(ask(connection, features, name), expected)
 
 
 @pytest.mark.parametrize("batch", ["on", "off"])

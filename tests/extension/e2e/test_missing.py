@@ -41,26 +41,23 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_null_is_missing(connection: psycopg.Connection, booster: xgb.Booster, form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "missing"),
+    [
+        (form, missing)
+        for form in FORMS
+        for missing in (None, math.nan)
+        if missing is None or form != "object"
+    ],
+)
+def test_null_and_nan_are_missing(
+    connection: psycopg.Connection, booster: xgb.Booster, form: str, missing: float | None
+) -> None:
     rows = patterns()
     for row, margin in zip(rows, answers(booster, rows).margins, strict=True):
-        values = [None if math.isnan(value) else float(value) for value in row]
-        given = dict(zip("abcd", values, strict=True))
-        (found,) = connection.execute(
-            f"SELECT predict_margin('m', {FORMS[form]})", given
-        ).fetchone()
-        assert_same_bits(floats(found), margin)
-
-
-@pytest.mark.parametrize("form", [name for name in FORMS if name != "object"])
-def test_nan_is_missing(connection: psycopg.Connection, booster: xgb.Booster, form: str) -> None:
-    rows = patterns()
-    for row, margin in zip(rows, answers(booster, rows).margins, strict=True):
-        given = dict(zip("abcd", map(float, row), strict=True))
-        (found,) = connection.execute(
-            f"SELECT predict_margin('m', {FORMS[form]})", given
-        ).fetchone()
+        values = [missing if math.isnan(value) else float(value) for value in row]
+        query = f"SELECT predict_margin('m', {FORMS[form]})"
+        (found,) = connection.execute(query, dict(zip("abcd", values, strict=True))).fetchone()
         assert_same_bits(floats(found), margin)
 
 

@@ -38,6 +38,15 @@ def as_server(cluster: Cluster, path: Path, content: bytes) -> None:
         shutil.chown(path, cluster.place.user, cluster.place.user)
 
 
+def flipped(content: bytes, first: int = 0, place: int | None = None, bit: int = 0x10) -> bytes:
+    """The content with a bit flipped in each of its parts from `first` on, or at one place."""
+    each = range(first, len(content), max(1, len(content) // 20))
+    changed = bytearray(content)
+    for at in each if place is None else [place]:
+        changed[at] ^= bit
+    return bytes(changed)
+
+
 def mapped(connection: psycopg.Connection) -> list[str]:
     """The image files that the connection's backend has mapped."""
     maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.connections import Connect
-from tests.extension.lifecycle.image_files import as_server, identity, image, images, record
+from tests.extension.lifecycle.image_files import (
+    as_server,
+    flipped,
+    identity,
+    image,
+    images,
+    record,
+)
 from tests.extension.lifecycle.models import drop_all, grown, load, one
 from tools.cluster import Cluster
 
@@ -33,26 +40,19 @@ def checked(connect: Connect, folder: Path) -> float:
         time.sleep(0.1)
 
 
-def flip(path: Path) -> bytes:
-    content = bytearray(path.read_bytes())
-    for place in range(64, len(content), max(1, len(content) // 20)):
-        content[place] ^= 0x10
-    return bytes(content)
-
-
 def in_place(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, flip(path))
+    as_server(cluster, path, flipped(path.read_bytes(), first=64))
 
 
 def in_place_with_its_old_time(cluster: Cluster, path: Path) -> None:
     before = path.stat()
-    as_server(cluster, path, flip(path))
+    as_server(cluster, path, flipped(path.read_bytes(), first=64))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def by_another_file(cluster: Cluster, path: Path) -> None:
     other = path.with_suffix(".other")
-    as_server(cluster, other, flip(path))
+    as_server(cluster, other, flipped(path.read_bytes(), first=64))
     shutil.copystat(path, other)
     other.rename(path)
 

@@ -11,85 +11,45 @@ from pathlib import Path
 import pytest
 
 from tests.connections import Connect
-from tests.extension.lifecycle.image_files import as_server, identity, image, images
+from tests.extension.lifecycle.image_files import as_server, flipped, identity, image, images
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tools.cluster import Cluster
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
 
 
-def flip_each_part(cluster: Cluster, path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    for place in range(0, len(content), max(1, len(content) // 20)):
-        content[place] ^= 0x10
-    as_server(cluster, path, bytes(content))
+# The damaged content of a file.
+CONTENTS: dict[str, Callable[[bytes], bytes]] = {
+    "each part flipped": flipped,
+    "a bit flipped": lambda content: flipped(content, place=len(content) // 2, bit=1),
+    "the last bit flipped": lambda content: flipped(content, place=len(content) - 1, bit=1),
+    "cut in half": lambda content: content[: len(content) // 2],
+    "cut after the header": lambda content: content[:64],
+    "cut to nothing": lambda _: b"",
+    "longer": lambda content: content + bytes(64),
+    "zeros": lambda content: bytes(len(content)),
+    "noise": lambda content: os.urandom(len(content)),
+}
+REMOVALS: dict[str, Callable[[Path], None]] = {
+    "deleted": Path.unlink,
+    "the folder deleted": lambda path: shutil.rmtree(path.parent),
+    "all folders deleted": lambda path: shutil.rmtree(path.parent.parent),
+}
 
 
-def flip_one_bit(cluster: Cluster, path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    as_server(cluster, path, bytes(content))
-
-
-def flip_the_last_bit(cluster: Cluster, path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    as_server(cluster, path, bytes(content))
-
-
-def cut_in_half(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, path.read_bytes()[: path.stat().st_size // 2])
-
-
-def cut_after_the_header(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, path.read_bytes()[:64])
-
-
-def cut_to_nothing(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, b"")
-
-
-def lengthen(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, path.read_bytes() + bytes(64))
-
-
-def fill_with_zeros(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, bytes(path.stat().st_size))
-
-
-def fill_with_noise(cluster: Cluster, path: Path) -> None:
-    as_server(cluster, path, os.urandom(path.stat().st_size))
-
-
-def delete(cluster: Cluster, path: Path) -> None:
-    path.unlink()
-
-
-def delete_the_folder(cluster: Cluster, path: Path) -> None:
-    shutil.rmtree(path.parent)
-
-
-def delete_all_folders(cluster: Cluster, path: Path) -> None:
-    shutil.rmtree(path.parent.parent)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        flip_each_part, flip_one_bit, flip_the_last_bit, cut_in_half, cut_after_the_header,
-        cut_to_nothing, lengthen, fill_with_zeros, fill_with_noise, delete, delete_the_folder,
-        delete_all_folders,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("damage", [*CONTENTS, *REMOVALS])
 def test_a_damaged_image_is_made_again(
-    cluster: Cluster, connect: Connect, folder: Path, damage: Callable[[Cluster, Path], None]
+    cluster: Cluster, connect: Connect, folder: Path, damage: str
 ) -> None:
     writer = connect()
     load(writer, "m", grown(50, 6))
     expected = one(writer, f"SELECT predict('m', {ROW})")
     writer.close()
     good = image(folder).read_bytes()
-    damage(cluster, image(folder))
+    if damage in CONTENTS:
+        as_server(cluster, image(folder), CONTENTS[damage](good))
+    else:
+        REMOVALS[damage](image(folder))
     assert one(connect(), f"SELECT predict('m', {ROW})") == expected
     assert image(folder).read_bytes() == good
     made = identity(image(folder))

@@ -47,49 +47,29 @@ def denied(connection: psycopg.Connection) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("grant", "revoke"),
-    [
-        pytest.param(
-            "SELECT grant_model('m', 'lifecycle_user')",
-            "SELECT revoke_model('m', 'lifecycle_user')",
-            id="to the user",
-        ),
-        pytest.param(
-            "SELECT grant_model('m', 'public')", "SELECT revoke_model('m', 'public')", id="to all"
-        ),
-        pytest.param(
-            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
-            "SELECT revoke_model('m', 'lifecycle_group')",
-            id="to the group",
-        ),
-        pytest.param(
-            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
-            "REVOKE lifecycle_group FROM lifecycle_user",
-            id="membership",
-        ),
-        pytest.param(
-            "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
-            NO_LONGER_INHERITED,
-            id="inheritance",
-        ),
-        pytest.param(
-            f"SELECT grant_model('m', 'pg_database_owner'); {OWNED_BY.format('lifecycle_user')}",
-            OWNED_BY.format("postgres"),
-            id="owner of the database",
-        ),
-        pytest.param(
-            "ALTER ROLE lifecycle_user SUPERUSER",
-            "ALTER ROLE lifecycle_user NOSUPERUSER",
-            id="superuser",
-        ),
-        pytest.param(
-            "GRANT lifecycle_owner TO lifecycle_user",
-            "REVOKE lifecycle_owner FROM lifecycle_user",
-            id="the owner's",
-        ),
-    ],
-)
+TO_GROUP = "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user"
+GRANTS = {
+    "to the user": (
+        "SELECT grant_model('m', 'lifecycle_user')", "SELECT revoke_model('m', 'lifecycle_user')",
+    ),
+    "to all": ("SELECT grant_model('m', 'public')", "SELECT revoke_model('m', 'public')"),
+    "to the group": (TO_GROUP, "SELECT revoke_model('m', 'lifecycle_group')"),
+    "membership": (TO_GROUP, "REVOKE lifecycle_group FROM lifecycle_user"),
+    "inheritance": (TO_GROUP, NO_LONGER_INHERITED),
+    "owner of the database": (
+        f"SELECT grant_model('m', 'pg_database_owner'); {OWNED_BY.format('lifecycle_user')}",
+        OWNED_BY.format("postgres"),
+    ),
+    "superuser": (
+        "ALTER ROLE lifecycle_user SUPERUSER", "ALTER ROLE lifecycle_user NOSUPERUSER",
+    ),
+    "the owner's": (
+        "GRANT lifecycle_owner TO lifecycle_user", "REVOKE lifecycle_owner FROM lifecycle_user",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("grant", "revoke"), GRANTS.values(), ids=GRANTS)
 def test_a_right_comes_and_goes(connect: Connect, grant: str, revoke: str) -> None:
     admin, user = connect(), connect(user="lifecycle_user")
     user.execute("PREPARE p AS SELECT predict('m', 1)")
