@@ -124,7 +124,7 @@ def test_limit_stops_before(
     "WITH s AS MATERIALIZED ({query}) SELECT (SELECT max(p) FROM (SELECT p FROM s LIMIT 400) AS t)",
     "SELECT * FROM (SELECT id, row_number() OVER () AS n FROM ({query} OFFSET 0) AS s) AS t WHERE n <= 300",
 ])  # fmt: skip
-def test_who_is_outside_may_stop(
+def test_an_outer_query_may_stop_early(
     connection: psycopg.Connection, name: str, outer: str, batches: str
 ) -> None:
     use(connection, batches)
@@ -192,7 +192,7 @@ def test_the_rest_of_a_transaction_goes_on(
 
 
 @ALL
-def test_whoever_wants_all_gets_the_error(connection: psycopg.Connection, name: str) -> None:
+def test_reading_all_rows_raises_the_error(connection: psycopg.Connection, name: str) -> None:
     query = QUERIES[name]
     for statement in (
         f"SELECT sum(p) FROM ({query}) AS s", f"{query} ORDER BY p", f"COPY ({query}) TO '/dev/null'",

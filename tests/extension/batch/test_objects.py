@@ -113,7 +113,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("digits", [3, 1, 0, -15])
 @pytest.mark.parametrize("call", [*CALLS, *OTHERS])
-def test_it_is_read_as_if_it_were_built(
+def test_unbuilt_objects_give_the_same(
     connection: psycopg.Connection, call: str, digits: int
 ) -> None:
     connection.execute(f"SET extra_float_digits = {digits}")

@@ -164,7 +164,9 @@ REASONS = {
 
 
 @pytest.mark.parametrize("query", REASONS)
-def test_who_asks_is_told_why_there_is_no_batch(connection: psycopg.Connection, query: str) -> None:
+def test_debug_messages_give_the_reason_without_a_batch(
+    connection: psycopg.Connection, query: str
+) -> None:
     told: list[str] = []
     connection.execute("SET client_min_messages = debug1")
     connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))

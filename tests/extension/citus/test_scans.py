@@ -108,7 +108,7 @@ def test_plans_of_the_coordinator_and_of_nodes(connection: psycopg.Connection, q
         "UPDATE houses SET score = 0 WHERE id = 1 RETURNING predict('price', 1, 2, 3)",
     ],
 )
-def test_what_citus_refuses(connection: psycopg.Connection, statement: str) -> None:
+def test_statements_that_citus_refuses(connection: psycopg.Connection, statement: str) -> None:
     """docs/operations.md has the ways round it, which the next tests take."""
     with pytest.raises(errors.FeatureNotSupported, match=r"STABLE|non-IMMUTABLE"):
         connection.execute(statement)

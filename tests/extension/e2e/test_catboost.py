@@ -72,7 +72,7 @@ def test_every_row_is_the_same(
         assert ask(stored, "predict_class", COLUMNS) == np.asarray(classes).ravel().tolist()
 
 
-def test_what_is_known_of_a_model(
+def test_model_info_and_features(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
 ) -> None:
     model = train(frame, label, MODELS["MultiClass"])
@@ -90,7 +90,7 @@ def test_what_is_known_of_a_model(
 
 
 @pytest.mark.parametrize("name", ["RMSE", "RMSE, CTR", "RMSE, one-hot, CTR"])
-def test_categories_that_the_model_has_not_seen(
+def test_unseen_categories(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
 ) -> None:
     """They are none of the model's categories, which is no error in CatBoost either."""
@@ -174,7 +174,7 @@ def test_categories_in_an_array(connection: psycopg.Connection, most: int) -> No
 
 
 @pytest.mark.parametrize("file", sorted(golden.record("catboost/refused/list.json")))
-def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection, file: str) -> None:
+def test_unsupported_models_are_refused_by_name(connection: psycopg.Connection, file: str) -> None:
     word = golden.record("catboost/refused/list.json")[file]
     content = golden.file(f"catboost/refused/{file}")
     with pytest.raises(psycopg.errors.FeatureNotSupported, match=word):

@@ -91,7 +91,7 @@ def test_distances_are_those_of_evidently(connection: psycopg.Connection) -> Non
         assert p_value == pytest.approx(test.pvalue, abs=0.01), name
 
 
-def test_what_a_model_was_trained_on_has_not_drifted(connection: psycopg.Connection) -> None:
+def test_training_data_has_not_drifted(connection: psycopg.Connection) -> None:
     for psi, ks, p_value, *_ in drift(connection, "before").values():
         assert psi == pytest.approx(0, abs=QUANTILES)
         if ks is not None:
@@ -166,7 +166,7 @@ def test_a_baseline_goes_with_its_version(connection: psycopg.Connection) -> Non
     assert connection.execute(count).fetchone() == (4,)
 
 
-def test_a_baseline_that_is_none_is_refused(connection: psycopg.Connection) -> None:
+def test_an_invalid_baseline_is_refused(connection: psycopg.Connection) -> None:
     for baseline in ("{}", "[]", '[{"feature": "exact"}]'):
         with pytest.raises(errors.InvalidParameterValue, match="baseline"):
             connection.execute("SELECT set_baseline('loaded', %s::jsonb)", (baseline,))

@@ -185,7 +185,7 @@ def test_rankings_are_those_of_scikit_learn(connection: psycopg.Connection) -> N
         assert dict(found)[metric] == pytest.approx(np.mean(each), rel=TOLERANCE)
 
 
-def test_groups_must_be_there_and_together_and_fit_into_memory(
+def test_groups_must_be_given_consecutive_and_fit_into_memory(
     connection: psycopg.Connection,
 ) -> None:
     query = "SELECT * FROM evaluate_model('ranking', %s, 'ranking', qid => %s)"

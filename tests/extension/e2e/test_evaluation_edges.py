@@ -141,7 +141,7 @@ def test_without_any_weight_there_is_nothing_to_compare(connection: psycopg.Conn
     ],
 )
 @pytest.mark.parametrize("name", ["number", "binary", "classes"])
-def test_weights_that_cannot_be_ones_are_refused(
+def test_invalid_weights_are_refused(
     connection: psycopg.Connection, name: str, weight: str, message: str
 ) -> None:
     target = "(y > 0)::int" if name == "binary" else "y"

@@ -106,7 +106,7 @@ def test_each_version_has_its_own(connection: psycopg.Connection, codes: xgb.Boo
         (["red"], "must be an object"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_categories_are_refused(
     connection: psycopg.Connection, codes: xgb.Booster, given: object, message: str
 ) -> None:
     with pytest.raises(errors.InvalidParameterValue, match=message):

@@ -53,7 +53,7 @@ def test_models_of_a_release(connection: psycopg.Connection, release: str) -> No
             raise
 
 
-def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection) -> None:
+def test_unsupported_models_are_refused_by_name(connection: psycopg.Connection) -> None:
     for name, word in refused():
         with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(word)):
             connection.execute("SELECT load_model('refused', %s)", (file(name),))

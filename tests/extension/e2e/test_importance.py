@@ -45,7 +45,7 @@ def test_importance(connection: psycopg.Connection, name: str, params: dict, kin
         ("lightgbm/*/binary.txt", ["weight", "gain", "cover", "total_gain", "total_cover"]),
     ],
 )
-def test_what_the_file_does_not_say_is_null_and_a_notice_names_what_it_says(
+def test_missing_importances_are_null_with_a_notice(
     connection: psycopg.Connection, file: str, kinds: list[str]
 ) -> None:
     content = golden.file(golden.names(file)[-1])

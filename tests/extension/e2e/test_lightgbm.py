@@ -95,7 +95,7 @@ def assert_every_row(
         assert found == classes.astype(int).tolist()
 
 
-def test_what_is_known_of_a_model(
+def test_model_info_and_features(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
 ) -> None:
     booster = train(frame, label, MODELS["binary"])
@@ -120,7 +120,7 @@ def test_what_is_known_of_a_model(
         assert found == pytest.approx(expected, rel=1e-5)
 
 
-def test_categories_that_the_model_has_not_seen(
+def test_unseen_categories(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
 ) -> None:
     load(stored, train(frame, label, MODELS["regression"]))
@@ -177,7 +177,7 @@ def test_sizes_of_trees_count_as_for_lightgbm(
         (lambda _: '{"name": "tree", "version": "v4", "num_class": 1}', "JSON dump of a LightGBM"),
     ],
 )
-def test_what_is_not_scored_is_refused_by_name(
+def test_unsupported_models_are_refused_by_name(
     connection: psycopg.Connection, edit: object, word: str
 ) -> None:
     text = golden.file("lightgbm/4.7.0/regression.txt").decode()

@@ -193,7 +193,7 @@ def test_null_and_unknown_text_are_no_category(connection: psycopg.Connection) -
     assert others[:2] == [unknown, unknown] != others[2:]
 
 
-def test_others_are_an_error_where_they_are_one_to_the_encoder(
+def test_unknown_categories_fail_if_the_encoder_refuses_them(
     connection: psycopg.Connection,
 ) -> None:
     trained = passengers(1)

@@ -107,7 +107,7 @@ def test_a_repeatable_read_keeps_its_version_until_it_ends(connect: Connect, lev
     assert value(reader) == 4
 
 
-def test_what_a_repeatable_read_kept_does_not_leak_into_later_statements(connect: Connect) -> None:
+def test_versions_of_a_repeatable_read_do_not_leak_into_later_statements(connect: Connect) -> None:
     reader, writer = connect(autocommit=False), connect()
     reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     assert value(reader) == 1

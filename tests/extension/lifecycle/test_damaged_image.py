@@ -88,9 +88,7 @@ def test_where_it_cannot_be_written_each_connection_makes_its_own(
     assert len(images(folder)) == 1
 
 
-def test_where_a_file_is_in_the_folders_place(
-    cluster: Cluster, connect: Connect, folder: Path
-) -> None:
+def test_a_file_in_place_of_the_folder(cluster: Cluster, connect: Connect, folder: Path) -> None:
     load(connect(), "m", constant(1))
     shutil.rmtree(folder)
     as_server(cluster, folder, b"in the way")
@@ -104,7 +102,7 @@ def test_where_a_file_is_in_the_folders_place(
     assert len(images(folder)) == 1
 
 
-def test_a_folder_in_the_files_place(cluster: Cluster, connect: Connect, folder: Path) -> None:
+def test_a_folder_in_place_of_the_file(cluster: Cluster, connect: Connect, folder: Path) -> None:
     load(connect(), "m", constant(1))
     path = image(folder)
     path.unlink()

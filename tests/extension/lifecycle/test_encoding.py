@@ -91,7 +91,7 @@ def test_other_text_works_or_is_refused(
         "SELECT predict_class('m', 'é'::text)", "SELECT predict('tickets', 'é', 10, 1)",
     ],
 )  # fmt: skip
-def test_what_does_not_exist_is_told_so(elsewhere: psycopg.Connection, query: str) -> None:
+def test_unknown_names_are_reported(elsewhere: psycopg.Connection, query: str) -> None:
     with pytest.raises(psycopg.Error) as raised:
         elsewhere.execute(query)
     assert raised.value.sqlstate is not None

@@ -284,7 +284,7 @@ def test_a_role_that_a_model_names_cannot_be_dropped(
         connection.execute("DROP OWNED BY named; DROP ROLE named")
 
 
-def test_what_drop_owned_took_away_does_not_come_back(
+def test_privileges_removed_by_drop_owned_stay_removed(
     connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
 ) -> None:
     """Not with the next privilege that the role gets, and not in a session that has predicted."""
@@ -352,7 +352,7 @@ def test_a_role_is_named_while_another_loses_all(
     connection.execute("RESET ROLE; DROP OWNED BY gaining; DROP ROLE gaining")
 
 
-def test_what_an_old_snapshot_does_not_see_is_not_given_back(
+def test_a_row_unseen_by_an_old_snapshot_stays_without_effect(
     connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
 ) -> None:
     """A row without effect that a transaction cannot delete fails it, instead of getting effect again."""

@@ -95,7 +95,7 @@ def test_a_load_of_many_names_fails_and_the_connection_goes_on(spare: Cluster, f
             assert connection.info.backend_pid == pid
 
 
-def test_with_enough_it_loads(spare: Cluster, of_nodes: tuple[int, int]) -> None:
+def test_a_load_succeeds_with_enough_memory(spare: Cluster, of_nodes: tuple[int, int]) -> None:
     least, most = of_nodes
     restart(spare, most + (most - least))
     with spare.connect() as connection:

@@ -115,7 +115,7 @@ def test_aliases_pins_and_models_by_column_are_known_in_workers(
     assert sorted(parallel.execute(query.format(call)).fetchall()) == expected
 
 
-def test_what_workers_predict_is_counted(connect: Connect) -> None:
+def test_predictions_of_workers_are_counted(connect: Connect) -> None:
     connection = with_workers(connect())
     connection.execute("SET pgboost.track_predictions = on")
     query = f"SELECT count(predict('m', {BY_COLUMN})) FROM points"

@@ -136,7 +136,7 @@ def test_predict_takes_no_lock(
     assert one(connection, locks) > 0
 
 
-def test_who_may_not_predict_keeps_nobody_waiting(
+def test_a_role_without_privileges_keeps_nobody_waiting(
     connect: Connect, connection: psycopg.Connection, model: str
 ) -> None:
     connection.execute("DROP ROLE IF EXISTS stranger")

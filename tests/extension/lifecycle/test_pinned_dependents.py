@@ -179,7 +179,7 @@ def test_a_stranger_keeps_no_pin_by_any_object(
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_what_names_the_function_without_a_call_keeps_no_pin(
+def test_objects_without_a_call_keep_no_pin(
     connection: psycopg.Connection, open_as: Callable, model: str, kind: str
 ) -> None:
     """An operator or an aggregate cannot predict with it either."""

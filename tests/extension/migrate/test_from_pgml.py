@@ -196,7 +196,7 @@ def test_texts_and_labels_are_carried(
     assert same == (True, True)
 
 
-def test_what_is_left_out_says_why(
+def test_skipped_models_have_a_reason(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
     scaled = numbers(label(7))
@@ -222,7 +222,7 @@ def test_what_is_left_out_says_why(
     assert versions == (1,)
 
 
-def test_it_goes_on_where_it_stopped(
+def test_a_second_run_adds_new_models(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
     made = []
@@ -232,7 +232,7 @@ def test_it_goes_on_where_it_stopped(
     assert [report(connection)[number][1] for number in made] == [1, 2]
 
 
-def test_what_pgml_predicts_otherwise_is_left_out(
+def test_models_that_pgml_predicts_differently_are_skipped(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
     price, kind = (

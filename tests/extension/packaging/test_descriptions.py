@@ -11,7 +11,7 @@ READMES = sorted(EXTENSION.glob("*/README.md"))
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
-def test_what_a_readme_names_is_there(readme: Path) -> None:
+def test_paths_in_readmes_exist(readme: Path) -> None:
     rows = re.findall(r"^\| (`[^|]*`) \|", readme.read_text(), re.MULTILINE)
     names = [name for row in rows for name in re.findall(r"`([\w./*]+)`", row)]
     # In the engine's README a table has items of code.

@@ -93,7 +93,7 @@ def plant(attacker: psycopg.Connection) -> None:
     )
 
 
-def test_what_is_planted_would_be_called(
+def test_a_careless_script_would_call_planted_objects(
     attacker: psycopg.Connection, superuser: psycopg.Connection
 ) -> None:
     """By a script that is careless, with the path that a script has."""

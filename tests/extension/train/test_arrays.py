@@ -178,7 +178,7 @@ def test_null_is_missing(connection: psycopg.Connection) -> None:
     ("ARRAY['a', 'b']", "42804", 'column "v" of type text[] cannot be the feature', None),
     ("ARRAY[date '2020-01-01', 'infinity']", "22003", 'a value of column "v" is infinite', None),
 ])  # fmt: skip
-def test_what_no_features_can_be(
+def test_invalid_arrays_are_refused(
     raises: Callable[..., Any], column: str, sqlstate: str, message: str, detail: str | None
 ) -> None:
     source = f"SELECT {column} AS v, i AS y FROM generate_series(1, 10) AS i"

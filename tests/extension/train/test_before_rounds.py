@@ -67,7 +67,7 @@ def test_a_source_that_is_read_says_so(
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
-def test_it_is_said_before_a_row_is_read(
+def test_errors_are_raised_before_a_row_is_read(
     connection: psycopg.Connection, role: psycopg.Connection, raises: Callable[..., Any], case: Any
 ) -> None:
     _, before, arguments, state, message = case

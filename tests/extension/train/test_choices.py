@@ -61,7 +61,7 @@ def said(connection: psycopg.Connection) -> Callable[..., Said]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_what_was_chosen_is_said(said: Callable[..., Said], function: str) -> None:
+def test_notices_report_choices(said: Callable[..., Said], function: str) -> None:
     chosen, two, key = said(function, "passenger")
     assert {notice.severity for notice in (chosen, two, key)} == {"NOTICE"}
     assert chosen.message == "training with objective reg:squarederror on 3 columns"
@@ -76,7 +76,7 @@ def test_what_was_chosen_is_said(said: Callable[..., Said], function: str) -> No
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_what_the_caller_has_named_is_not(said: Callable[..., Said], function: str) -> None:
+def test_notices_omit_what_the_caller_named(said: Callable[..., Said], function: str) -> None:
     assert said(function, "passenger", more=OBJECTIVE + FEATURES) == []
     (features,) = said(function, "SELECT age, class, survived FROM passenger", more=OBJECTIVE)
     assert features.message == "training on 2 columns"

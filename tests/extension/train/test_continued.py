@@ -222,7 +222,7 @@ CALL = "SELECT train_model('next', {}, rounds => 2, continue_from => 'base')"
     ("'SELECT a, b::text, y FROM rows', 'y'",
      'Its feature "b" is a number, and the column is text.'),
 ])  # fmt: skip
-def test_what_must_agree(
+def test_disagreements_with_the_model_are_refused(
     connection: psycopg.Connection, raises: Callable[..., Any], plain: str, call: str, detail: str
 ) -> None:
     if detail == "The objective":

@@ -41,7 +41,7 @@ def empty(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("missing", ["pgboost_trainer", "libxgboost"])
-def test_missing_part_is_named_with_what_to_do(
+def test_a_missing_file_is_reported_with_a_hint(
     connect: Callable[..., Any], empty: str, library_alone: Path, missing: str
 ) -> None:
     if missing == "libxgboost":

@@ -76,7 +76,7 @@ def test_text_that_is_all_null_is_left_out(
     ).fetchone() == (200, 0, 0)
 
 
-def test_several_are_named_together(trained: Callable[..., list[str]]) -> None:
+def test_one_notice_names_all_null_columns(trained: Callable[..., list[str]]) -> None:
     said = trained(source(f"{NULL}, NULL::text AS remark"))
     assert (
         'text columns "note" and "remark" are left out of the features because they are null in every row'
@@ -84,7 +84,7 @@ def test_several_are_named_together(trained: Callable[..., list[str]]) -> None:
     )
 
 
-def test_folds_and_searches_leave_it_out_too(connection: psycopg.Connection) -> None:
+def test_folds_and_searches_leave_null_text_out(connection: psycopg.Connection) -> None:
     for call in (
         "cross_validate_model(%s, 'y', rounds => 2, folds => 3)",
         """tune_model(%s, 'y', '{"max_depth": [2, 3]}', rounds => 2, folds => 3)""",
@@ -93,7 +93,7 @@ def test_folds_and_searches_leave_it_out_too(connection: psycopg.Connection) -> 
         assert connection.execute(f"SELECT * FROM {call}", (source(texts),)).fetchall()
 
 
-def test_nothing_but_such_text_is_an_error(raises: Callable[..., Any]) -> None:
+def test_features_of_null_text_alone_are_an_error(raises: Callable[..., Any]) -> None:
     said = raises("22023", TRAIN.format(""), ("SELECT NULL::text AS note, 1 AS y",))
     assert '"note"' in said.message_detail
 
@@ -165,7 +165,7 @@ def test_a_view_has_its_table_s_key(
     connection.execute("DROP TABLE keyed CASCADE")
 
 
-def test_what_get_params_returns_can_be_pasted(connection: psycopg.Connection) -> None:
+def test_results_of_get_params_are_accepted(connection: psycopg.Connection) -> None:
     params = {
         "objective": "binary:logistic", "base_score": None, "booster": None, "callbacks": None,
         "device": None, "early_stopping_rounds": None, "enable_categorical": True, "eval_metric": None,

@@ -86,7 +86,7 @@ def test_null_leaves_a_parameter_at_its_default(
 
 
 @pytest.mark.parametrize("name", ["model_in", "save_period", "dsplit", "data_uri", "plugin"])
-def test_others_do_not_reach_libxgboost(raises: Callable[..., Any], name: str) -> None:
+def test_other_parameters_do_not_reach_libxgboost(raises: Callable[..., Any], name: str) -> None:
     raises("22023", CALL, (json.dumps({name: "/etc/passwd"}),))
 
 
@@ -189,7 +189,7 @@ def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
     assert said[3][1]["seed"] == 8
 
 
-def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connection) -> None:
+def test_parameters_are_stored_with_the_version(connection: psycopg.Connection) -> None:
     notices: list[str] = []
     connection.add_notice_handler(lambda said: notices.append(said.message_primary))
     scores = connection.execute(

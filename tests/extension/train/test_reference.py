@@ -94,7 +94,7 @@ def constant_of(connection: psycopg.Connection, model: str = "k") -> float:
     return one(connection, "SELECT xgboost_predict(%s, '{0}')", (model,))
 
 
-def test_what_a_name_means_is_kept_from_statement_to_statement(
+def test_resolved_names_are_kept_between_statements(
     connection: psycopg.Connection,
 ) -> None:
     load(connection, "k", constant(1))

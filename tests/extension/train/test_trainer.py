@@ -41,7 +41,7 @@ WIDE = """SELECT i AS a, sin(i) AS b, cos(i) AS c, tan(i) AS d, i % 1000 AS y
     (signal.SIGSEGV, "38000", "the training process ended unexpectedly"),
     (signal.SIGBUS, "38000", "the training process ended unexpectedly"),
 ])  # fmt: skip
-def test_its_death_is_an_error(
+def test_a_killed_trainer_is_an_error(
     connection: psycopg.Connection, connect: Callable[..., Any],
     number: signal.Signals, state: str, said: str,
 ) -> None:  # fmt: skip
@@ -201,7 +201,7 @@ def beside(cluster: Cluster, connect: Callable[..., Any]) -> Iterator[tuple[Any,
         yield connection, folder / "pgboost_train" / "pgboost_trainer"
 
 
-def test_missing_it_is_named_with_what_to_do(beside: tuple[Any, Path]) -> None:
+def test_a_missing_trainer_is_reported_with_a_hint(beside: tuple[Any, Path]) -> None:
     connection, path = beside
     with pytest.raises(psycopg.Error) as caught:
         connection.execute(TRAIN, (SMALL,))
@@ -223,7 +223,7 @@ OTHER = '{"Ready":{"trainer":"7","libxgboost":"1"}}'
     ("printf '\\377\\377\\377\\377\\377\\377\\377\\377' >&0; exec sleep 600", "38000", ""),
     (f"printf '\\{len(OTHER):03o}\\0\\0\\0\\0\\0\\0\\0%s' '{OTHER}' >&0; exec sleep 600", "58P01", "version"),
 ])  # fmt: skip
-def test_what_it_says_is_not_trusted(
+def test_replies_of_the_trainer_are_checked(
     beside: tuple[Any, Path], program: str, state: str, detail: str
 ) -> None:
     connection, path = beside
