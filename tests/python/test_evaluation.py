@@ -103,7 +103,7 @@ def test_a_frame_has_timestamps_and_leaves_no_table(cursor: psycopg2.extensions.
 
 
 @pytest.mark.usefixtures("model")
-def test_errors_are_the_servers(connection: psycopg.Connection) -> None:
+def test_errors_of_the_server_are_translated(connection: psycopg.Connection) -> None:
     with pytest.raises(ValueError, match='column "none"'):
         pgboost.evaluate(connection, "m", ROWS, "none")
     with pytest.raises(LookupError, match='model "none"'):

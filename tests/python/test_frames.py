@@ -166,7 +166,7 @@ def test_names_that_are_equal_in_63_bytes(connection: psycopg.Connection) -> Non
     [{"day": 1}, [1, 2], NUMBERS.day, NUMBERS.to_numpy()[0], None, 5, ROWS, np.zeros(())],
     ids=lambda given: type(given).__name__,
 )
-def test_what_is_no_frame_is_named(connection: psycopg.Connection, given: Any) -> None:
+def test_other_types_than_frames_are_named(connection: psycopg.Connection, given: Any) -> None:
     with pytest.raises(pgboost.ArgumentError, match="pass a DataFrame of pandas or Polars"):
         pgboost.predict(connection, "read", given)
 

@@ -135,7 +135,7 @@ def test_a_cause_is_kept(connection: psycopg.Connection) -> None:
     assert isinstance(unread.value.__cause__, AttributeError)
 
 
-def test_a_file_without_its_library(
+def test_a_missing_library_is_an_error_of_the_package(
     connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explained = pd.DataFrame(np.zeros((1, 5)), columns=FRAME.columns)

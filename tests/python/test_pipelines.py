@@ -216,19 +216,20 @@ COLUMNS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS.keys())
+@pytest.mark.parametrize(
+    ("columns", "classes"), [("sparse", 2), ("sparse", 3), ("dense", 2), ("numbers", 3)]
+)
 @pytest.mark.parametrize("make", BOOSTED.values(), ids=BOOSTED.keys())
 def test_pipelines_that_end_in_boosted_trees(
     connection: psycopg.Connection,
     make: Callable[[], Any],
-    columns: Callable[[], Any],
+    columns: str,
     classes: int,
 ) -> None:
     frame = passengers()
     y = (survived(frame) == "yes") + (frame["size"].to_numpy() > 3) * (classes - 2)
-    model = make_pipeline(columns(), make()).fit(frame, y)
-    assert issparse(model[:-1].transform(frame)) == (columns is COLUMNS["sparse"])
+    model = make_pipeline(COLUMNS[columns](), make()).fit(frame, y)
+    assert issparse(model[:-1].transform(frame)) == (columns == "sparse")
     assert_same(connection, model, frame)
 
 

@@ -39,7 +39,7 @@ def test_a_version_is_stored_without_being_deployed(connection: psycopg.Connecti
     assert found == [1]
 
 
-def test_models_come_back(connection: psycopg.Connection) -> None:
+def test_pulled_models_predict_the_same(connection: psycopg.Connection) -> None:
     frame = models.frame()
     y = models.target(frame)
     boosted = booster()
@@ -54,7 +54,7 @@ def test_models_come_back(connection: psycopg.Connection) -> None:
     assert (pgboost.pull(connection, "back").predict(frame) == cat.predict(frame)).all()
 
 
-def test_errors_are_pythons(
+def test_errors_are_also_builtin_exceptions(
     connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
 ) -> None:
     with pytest.raises(LookupError, match='model "none" does not exist'):
@@ -74,7 +74,7 @@ def test_errors_are_pythons(
         pgboost.models(connect(dbname="template1"))
 
 
-def test_nothing_is_committed(connect: Callable[..., psycopg.Connection]) -> None:
+def test_push_commits_nothing(connect: Callable[..., psycopg.Connection]) -> None:
     model = booster()
     with connect(autocommit=False) as writer:
         pgboost.push(writer, "uncommitted", model)

@@ -297,7 +297,9 @@ def test_forests_are_explained_by_their_covers(connection: psycopg.Connection) -
     assert sum(contributions) == pytest.approx(predicted, rel=1e-5)
 
 
-def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connection) -> None:
+def test_models_without_a_tree_ensemble_are_refused_in_one_line(
+    connection: psycopg.Connection,
+) -> None:
     frame = models.numbers()
     y = models.classes(frame, ["a", "b"])
     two = np.stack([y, models.classes(frame, ["x", "y"])], axis=1)

@@ -1,6 +1,7 @@
 """Models are compared on the rows of a table or a query, as SQL and as pandas read them."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ def rows(cluster: Cluster, dbname: str) -> pd.DataFrame:
     found = pd.read_sql(f"SELECT * FROM {NAME} ORDER BY id", engine)
     engine.dispose()
     return found
+
+
+@pytest.fixture(scope="module")
+def model(rows: pd.DataFrame) -> HistGradientBoostingClassifier:
+    """Returns a model of the numbers."""
+    return HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
 
 
 def fitted_on(rows: pd.DataFrame) -> pd.DataFrame:
@@ -109,9 +116,8 @@ def test_a_table_and_a_query(connection: psycopg.Connection, rows: pd.DataFrame,
 
 
 def test_each_form_is_compared(
-    connection: psycopg.Connection, rows: pd.DataFrame, logged: Callable[[], list[str]]
+    connection: psycopg.Connection, model: Any, logged: Callable[[], list[str]]
 ) -> None:
-    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
     pgboost.push(connection, "forms", model)
     connection.execute("SET log_statement = 'all'")
     pgboost.verify(connection, "forms", model, NAME)
@@ -121,9 +127,8 @@ def test_each_form_is_compared(
 
 
 def test_a_table_that_is_created_again_with_other_types(
-    connection: psycopg.Connection, rows: pd.DataFrame
+    connection: psycopg.Connection, model: Any
 ) -> None:
-    model = HistGradientBoostingClassifier(max_iter=3).fit(fitted_on(rows), rows["churned?"])
     pgboost.push(connection, "made", model)
     for kind in ["real", "numeric", "real"] * 3:
         connection.execute("DROP TABLE IF EXISTS made")
@@ -145,25 +150,24 @@ def test_missing_texts_are_none_to_an_encoder_of_none(
     pgboost.push(connection, "none", model, check=query)
 
 
-def test_what_differs_names_its_form(connection: psycopg.Connection, rows: pd.DataFrame) -> None:
+def test_what_differs_names_its_form(
+    connection: psycopg.Connection, rows: pd.DataFrame, model: Any
+) -> None:
     frame = fitted_on(rows)
     other = HistGradientBoostingClassifier(max_iter=3).fit(frame, rows["churned?"])
-    model = HistGradientBoostingClassifier(max_iter=9).fit(frame, rows["churned?"])
     pgboost.push(connection, "other", other)
     found = pgboost.verify(connection, "other", model, NAME)
     assert not found
     assert found.form in ("by columns", "by row", "as jsonb")
     assert f"400 rows {found.form}, " in str(found)
     with pytest.raises(pgboost.PredictionsDifferError, match="rows of check: 400 rows"):
-        model.predict_proba = other.predict_proba
-        pgboost.push(connection, "changed", model, check=NAME)
+        changed = copy(model)
+        changed.predict_proba = other.predict_proba
+        pgboost.push(connection, "changed", changed, check=NAME)
 
 
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg", "psycopg2+sqlalchemy"])
-def test_through_every_driver(
-    cluster: Cluster, dbname: str, rows: pd.DataFrame, driver: str
-) -> None:
-    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
+def test_through_every_driver(cluster: Cluster, dbname: str, model: Any, driver: str) -> None:
     module = psycopg if driver == "psycopg" else psycopg2
     connection = module.connect(cluster.conninfo(dbname))
     given: Any = connection
@@ -187,9 +191,8 @@ def test_through_every_driver(
     ],
 )
 def test_sources_that_cannot_be_read(
-    connection: psycopg.Connection, rows: pd.DataFrame, source: str, reason: str
+    connection: psycopg.Connection, model: Any, source: str, reason: str
 ) -> None:
-    model = HistGradientBoostingClassifier(max_iter=9).fit(fitted_on(rows), rows["churned?"])
     pgboost.push(connection, "sources", model)
     with pytest.raises(pgboost.InvalidDataError, match=reason):
         pgboost.verify(connection, "sources", model, source)

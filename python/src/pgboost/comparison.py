@@ -89,6 +89,11 @@ class Predictions:
     labels: Sequence[str] = ()
     cut: float = 0.5
 
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Any]], width: int) -> Predictions:
+        """Returns the predictions of rows of values and, if `width` is 2, classes."""
+        return cls(*([row[place] for row in rows] for place in range(width)))
+
 
 def compared(ours: Predictions, theirs: Predictions, tolerance: Tolerance) -> Verification:
     """Compares the database's predictions with Python's, whose classes go by the same labels."""

@@ -26,8 +26,9 @@ from .errors import (
 from .extension import require_name
 from .inputs import drawn
 from .libraries import model_file
-from .model_file import ModelFile, label_text
+from .model_file import label_text
 from .rows import of_features
+from .verification import in_python
 
 # The arguments of a function of one row, which one of an object or of rows is not.
 _ARGUMENTS = """
@@ -108,7 +109,7 @@ def verify_sql(
         endings = ["", "_class"] if file.classes else [""]
         functions = [sql.Identifier(schema, f"{name}{ending}") for ending in endings]
         found = _in_sql(database, functions, arguments, frame)
-    return compared(found, _in_python(file, frame), file.tolerance)
+    return compared(found, in_python(file, None, frame), file.tolerance)
 
 
 def _engine() -> ModuleType:
@@ -157,12 +158,4 @@ def _in_sql(
     calls = sql.SQL(", ").join(sql.SQL("{}({})").format(function, passed) for function in functions)
     query = sql.SQL("SELECT {} FROM {} ORDER BY row").format(calls, rows.relation())
     found = [row for arrays in rows.chunks() for row in database.fetched(query, arrays)[1]]
-    return Predictions(*([row[place] for row in found] for place in range(len(functions))))
-
-
-def _in_python(file: ModelFile, frame: Any) -> Predictions:
-    with translated(InvalidDataError, "the model does not predict the rows"):
-        values = file.values(frame) if file.values else []
-        if file.classes is None:
-            return Predictions(values)
-        return Predictions(values, file.classes(frame), file.labels or (), file.cut)
+    return Predictions.of(found, len(functions))

@@ -60,16 +60,13 @@ def compare(
         sent = of_features(rows, info["feature_names"], by_position=True)
         frame = sent.frame if isinstance(rows, (list, tuple)) else rows
         found = {"": predicted(extension, functions, info["reference"], sent)}
-    theirs = _in_python(file, info["labels"], frame)
-    ours = {
-        form: Predictions(*([row[place] for row in rows] for place in range(len(functions))))
-        for form, rows in found.items()
-    }
+    theirs = in_python(file, info["labels"], frame)
+    ours = {form: Predictions.of(rows, len(functions)) for form, rows in found.items()}
     by_form = [replace(compared(ours[form], theirs, file.tolerance), form=form) for form in ours]
     return max(by_form, key=lambda one: (one.beyond, one.differing))
 
 
-def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:
+def in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:
     """Returns the object's predictions, with the database's labels."""
     with translated(InvalidDataError, "the model does not predict the rows"):
         values = file.values(frame) if file.values else []
