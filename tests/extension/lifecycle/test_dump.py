@@ -1,19 +1,18 @@
 """Models move with pg_dump: into another database, and into a cluster without their roles."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect
 from tests.extension.lifecycle.client_programs import run
 from tests.extension.lifecycle.models import constant, grown, load, load_doubles, one, value
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
-Connect = Callable[..., psycopg.Connection]
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
 LARGE_BYTES = 30_000_000
 
@@ -85,20 +84,24 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         ]
 
 
+QUIET = ("psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
+
+
+def restored(cluster: Cluster, source: str, database: str) -> str:
+    """The name of a new database with a plain dump of the source; an error ends the restore."""
+    cluster.create_database(database, replace=True)
+    run(cluster, database, *QUIET, stdin=run(cluster, source, "pg_dump"))
+    return database
+
+
 def test_plain_dump_restores_everything(cluster: Cluster, source: str) -> None:
-    cluster.create_database("dump_plain", replace=True)
-    dump = run(cluster, source, "pg_dump")
-    run(cluster, "dump_plain", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", stdin=dump)
     before = facts(cluster, source)
     assert len(before) > 20
-    assert facts(cluster, "dump_plain") == before
+    assert facts(cluster, restored(cluster, source, "dump_plain")) == before
 
 
 def test_a_function_of_a_model_is_restored_and_goes_with_it(cluster: Cluster, source: str) -> None:
-    cluster.create_database("dump_function", replace=True)
-    dump = run(cluster, source, "pg_dump")
-    run(cluster, "dump_function", "psql", "-q", "-o", "/dev/null", stdin=dump)
-    with cluster.connect("dump_function") as connection:
+    with cluster.connect(restored(cluster, source, "dump_function")) as connection:
         assert one(connection, "SELECT best_of_m(1)") == 3
         connection.execute("SELECT drop_model('m')")
         assert one(connection, "SELECT to_regproc('best_of_m') IS NULL")
@@ -116,9 +119,7 @@ def test_custom_dump_restores_everything(
 
 
 def test_rights_hold_after_the_restore(cluster: Cluster, source: str) -> None:
-    cluster.create_database("dump_rights", replace=True)
-    dump = run(cluster, source, "pg_dump")
-    run(cluster, "dump_rights", "psql", "-q", "-o", "/dev/null", stdin=dump)
+    restored(cluster, source, "dump_rights")
     with cluster.connect("dump_rights", "dump_user") as user:
         assert value(user) == 2
         assert value(user, "open") == 5
@@ -142,17 +143,7 @@ def test_data_alone_goes_into_an_extension_that_is_there(cluster: Cluster, sourc
         with pytest.raises(errors.UndefinedObject):
             value(connection)
         dump = run(cluster, source, "pg_dump", "--data-only")
-        run(
-            cluster,
-            "dump_data",
-            "psql",
-            "-q",
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-o",
-            "/dev/null",
-            stdin=dump,
-        )
+        run(cluster, "dump_data", *QUIET, stdin=dump)
         assert value(connection) == 2
 
 
@@ -188,10 +179,7 @@ def test_a_right_of_a_dropped_role_goes_to_nobody(cluster: Cluster, source: str)
         load(admin, "owned", constant(5))
         admin.execute("SELECT set_model_owner('owned', 'dump_gone')")
         admin.execute("DROP OWNED BY dump_gone; DROP ROLE dump_gone")
-    cluster.create_database("dump_gone", replace=True)
-    dump = run(cluster, source, "pg_dump")
-    run(cluster, "dump_gone", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", stdin=dump)
-    with cluster.connect("dump_gone") as admin:
+    with cluster.connect(restored(cluster, source, "dump_gone")) as admin:
         roles = "SELECT oid FROM pg_roles UNION SELECT 0"
         orphans = f"SELECT count(*) FROM pgboost_catalog.privilege WHERE role NOT IN ({roles})"
         assert one(admin, orphans) == 0
@@ -208,11 +196,6 @@ def test_a_large_model_is_dumped(cluster: Cluster, connect: Connect) -> None:
         connection.execute("CREATE EXTENSION pgboost")
         assert load(connection, "large", content) == 1
         expected = one(connection, f"SELECT predict_margin('large', {ROW})")
-    cluster.create_database("dump_larger", replace=True)
-    dump = run(cluster, "dump_large", "pg_dump")
-    run(
-        cluster, "dump_larger", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null", stdin=dump
-    )
-    with cluster.connect("dump_larger") as connection:
+    with cluster.connect(restored(cluster, "dump_large", "dump_larger")) as connection:
         assert one(connection, f"SELECT predict_margin('large', {ROW})") == expected
         assert bytes(one(connection, "SELECT export_model('large')")) == content

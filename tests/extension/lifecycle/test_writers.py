@@ -1,6 +1,5 @@
 """Two connections that change the same model wait for each other, and neither's work is lost."""
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -9,9 +8,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
+from tests.connections import Connect, waits
 from tests.extension.lifecycle.models import constant, drop_all, load, one, value
-
-Connect = Callable[..., psycopg.Connection]
 
 
 @pytest.fixture(autouse=True)
@@ -19,56 +17,57 @@ def clean(connection: psycopg.Connection) -> None:
     drop_all(connection)
 
 
-def waits(admin: psycopg.Connection, waiting: psycopg.Connection) -> None:
-    """Returns once the connection waits for a lock."""
-    query = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %s"
-    pause = threading.Event()
-    for _ in range(500):
-        if one(admin, query, (waiting.info.backend_pid,)):
-            return
-        pause.wait(0.01)
-    pytest.fail("the second connection does not wait for the first")
+def call(session: psycopg.Connection, change: int | str) -> Any:
+    """Loads the model that answers a number, or calls a function."""
+    if isinstance(change, int):
+        return load(session, "m", constant(change))
+    return session.execute(f"SELECT {change}").fetchone()
 
 
 def second(
-    first: psycopg.Connection,
     admin: psycopg.Connection,
-    waiting: psycopg.Connection,
+    later: psycopg.Connection,
     work: Callable[[], Any],
     end: Callable[[], None],
 ) -> Future:
-    """Does the work in the waiting connection, and ends the first once it waits."""
+    """Does the work of the later connection, and ends the first one once it waits."""
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(work)
-        waits(admin, waiting)
+        waits(admin, later)
         end()
         result.exception(timeout=10)
     return result
 
 
-def test_two_loads_give_two_versions(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    load(admin, "m", constant(1))
-    assert load(a, "m", constant(2)) == 2
-    result = second(a, admin, b, lambda: load(b, "m", constant(3)), a.commit)
-    assert result.result() == 3
-    assert (value(admin), value(admin, "m@2"), value(admin, "m@3")) == (3, 2, 3)
+# Loads before, the change of the first connection, its end, the change of the second, and the version or the
+# error that this one gets; then the answers by reference.
+MEETINGS = {
+    "two loads": ([1], 2, "commit", 3, 3, {"m": 3, "m@2": 2, "m@3": 3}),
+    "two first loads": ([], 1, "commit", 2, 2, {"m": 2, "m@1": 1}),
+    "a first load after one that rolled back": ([], 1, "rollback", 2, 1, {"m": 2}),
+    "a drop of a version that is being deployed": (
+        [1, 2], "deploy_model('m@1')", "commit", "drop_model('m@1')", errors.ObjectInUse, {"m": 1},
+    ),
+    "a deploy of a version that is being dropped": (
+        [1, 2], "drop_model('m@1')", "commit", "deploy_model('m@1')", errors.UndefinedObject, {"m": 2},
+    ),
+    "a load into a model that is being dropped": ([1], "drop_model('m')", "commit", 9, 1, {"m": 9}),
+}  # fmt: skip
 
 
-def test_two_first_loads_give_two_versions(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    assert load(a, "m", constant(1)) == 1
-    result = second(a, admin, b, lambda: load(b, "m", constant(2)), a.commit)
-    assert result.result() == 2
-    assert (value(admin), value(admin, "m@1")) == (2, 1)
-
-
-def test_a_first_load_after_one_that_rolled_back_is_the_first(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    load(a, "m", constant(1))
-    result = second(a, admin, b, lambda: load(b, "m", constant(2)), a.rollback)
-    assert result.result() == 1
-    assert value(admin) == 2
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_the_second_change_waits_for_the_first(connect: Connect, meeting: str) -> None:
+    before, earlier, end, later, expected, answers = MEETINGS[meeting]
+    admin, first, other = connect(), connect(autocommit=False), connect()
+    for content in before:
+        load(admin, "m", constant(content))
+    call(first, earlier)
+    result = second(admin, other, lambda: call(other, later), getattr(first, end))
+    if isinstance(expected, int):
+        assert result.result() == expected
+    else:
+        assert isinstance(result.exception(), expected)
+    assert {reference: value(admin, reference) for reference in answers} == answers
 
 
 def test_whoever_loads_first_owns_the_model(connect: Connect) -> None:
@@ -78,44 +77,13 @@ def test_whoever_loads_first_owns_the_model(connect: Connect) -> None:
         admin.execute("GRANT EXECUTE ON FUNCTION load_model TO lifecycle_second")
         b.execute("SET ROLE lifecycle_second")
         load(a, "m", constant(1))
-        result = second(a, admin, b, lambda: load(b, "m", constant(2)), a.commit)
+        result = second(admin, b, lambda: load(b, "m", constant(2)), a.commit)
         assert isinstance(result.exception(), errors.InsufficientPrivilege)
         assert value(admin) == 1
         assert one(admin, "SELECT count(*) FROM pgboost_models") == 1
     finally:
         b.close()
         admin.execute("DROP OWNED BY lifecycle_second; DROP ROLE lifecycle_second")
-
-
-def test_a_version_cannot_be_dropped_while_it_is_being_deployed(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    load(admin, "m", constant(1))
-    load(admin, "m", constant(2))
-    a.execute("SELECT deploy_model('m@1')")
-    drop = "SELECT drop_model('m@1')"
-    result = second(a, admin, b, lambda: b.execute(drop), a.commit)
-    assert isinstance(result.exception(), errors.ObjectInUse)
-    assert value(admin) == 1
-
-
-def test_a_version_cannot_be_deployed_while_it_is_being_dropped(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    load(admin, "m", constant(1))
-    load(admin, "m", constant(2))
-    a.execute("SELECT drop_model('m@1')")
-    deploy = "SELECT deploy_model('m@1')"
-    result = second(a, admin, b, lambda: b.execute(deploy), a.commit)
-    assert isinstance(result.exception(), errors.UndefinedObject)
-    assert value(admin) == 2
-
-
-def test_a_load_into_a_model_that_is_being_dropped_makes_it_anew(connect: Connect) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    load(admin, "m", constant(1))
-    a.execute("SELECT drop_model('m')")
-    result = second(a, admin, b, lambda: load(b, "m", constant(9)), a.commit)
-    assert result.result() == 1
-    assert value(admin) == 9
 
 
 def test_a_repeatable_read_that_comes_too_late_is_told_to_try_again(connect: Connect) -> None:
@@ -150,6 +118,9 @@ def test_a_failed_load_stores_nothing(connect: Connect) -> None:
     assert load(connection, "m", constant(1)) == 1
 
 
+SET_OWNER = "SELECT set_model_owner('m', 'postgres')"
+
+
 # Statements of which one waits for the other, and the second's end once the first has committed.
 @pytest.mark.parametrize(
     ("first", "later", "raised"),
@@ -162,11 +133,7 @@ def test_a_failed_load_stores_nothing(connect: Connect) -> None:
         ("SELECT pin_model('m@1')", "SELECT pin_model('m@1')", None),
         ("SELECT grant_model('m', 'public')", "SELECT grant_model('m', 'public')", None),
         ("SELECT revoke_model('m', 'public')", "SELECT grant_model('m', 'public')", None),
-        (
-            "SELECT set_model_owner('m', 'postgres')",
-            "SELECT set_model_owner('m', 'postgres')",
-            None,
-        ),
+        (SET_OWNER, SET_OWNER, None),
         ("SELECT set_baseline('m', %(rows)s)", "SELECT set_baseline('m', %(rows)s)", None),
     ],
 )
@@ -178,7 +145,7 @@ def test_two_writers_end_as_one_after_the_other(
         load(admin, name, constant(1))
     arguments = {"file": constant(2), "rows": "SELECT 1 AS f1"}
     a.execute(first, arguments)
-    result = second(a, admin, b, lambda: b.execute(later, arguments), a.commit)
+    result = second(admin, b, lambda: b.execute(later, arguments), a.commit)
     failed = result.exception()
     assert (failed.sqlstate if failed else None) == raised, failed
     if raised == "42710":
@@ -190,6 +157,6 @@ def test_a_first_load_that_comes_second_means_what_the_first_does(connect: Conne
     admin, a, b = connect(), connect(autocommit=False), connect()
     load(a, "m", constant(1))
     binary = constant(2).replace(b"reg:squarederror", b"binary:logistic")
-    result = second(a, admin, b, lambda: load(b, "m", binary), a.commit)
+    result = second(admin, b, lambda: load(b, "m", binary), a.commit)
     assert isinstance(result.exception(), errors.ObjectNotInPrerequisiteState)
     assert value(admin) == 1
