@@ -12,7 +12,7 @@ mod near;
 use gbtrees::internals::Ensemble;
 use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch, oracle};
 use gbtrees::{Cancel, Limits};
-use near::near;
+pub(crate) use near::near;
 
 const ROWS: usize = 1000;
 /// Fewer models mean that files are missing.
@@ -21,7 +21,7 @@ const SPECIAL: [f64; 12] =
     [f64::NAN, 0.0, -0.0, 1.0, -1.0, 0.1, 2.0, 3.0, f64::INFINITY, f64::NEG_INFINITY, 1e-35, 3e9];
 
 /// Returns one file of each model with predictions by a library.
-fn models() -> Vec<String> {
+pub(crate) fn models() -> Vec<String> {
     let names = golden_models::names("").into_iter();
     let file = |base| {
         let suffixes = ["json", "ubj", "bin", "txt", "cbm", "onnx"].into_iter();
@@ -32,10 +32,10 @@ fn models() -> Vec<String> {
 }
 
 /// A pseudo-random number generator (splitmix64).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +43,7 @@ impl Random {
         usize::try_from((z ^ (z >> 31)) % end as u64).unwrap()
     }
 
-    fn of(&mut self, values: &[f64]) -> f64 {
+    pub(crate) fn of(&mut self, values: &[f64]) -> f64 {
         values[self.below(values.len())]
     }
 }

@@ -14,3 +14,4 @@ mod library;
 mod malformed;
 mod out_of_memory;
 mod rewritten;
+mod sql;

@@ -15,6 +15,9 @@ use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision};
 /// PostgreSQL cuts names after as many bytes.
 pub(super) const NAME_BYTES: usize = 63;
 
+/// Arguments that a function of PostgreSQL can have.
+const MAX_ARGUMENTS: usize = 100;
+
 /// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgumentType {
@@ -50,8 +53,66 @@ pub(super) struct Argument {
     pub(super) kind: ArgumentType,
 }
 
+/// The arguments of a model's functions, and how bodies find them.
+///
+/// Features of a model with more than a function's arguments come in two arrays, of numbers and of texts,
+/// whose elements for features of the other kind are NULL.
+pub(super) struct Inputs<'m> {
+    model: &'m Ensemble,
+    pub(super) arguments: Vec<Argument>,
+}
+
+impl<'m> Inputs<'m> {
+    pub(super) fn of(model: &'m Ensemble) -> Self {
+        Inputs { model, arguments: arguments(model) }
+    }
+
+    /// Whether each feature is an argument.
+    pub(super) fn are_columns(&self) -> bool {
+        self.arguments.len() <= MAX_ARGUMENTS
+    }
+
+    /// Whether all features are numbers without categories.
+    pub(super) fn are_numbers(&self) -> bool {
+        self.arguments.iter().all(|argument| argument.kind == ArgumentType::Number)
+    }
+
+    /// Returns the types of the arguments of functions behind those that users call.
+    pub(super) fn types(&self) -> Vec<&'static str> {
+        match self.are_columns() {
+            true => self.arguments.iter().map(|argument| argument.kind.sql()).collect(),
+            false => vec!["pg_catalog.float8[]", "pg_catalog.text[]"],
+        }
+    }
+
+    /// Returns the expression of a feature as it was given.
+    fn given(&self, feature: usize) -> String {
+        let is_number =
+            self.arguments.get(feature).is_none_or(|own| own.kind == ArgumentType::Number);
+        match (self.are_columns(), is_number) {
+            (true, _) => format!("${}", feature + 1),
+            (false, true) => format!("$1[{}]", feature + 1),
+            (false, false) => format!("$2[{}]", feature + 1),
+        }
+    }
+
+    /// Returns the expression of a feature's number.
+    pub(super) fn value(&self, feature: usize) -> String {
+        match categories(self.model, feature) {
+            Some(_) => format!("f{feature}"),
+            None => self.given(feature),
+        }
+    }
+
+    /// Whether a category is found by CatBoost's hash of it.
+    pub(super) fn has_hashes(&self) -> bool {
+        let mut all = self.model.categories().iter().flatten();
+        all.any(|all| !all.is_empty() && matches!(all, Categories::Hashed(_)))
+    }
+}
+
 /// Returns one argument per feature.
-pub(super) fn arguments(model: &Ensemble) -> Vec<Argument> {
+fn arguments(model: &Ensemble) -> Vec<Argument> {
     let mut taken = HashSet::new();
     let features = (0..model.num_features()).map(|index| {
         let own = model.feature_names().get(index).filter(|name| !name.is_empty());
@@ -85,59 +146,77 @@ pub(super) struct Prologue {
     pub(super) variables: Vec<String>,
 }
 
-/// Prepares the variables of a model; `hash` names the function of hashes.
-pub(super) fn prologue(
-    model: &Ensemble,
-    arguments: &[Argument],
-    variables: &[Variable],
-    unknown: UnknownCategory,
-    hash: &str,
-) -> Prologue {
-    let mut all =
-        Prologue { declarations: String::new(), statements: String::new(), variables: Vec::new() };
-    for (feature, argument) in arguments.iter().enumerate() {
-        if let Some(categories) = categories(model, feature) {
-            let open = model.has_unknown_code(feature);
-            let unknown = if open { None } else { Some(unknown) };
-            all.look_up(feature, argument, categories, unknown, hash);
-        }
-    }
-    for (index, variable) in variables.iter().enumerate() {
-        let value = value_of(model, variable.feature);
-        let (type_name, expression) = match variable.kind {
-            Kind::Number => {
-                all.variables.push(value);
-                continue;
-            }
-            Kind::NonZero => ("pg_catalog.float8", non_zero(model.value_precision(), &value)),
-            Kind::Code => ("pg_catalog.int4", code(model, variable.feature, &value)),
+impl Inputs<'_> {
+    /// Prepares variables; `hash` names the function of hashes.
+    pub(super) fn prologue(
+        &self,
+        variables: &[Variable],
+        unknown: UnknownCategory,
+        hash: &str,
+    ) -> Prologue {
+        let model = self.model;
+        let mut all = Prologue {
+            declarations: String::new(),
+            statements: String::new(),
+            variables: Vec::new(),
         };
-        let _ = writeln!(all.declarations, "  v{index} {type_name};");
-        let _ = writeln!(all.statements, "  v{index} := {expression};");
-        all.variables.push(format!("v{index}"));
+        if !self.are_columns() {
+            let count = self.arguments.len();
+            let _ = writeln!(
+                all.statements,
+                "  IF pg_catalog.cardinality($1) OPERATOR(pg_catalog.<>) {count} THEN\n    RAISE EXCEPTION \
+                 'model has {count} features, not %', pg_catalog.cardinality($1) USING ERRCODE = \
+                 '22023';\n  END IF;"
+            );
+        }
+        for feature in 0..self.arguments.len() {
+            if let Some(categories) = categories(model, feature) {
+                let open = model.has_unknown_code(feature);
+                let unknown = if open { None } else { Some(unknown) };
+                self.look_up(&mut all, feature, categories, unknown, hash);
+            }
+        }
+        for (index, variable) in variables.iter().enumerate() {
+            let value = self.value(variable.feature);
+            let (type_name, expression) = match variable.kind {
+                Kind::Number => {
+                    all.variables.push(value);
+                    continue;
+                }
+                Kind::NonZero => ("pg_catalog.float8", non_zero(model.value_precision(), &value)),
+                Kind::Code => ("pg_catalog.int4", code(model, variable.feature, &value)),
+            };
+            let _ = writeln!(all.declarations, "  v{index} {type_name};");
+            let _ = writeln!(all.statements, "  v{index} := {expression};");
+            all.variables.push(format!("v{index}"));
+        }
+        all
     }
-    all
-}
 
-/// Returns the expression of a feature's number.
-pub(super) fn value_of(model: &Ensemble, feature: usize) -> String {
-    match categories(model, feature) {
-        Some(_) => format!("f{feature}"),
-        None => format!("${}", feature + 1),
+    /// Returns the array of features that coefficients of linear leaves multiply: see
+    /// [`crate::ensemble::linear::factor`].
+    pub(super) fn factors(&self) -> String {
+        let zero = number(f64::from(MissingRule::ZERO), Precision::Double);
+        let factors = (0..self.arguments.len()).map(|feature| {
+            let value = self.value(feature);
+            format!(
+                "CASE WHEN pg_catalog.abs({value}) OPERATOR(pg_catalog.<=) '{zero}' THEN '0' ELSE {value} END"
+            )
+        });
+        format!("ARRAY[{}]::pg_catalog.float8[]", factors.collect::<Vec<_>>().join(", "))
     }
-}
 
-impl Prologue {
     /// Looks a category's code up. Unknown ones without a code are errors, or missing.
     fn look_up(
-        &mut self,
+        &self,
+        all: &mut Prologue,
         feature: usize,
-        argument: &Argument,
         categories: &Categories,
         unknown: Option<UnknownCategory>,
         hash: &str,
     ) {
-        let given = format!("${}", feature + 1);
+        let Some(argument) = self.arguments.get(feature) else { return };
+        let given = self.given(feature);
         let found = match categories {
             Categories::Text(values) => {
                 let known = (0..).zip(values).filter(|(_, value)| !value.contains('\0'));
@@ -159,8 +238,8 @@ impl Prologue {
             }
         };
         let always = matches!(categories, Categories::Hashed(_)) || unknown.is_none();
-        let _ = writeln!(self.declarations, "  f{feature} pg_catalog.float8;");
-        let _ = writeln!(self.statements, "  f{feature} := {found};");
+        let _ = writeln!(all.declarations, "  f{feature} pg_catalog.float8;");
+        let _ = writeln!(all.statements, "  f{feature} := {found};");
         let (end, name) = (categories.len(), literal(&argument.feature));
         let otherwise = match unknown {
             _ if always => format!("f{feature} := {end};"),
@@ -171,7 +250,7 @@ impl Prologue {
             ),
         };
         let _ = writeln!(
-            self.statements,
+            all.statements,
             "  IF f{feature} IS NULL AND {given} IS NOT NULL THEN {otherwise} END IF;"
         );
     }

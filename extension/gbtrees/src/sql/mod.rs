@@ -17,8 +17,12 @@
 
 mod cuts;
 mod guard;
+mod hash;
 mod inputs;
+mod linear;
+mod lookup;
 mod nested;
+mod objects;
 mod quote;
 mod script;
 mod trees;
@@ -161,20 +165,19 @@ fn check_exact(model: &Ensemble) -> Result<()> {
     if model.has_ctrs() {
         return refused("target statistics of categories");
     }
-    if model.is_linear() || model.has_linear_leaves() {
-        return refused("linear leaves");
-    }
-    if model.trees().iter().any(|tree| tree.depth() > nested::MAX_DEPTH) {
-        return refused("trees of this depth");
-    }
-    if model.num_features() > script::MAX_ARGUMENTS {
-        return refused("more than 100 features");
+    let mut linear = model.trees().iter().flat_map(|tree| &tree.linear_leaves);
+    let is_tiny = |coefficient: f64| coefficient != 0.0 && coefficient.abs() < TINY;
+    if linear.any(|leaf| leaf.terms.iter().any(|(_, coefficient)| is_tiny(*coefficient))) {
+        return refused("coefficients of leaves that products round to zero");
     }
     if largest_sum(model) >= largest(model.sum_precision()) {
         return refused("sums that may be infinite");
     }
     Ok(())
 }
+
+/// Products of smaller coefficients with values that are not taken for zero may underflow, an error in SQL.
+const TINY: f64 = 1e-270;
 
 fn largest(precision: Precision) -> f64 {
     match precision {

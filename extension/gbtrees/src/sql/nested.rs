@@ -73,7 +73,7 @@ impl Writer<'_> {
     fn write(&self, out: &mut String, tree: &SqlTree<'_>, id: u32, typed: bool) {
         match tree.nodes.get(id as usize) {
             Some(SqlNode::Leaf(value)) => self.leaf(out, *value, typed),
-            Some(SqlNode::Unused) | None => {}
+            Some(SqlNode::Linear(..) | SqlNode::Unused) | None => {}
             Some(SqlNode::Split(split)) => self.split(out, tree, split, typed),
         }
     }
@@ -111,9 +111,9 @@ impl Writer<'_> {
             }
         };
         let _ = write!(out, "CASE WHEN {when} THEN ");
-        self.write(out, tree, then, typed);
+        self.write(out, tree, then, true);
         out.push_str(" ELSE ");
-        // The type of the first leaf is that of all.
+        // Of two leaves, the first one's type is that of both.
         self.write(out, tree, otherwise, false);
         out.push_str(" END");
     }

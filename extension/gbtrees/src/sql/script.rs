@@ -6,21 +6,39 @@
 
 use std::fmt::Write as _;
 
-use super::Options;
 use super::guard::{self, Kept, MARK, SETTINGS, qualified};
-use super::inputs::{Argument, ArgumentType, arguments, prologue};
-use super::nested::{self, sum_type, sums};
+use super::inputs::{ArgumentType, Inputs};
+use super::nested::{sum_type, sums};
 use super::quote::{body, comment, identifier, literal};
 use super::trees::Forest;
-use super::values::{are_probabilities, class, has_one_value, margin_scaling, result, values};
-use crate::ensemble::Ensemble;
+use super::values::{
+    are_probabilities, class, has_one_value, margin_scaling, probabilities, result, values,
+};
+use super::{Options, hash, linear, lookup, nested, objects};
+use crate::ensemble::{Ensemble, Precision};
 use crate::{Cancel, Result};
 
-/// The longest name: the longest suffix, with a version, must fit into PostgreSQL's names.
+/// The longest name: the longest ending, with a version, must fit into PostgreSQL's names.
 pub(super) const NAME_BYTES: usize = 63 - "_4294967295_scan_margin".len();
 
-/// Arguments that a function of PostgreSQL can have.
-pub(super) const MAX_ARGUMENTS: usize = 100;
+/// Nodes up to which trees are nested expressions, of which a session keeps 3 kB per node.
+const MAX_NESTED: usize = 20_000;
+
+/// The endings of names of functions that users call.
+const PUBLIC: [&str; 6] = ["", "_margin", "_class", "_proba", "_scan", "_scan_margin"];
+
+/// The endings of the others, but for those of hashes.
+const INTERNAL: [&str; 9] = [
+    "_single",
+    "_sum",
+    "_scan_sum",
+    "_value",
+    "_class_of",
+    "_proba_of",
+    "_number",
+    "_integer",
+    "_text",
+];
 
 /// Names of an export's functions.
 struct Names<'a> {
@@ -29,25 +47,22 @@ struct Names<'a> {
 
 impl Names<'_> {
     /// Returns the name of this version's function.
-    fn own(&self, suffix: &str) -> String {
+    fn own(&self, ending: &str) -> String {
         let version = self.options.version.map(|version| format!("_{version}"));
-        format!("{}{}{suffix}", self.options.name, version.unwrap_or_default())
+        format!("{}{}{ending}", self.options.name, version.unwrap_or_default())
     }
 
-    fn qualified(&self, suffix: &str) -> String {
-        self.in_schema(&self.own(suffix))
-    }
-
-    fn in_schema(&self, name: &str) -> String {
-        qualified(&self.options.schema, name)
+    fn qualified(&self, ending: &str) -> String {
+        qualified(&self.options.schema, &self.own(ending))
     }
 }
 
 /// A function of the script.
 struct Function {
     name: String,
-    /// Names and types; a name may be empty.
-    arguments: Vec<(String, &'static str)>,
+    types: Vec<&'static str>,
+    /// Empty, or the arguments' names; these have NULL as their default.
+    names: Vec<String>,
     returns: String,
     language: &'static str,
     cost: u64,
@@ -56,21 +71,37 @@ struct Function {
 }
 
 impl Function {
-    fn types(&self) -> Vec<&'static str> {
-        self.arguments.iter().map(|(_, type_name)| *type_name).collect()
-    }
-
-    fn kept(&self, named: bool) -> Kept {
-        let names = self.arguments.iter().map(|(name, _)| name.clone());
-        let names = if named { names.collect() } else { Vec::new() };
-        let (name, returns) = (self.name.clone(), self.returns.clone());
-        Kept { name, types: self.types(), names, returns }
+    fn kept(&self) -> Kept {
+        let (name, names) = (self.name.clone(), self.names.clone());
+        Kept { name, types: self.types.clone(), names, returns: self.returns.clone() }
     }
 
     fn is_ascii(&self) -> bool {
-        self.name.is_ascii()
-            && self.body.is_ascii()
-            && self.arguments.iter().all(|(name, _)| name.is_ascii())
+        [&self.name, &self.body].into_iter().chain(&self.names).all(|text| text.is_ascii())
+    }
+
+    fn create(&self, out: &mut String, schema: &str) {
+        let name = qualified(schema, &self.name);
+        let types = self.types.join(", ");
+        let arguments = match self.names.as_slice() {
+            [] => types.clone(),
+            names => {
+                let arguments = names.iter().zip(&self.types).map(|(name, type_name)| {
+                    format!("\n    {} {type_name} DEFAULT NULL", identifier(name))
+                });
+                arguments.collect::<Vec<_>>().join(",")
+            }
+        };
+        let _ = write!(
+            out,
+            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} IMMUTABLE PARALLEL \
+             SAFE COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
+            self.returns,
+            self.language,
+            self.cost,
+            body(&self.body),
+            literal(&format!("{MARK}{}", self.comment)),
+        );
     }
 }
 
@@ -80,16 +111,25 @@ pub(super) fn script(
     options: &Options,
     cancel: Cancel<'_>,
 ) -> Result<String> {
-    let forest = Forest::of(model, cancel)?;
     let functions = Functions {
         model,
         labels,
         options,
         names: Names { options },
-        arguments: arguments(model),
-        forest,
+        inputs: Inputs::of(model),
+        forest: Forest::of(model, cancel)?,
     };
-    Ok(functions.script())
+    functions.script(cancel)
+}
+
+pub(super) fn drop_script(options: &Options) -> String {
+    let names = Names { options };
+    let hashes = hash::PARTS.iter().map(|(ending, ..)| *ending);
+    let endings = PUBLIC.into_iter().chain(INTERNAL).chain(hashes);
+    guard::drop_script(
+        &options.schema,
+        &endings.map(|ending| names.own(ending)).collect::<Vec<_>>(),
+    )
 }
 
 struct Functions<'a> {
@@ -97,16 +137,16 @@ struct Functions<'a> {
     labels: &'a [String],
     options: &'a Options,
     names: Names<'a>,
-    arguments: Vec<Argument>,
+    inputs: Inputs<'a>,
     forest: Forest<'a>,
 }
 
 impl Functions<'_> {
-    fn script(&self) -> String {
-        let mut functions = vec![self.margins()];
-        functions.extend(self.values());
-        functions.extend(self.class());
-        let internal = functions.len();
+    fn script(&self, cancel: Cancel<'_>) -> Result<String> {
+        let mut functions = self.readers();
+        functions.extend(self.hashes());
+        functions.extend(self.margins(cancel)?);
+        functions.extend(self.results());
         functions.extend(self.public(&self.names.own("")));
         if self.options.version.is_some() {
             functions.extend(self.public(&self.options.name));
@@ -114,103 +154,137 @@ impl Functions<'_> {
         let mut out = self.header();
         out.push_str("BEGIN;\n");
         out.push_str(SETTINGS);
-        if !out.is_ascii() || functions.iter().any(|function| !function.is_ascii()) {
+        if !self.options.schema.is_ascii() || !functions.iter().all(Function::is_ascii) {
             out.push_str("SET LOCAL client_encoding = 'UTF8';\n");
         }
-        let kept: Vec<Kept> = (0..).zip(&functions).map(|(n, f)| f.kept(n >= internal)).collect();
+        let kept: Vec<Kept> = functions.iter().map(Function::kept).collect();
         out.push_str(&guard::guard(&self.options.schema, &kept));
-        for (index, function) in functions.iter().enumerate() {
-            self.create(&mut out, function, index >= internal);
-        }
+        functions.iter().for_each(|function| function.create(&mut out, &self.options.schema));
         out.push_str("COMMIT;\n");
-        out
+        Ok(out)
     }
 
     fn header(&self) -> String {
-        let (model, options) = (self.model, self.options);
-        let features = self.arguments.len();
+        let model = self.model;
         format!(
-            "-- {} as SQL functions: a model of {} with {} trees, {} nodes and {features} features, objective {}.\n\
-             -- Written by gbtrees {}. Needs PostgreSQL 13 or later, and no extension.\n",
-            comment(&options.name),
+            "-- {}: a model as SQL functions, for PostgreSQL 13 and later without an extension.\n\
+             -- {} of {} trees with {} nodes, {} features, {}.\n\
+             -- {}(...) and {}(jsonb) are for one row, {}_scan(...) for the rows of a table.\n\
+             -- Written by gbtrees {}.\n",
+            comment(&self.options.name),
             comment(model.format()),
             model.trees().len(),
             self.forest.num_nodes(),
+            self.inputs.arguments.len(),
             comment(model.objective().name()),
+            comment(&self.options.name),
+            comment(&self.options.name),
+            comment(&self.options.name),
             env!("CARGO_PKG_VERSION"),
         )
     }
 
-    fn create(&self, out: &mut String, function: &Function, named: bool) {
-        let arguments: Vec<String> = function
-            .arguments
-            .iter()
-            .map(|(name, type_name)| match named {
-                true => format!("{} {type_name} DEFAULT NULL", identifier(name)),
-                false => (*type_name).to_owned(),
-            })
-            .collect();
-        let name = self.names.in_schema(&function.name);
-        let _ = write!(
-            out,
-            "CREATE OR REPLACE FUNCTION {name}({}) RETURNS {}\n  LANGUAGE {} IMMUTABLE PARALLEL SAFE COST {}\n  AS {};\n",
-            arguments.join(", "),
-            function.returns,
-            function.language,
-            function.cost,
-            body(&function.body),
-        );
-        let _ = writeln!(
-            out,
-            "COMMENT ON FUNCTION {name}({}) IS {};\n",
-            function.types().join(", "),
-            literal(&format!("{MARK}{}", function.comment)),
-        );
-    }
-
-    fn margin_type(&self) -> String {
-        let array = if self.model.num_outputs() == 1 { "" } else { "[]" };
-        format!("{}{array}", sum_type(self.model.sum_precision()))
-    }
-
-    fn value_type(&self) -> String {
-        let array = if has_one_value(self.model) { "" } else { "[]" };
-        format!("{}{array}", sum_type(self.model.sum_precision()))
-    }
-
-    /// The function of all trees.
-    fn margins(&self) -> Function {
-        let variables = &self.forest.variables;
-        let prologue = prologue(
-            self.model,
-            &self.arguments,
-            variables,
-            self.options.unknown_category,
-            &self.names.qualified("_hash"),
-        );
-        let (outputs, precision) = (self.model.num_outputs(), self.model.sum_precision());
-        let trees = 0..self.forest.trees.len();
-        let statements = nested::statements(&self.forest, trees, outputs, precision, &prologue);
+    /// A function behind those that users call.
+    fn internal(
+        &self,
+        ending: &str,
+        types: Vec<&'static str>,
+        returns: &str,
+        body: String,
+        comment: &str,
+    ) -> Function {
         Function {
-            name: self.names.own("_sum"),
-            arguments: self.unnamed(),
-            returns: self.margin_type(),
+            name: self.names.own(ending),
+            types,
+            names: Vec::new(),
+            returns: returns.to_owned(),
             language: "plpgsql",
-            cost: self.cost(),
-            body: format!(
-                "DECLARE\n{}{}BEGIN\n{}{statements}{}  RETURN {};\nEND",
-                prologue.declarations,
-                sums(self.model),
-                prologue.statements,
-                margin_scaling(self.model),
-                result(outputs),
-            ),
-            comment: "margins of the trees".to_owned(),
+            cost: 100,
+            body,
+            comment: comment.to_owned(),
         }
     }
 
-    fn unnamed(&self) -> Vec<(String, &'static str)> {
-        self.arguments.iter().map(|argument| (String::new(), argument.kind.sql())).collect()
+    /// The functions that read jsonb objects.
+    fn readers(&self) -> Vec<Function> {
+        let kinds = [ArgumentType::Number, ArgumentType::Integer, ArgumentType::Text];
+        let used = kinds
+            .into_iter()
+            .filter(|kind| self.inputs.arguments.iter().any(|argument| argument.kind == *kind));
+        let readers = used.map(|kind| {
+            let types = vec!["pg_catalog.jsonb", "pg_catalog.text"];
+            let what = "a feature of an object";
+            self.internal(objects::reader(kind), types, kind.sql(), objects::body(kind), what)
+        });
+        readers.collect()
+    }
+
+    fn hashes(&self) -> Vec<Function> {
+        if !self.inputs.has_hashes() {
+            return Vec::new();
+        }
+        let name = |ending: &str| self.names.qualified(ending);
+        let parts = hash::PARTS.iter().map(|(ending, types, returns, template)| {
+            let body = hash::spelled(template, name);
+            self.internal(ending, types.to_vec(), returns, body, "CatBoost's hash of a category")
+        });
+        parts.collect()
+    }
+
+    /// The functions of all trees: by lookups, and nested.
+    fn margins(&self, cancel: Cancel<'_>) -> Result<Vec<Function>> {
+        let model = self.model;
+        let (outputs, precision) = (model.num_outputs(), model.sum_precision());
+        let unknown = self.options.unknown_category;
+        let hash = self.names.qualified("_hash");
+        let prologue = self.inputs.prologue(&self.forest.variables, unknown, &hash);
+        let function = |ending: &str, declared: String, statements: String| {
+            let scaled = margin_scaling(model);
+            let body = format!(
+                "DECLARE\n{}{declared}BEGIN\n{}{statements}{scaled}  RETURN {};\nEND",
+                prologue.declarations,
+                prologue.statements,
+                result(outputs),
+            );
+            let returns = self.margin_type();
+            let cost = self.cost();
+            let function = self.internal(ending, self.inputs.types(), returns, body, "margins");
+            Function { cost, ..function }
+        };
+        let trees = 0..self.forest.trees.len();
+        if model.is_linear() {
+            let round = self.names.qualified("_single");
+            let (declared, statements) = linear::statements(model, &self.inputs, &round);
+            let number = "pg_catalog.float8";
+            let rounding = linear::ROUND.to_owned();
+            return Ok(vec![
+                self.internal("_single", vec![number], number, rounding, "a number as real"),
+                function("_sum", declared, statements),
+            ]);
+        }
+        let factors = model.has_linear_leaves().then(|| self.inputs.factors());
+        let (declared, statements) = lookup::statements(
+            &self.forest,
+            trees.clone(),
+            outputs,
+            precision,
+            &prologue,
+            factors.as_deref(),
+            cancel,
+        )?;
+        let mut all = vec![function("_sum", sums(model) + &declared, statements)];
+        if self.has_nested() {
+            let statements = nested::statements(&self.forest, trees, outputs, precision, &prologue);
+            all.push(function("_scan_sum", sums(model), statements));
+        }
+        Ok(all)
+    }
+
+    fn has_nested(&self) -> bool {
+        !self.model.is_linear()
+            && !self.model.has_linear_leaves()
+            && self.forest.depth() <= nested::MAX_DEPTH
+            && self.forest.num_nodes() <= MAX_NESTED
     }
 
     fn cost(&self) -> u64 {
@@ -218,116 +292,179 @@ impl Functions<'_> {
         splits.clamp(100, 100_000)
     }
 
-    fn values(&self) -> Option<Function> {
-        Some(Function {
-            name: self.names.own("_value"),
-            arguments: vec![(String::new(), self.margin_sql())],
-            returns: self.value_type(),
-            language: "plpgsql",
-            cost: 100,
-            body: values(self.model)?,
-            comment: "values of margins".to_owned(),
-        })
+    fn margin_type(&self) -> &'static str {
+        type_of(self.model.sum_precision(), self.model.num_outputs() == 1)
     }
 
-    fn class(&self) -> Option<Function> {
-        let values = match values(self.model) {
-            Some(_) => self.names.qualified("_value"),
-            None => String::new(),
-        };
-        Some(Function {
-            name: self.names.own("_class_of"),
-            arguments: vec![(String::new(), self.margin_sql())],
-            returns: "pg_catalog.int4".to_owned(),
-            language: "plpgsql",
-            cost: 100,
-            body: class(self.model, &values)?,
-            comment: "number of the class of margins".to_owned(),
-        })
+    fn value_type(&self) -> &'static str {
+        type_of(self.model.sum_precision(), has_one_value(self.model))
     }
 
-    fn margin_sql(&self) -> &'static str {
-        use crate::ensemble::Precision::{Double, Single};
-        match (self.model.sum_precision(), self.model.num_outputs()) {
-            (Single, 1) => "pg_catalog.float4",
-            (Single, _) => "pg_catalog.float4[]",
-            (Double, 1) => "pg_catalog.float8",
-            (Double, _) => "pg_catalog.float8[]",
+    /// The functions from margins to results.
+    fn results(&self) -> Vec<Function> {
+        let (model, margin) = (self.model, self.margin_type());
+        let mut all = Vec::new();
+        let value = values(model).map(|body| {
+            self.internal("_value", vec![margin], self.value_type(), body, "values of margins")
+        });
+        all.extend(value);
+        if let Some(body) = class(model, &self.value("$1")) {
+            let what = "number of the class of margins";
+            all.push(self.internal("_class_of", vec![margin], "pg_catalog.int4", body, what));
         }
+        if are_probabilities(model) {
+            let body = probabilities(model, &self.all_labels());
+            let types = vec![self.value_type()];
+            all.push(self.internal("_proba_of", types, "pg_catalog.jsonb", body, "probabilities"));
+        }
+        all
+    }
+
+    /// Returns the expression of the values of margins.
+    fn value(&self, margins: &str) -> String {
+        match values(self.model) {
+            Some(_) => format!("{}({margins})", self.names.qualified("_value")),
+            None => margins.to_owned(),
+        }
+    }
+
+    /// Returns the array of labels, or of the classes' numbers.
+    fn all_labels(&self) -> String {
+        let labels: Vec<String> = match self.labels {
+            [] => (0..self.model.num_classes()).map(|class| format!("'{class}'")).collect(),
+            labels => labels.iter().map(|label| literal(label)).collect(),
+        };
+        format!("ARRAY[{}]::pg_catalog.text[]", labels.join(", "))
     }
 
     /// The functions that users call, under a name.
     fn public(&self, name: &str) -> Vec<Function> {
-        let margins = self.call();
-        let value = match values(self.model) {
-            Some(_) => format!("{}({margins})", self.names.qualified("_value")),
-            None => margins.clone(),
-        };
-        let mut all = vec![
-            self.columns(name.to_owned(), self.value_type(), value.clone(), "prediction"),
-            self.columns(format!("{name}_margin"), self.margin_type(), margins.clone(), "margin"),
-        ];
-        if self.class().is_some() {
-            let number = format!("{}({margins})", self.names.qualified("_class_of"));
-            all.push(self.columns(
-                format!("{name}_class"),
-                "pg_catalog.text".to_owned(),
-                self.label(&number),
-                "class",
-            ));
+        let scan = if self.has_nested() { "_scan_sum" } else { "_sum" };
+        let mut all = Vec::new();
+        let numbers = !self.inputs.are_columns() && self.inputs.are_numbers();
+        if self.inputs.are_columns() || numbers {
+            for ending in PUBLIC {
+                let trees = if ending.starts_with("_scan") { scan } else { "_sum" };
+                all.extend(self.of_values(name, ending, trees));
+            }
         }
-        let _ = (are_probabilities(self.model), &value);
+        for ending in ["", "_margin", "_class", "_proba"] {
+            all.extend(self.of_object(name, ending));
+        }
         all
     }
 
-    fn label(&self, number: &str) -> String {
-        match self.labels {
-            [] => format!("{number}::pg_catalog.text"),
-            labels => {
-                let labels: Vec<String> = labels.iter().map(|label| literal(label)).collect();
-                format!(
-                    "(ARRAY[{}]::pg_catalog.text[])[{number} OPERATOR(pg_catalog.+) 1]",
-                    labels.join(", ")
-                )
+    /// Returns the type and the expression of what a public function returns.
+    fn result(&self, ending: &str, margins: &str) -> Option<(&'static str, String)> {
+        Some(match ending {
+            "_margin" | "_scan_margin" => (self.margin_type(), margins.to_owned()),
+            "_class" => {
+                class(self.model, "")?;
+                let number = format!("{}({margins})", self.names.qualified("_class_of"));
+                let labels = self.all_labels();
+                let label = format!("({labels})[{number} OPERATOR(pg_catalog.+) 1]");
+                ("pg_catalog.text", label)
             }
-        }
+            "_proba" => {
+                are_probabilities(self.model).then_some(())?;
+                let values = self.value(margins);
+                let object = format!("{}({values})", self.names.qualified("_proba_of"));
+                ("pg_catalog.jsonb", object)
+            }
+            _ => (self.value_type(), self.value(margins)),
+        })
     }
 
-    /// The call of the trees with the arguments, where NaN is NULL.
-    fn call(&self) -> String {
-        let passed: Vec<String> = (1..)
-            .zip(&self.arguments)
-            .map(|(number, argument)| match argument.kind {
-                ArgumentType::Number => {
-                    format!("CASE WHEN ${number} OPERATOR(pg_catalog.<) 'NaN' THEN ${number} END")
-                }
-                ArgumentType::Integer | ArgumentType::Text => format!("${number}"),
+    /// A function with an argument per feature, or with one array of them.
+    fn of_values(&self, name: &str, ending: &str, trees: &str) -> Option<Function> {
+        let trees = self.names.qualified(trees);
+        let (names, types, margins) = if self.inputs.are_columns() {
+            let passed: Vec<String> = (1..)
+                .zip(&self.inputs.arguments)
+                .map(|(number, argument)| match argument.kind {
+                    // NaN is not less than itself.
+                    ArgumentType::Number => format!(
+                        "CASE WHEN ${number} OPERATOR(pg_catalog.<) 'NaN' THEN ${number} END"
+                    ),
+                    ArgumentType::Integer | ArgumentType::Text => format!("${number}"),
+                })
+                .collect();
+            let names = self.inputs.arguments.iter().map(|argument| argument.name.clone());
+            let margins = format!("{trees}({})", passed.join(", "));
+            (names.collect(), self.inputs.types(), margins)
+        } else {
+            let numbers = "pg_catalog.array_replace($1, 'NaN'::pg_catalog.float8, NULL)";
+            let margins = format!("{trees}({numbers}, NULL)");
+            (vec!["features".to_owned()], vec!["pg_catalog.float8[]"], margins)
+        };
+        self.query(name, ending, names, types, &margins)
+    }
+
+    /// A function with one object of features.
+    fn of_object(&self, name: &str, ending: &str) -> Option<Function> {
+        let read: Vec<(bool, String)> = self
+            .inputs
+            .arguments
+            .iter()
+            .map(|argument| {
+                let reader = self.names.qualified(objects::reader(argument.kind));
+                let read = format!("{reader}($1, {})", literal(&argument.feature));
+                (argument.kind == ArgumentType::Number, read)
             })
             .collect();
-        format!("{}({})", self.names.qualified("_sum"), passed.join(", "))
+        let passed = if self.inputs.are_columns() {
+            read.into_iter().map(|(_, read)| read).collect::<Vec<_>>().join(", ")
+        } else {
+            let of = |numbers: bool| {
+                let elements = read.iter().map(|(is_number, read)| match *is_number == numbers {
+                    true if numbers => read.clone(),
+                    true => format!("({read})::pg_catalog.text"),
+                    false => "NULL".to_owned(),
+                });
+                elements.collect::<Vec<_>>().join(", ")
+            };
+            let (numbers, texts) = (of(true), of(false));
+            format!("ARRAY[{numbers}]::pg_catalog.float8[], ARRAY[{texts}]::pg_catalog.text[]")
+        };
+        let margins = format!("{}({passed})", self.names.qualified("_sum"));
+        let names = vec!["features".to_owned()];
+        self.query(name, ending, names, vec!["pg_catalog.jsonb"], &margins)
     }
 
-    fn columns(&self, name: String, returns: String, result: String, what: &str) -> Function {
-        let arguments =
-            self.arguments.iter().map(|argument| (argument.name.clone(), argument.kind.sql()));
-        Function {
-            name,
-            arguments: arguments.collect(),
-            returns,
+    fn query(
+        &self,
+        name: &str,
+        ending: &str,
+        mut names: Vec<String>,
+        types: Vec<&'static str>,
+        margins: &str,
+    ) -> Option<Function> {
+        let (returns, result) = self.result(ending, margins)?;
+        // `f()` with a default would be as good a match for one form as for another.
+        if types == ["pg_catalog.jsonb"] {
+            names.clear();
+        }
+        Some(Function {
+            name: format!("{name}{ending}"),
+            types,
+            names,
+            returns: returns.to_owned(),
             language: "sql",
             cost: self.cost(),
             body: format!("SELECT {result}"),
-            comment: format!("{what} of one row"),
-        }
+            comment: format!(
+                "{} of a model of {}",
+                if ending.is_empty() { "prediction" } else { ending.trim_start_matches('_') },
+                self.model.format()
+            ),
+        })
     }
 }
 
-/// The endings of names of functions.
-const INTERNAL: [&str; 3] = ["_sum", "_value", "_class_of"];
-const PUBLIC: [&str; 3] = ["", "_margin", "_class"];
-
-pub(super) fn drop_script(options: &Options) -> String {
-    let names = Names { options };
-    let all = INTERNAL.iter().chain(&PUBLIC).map(|suffix| names.own(suffix));
-    guard::drop_script(&options.schema, &all.collect::<Vec<_>>())
+fn type_of(precision: Precision, is_one: bool) -> &'static str {
+    match (precision, is_one) {
+        (_, true) => sum_type(precision),
+        (Precision::Single, false) => "pg_catalog.float4[]",
+        (Precision::Double, false) => "pg_catalog.float8[]",
+    }
 }

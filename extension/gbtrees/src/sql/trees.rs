@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::cuts::cut;
 use crate::ensemble::{
-    Ensemble, MissingRule, NODES_PER_CHECK, Node, Precision, Split, SplitCondition, Tree,
-    TreeOutput,
+    Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split, SplitCondition,
+    Tree, TreeOutput,
 };
 use crate::memory::push;
 use crate::{Cancel, Result, verified};
@@ -47,6 +47,8 @@ pub(super) struct SqlTree<'m> {
 
 pub(super) enum SqlNode<'m> {
     Leaf(f64),
+    /// A linear model, and the value where one of its features is missing.
+    Linear(&'m LinearLeaf, f64),
     Split(SqlSplit<'m>),
     Unused,
 }
@@ -127,6 +129,11 @@ impl<'m> Forest<'m> {
         };
         self.trees.iter().map(used).sum()
     }
+
+    /// Returns the number of splits on a tree's longest path.
+    pub(super) fn depth(&self) -> u32 {
+        self.trees.iter().map(|tree| tree.depth).max().unwrap_or(0)
+    }
 }
 
 fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Result<SqlNode<'m>> {
@@ -137,7 +144,11 @@ fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Resul
         Precision::Single => f64::from(value as f32),
         Precision::Double => value,
     };
-    Ok(SqlNode::Leaf(value))
+    Ok(match tree.linear_leaf(id as u32) {
+        Some(linear) if !linear.terms.is_empty() => SqlNode::Linear(linear, value),
+        Some(linear) => SqlNode::Leaf(linear.constant),
+        None => SqlNode::Leaf(value),
+    })
 }
 
 fn condition<'m>(model: &Ensemble, tree: &'m Tree, split: &Split) -> (Kind, Test<'m>, bool) {

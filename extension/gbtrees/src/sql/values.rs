@@ -44,12 +44,14 @@ pub(super) fn has_one_value(model: &Ensemble) -> bool {
     model.num_outputs() == 1 || model.objective().transform().gives_one_value()
 }
 
-/// Returns the body of the function from margins to the number of a class, if the model chooses one; it calls
-/// `values`, the function of values.
+/// Returns the body of the function from margins to the number of a class, if the model chooses one; `values`
+/// is the expression of their values.
 pub(super) fn class(model: &Ensemble, values: &str) -> Option<String> {
     let objective = model.objective();
-    let by_value = objective.class_by() == ClassBy::Value;
-    let decides = if by_value { format!("{values}($1)") } else { "$1".to_owned() };
+    // The index of the largest margin says nothing more than the margins.
+    let by_value =
+        objective.class_by() == ClassBy::Value && objective.transform() != Transform::ArgMax;
+    let decides = if by_value { values.to_owned() } else { "$1".to_owned() };
     match objective.task() {
         Task::Binary if has_one_value(model) => {
             let decides = match (by_value, model.num_outputs()) {
@@ -58,22 +60,39 @@ pub(super) fn class(model: &Ensemble, values: &str) -> Option<String> {
             };
             let threshold = number(objective.class_threshold(), Precision::Double);
             Some(format!(
-                "BEGIN\n  RETURN CASE WHEN {decides}::pg_catalog.float8 OPERATOR(pg_catalog.>) \
-                 '{threshold}' THEN 1 ELSE 0 END;\nEND"
+                "DECLARE\n  d pg_catalog.float8 := {decides};\nBEGIN\n  RETURN CASE WHEN d \
+                 OPERATOR(pg_catalog.>) '{threshold}' AND d OPERATOR(pg_catalog.<>) 'NaN' THEN 1 \
+                 ELSE 0 END;\nEND"
             ))
-        }
-        Task::Multiclass if by_value && has_one_value(model) => {
-            Some("BEGIN\n  RETURN 0;\nEND".to_owned())
         }
         Task::Multiclass => Some(format!(
             "DECLARE\n  m {}[] := {decides};\n  best pg_catalog.int4 := 1;\nBEGIN\n  FOR i IN 2..{} \
-             LOOP\n    IF m[i] OPERATOR(pg_catalog.>) m[best] THEN best := i; END IF;\n  END LOOP;\n  \
+             LOOP\n    IF m[i] OPERATOR(pg_catalog.>) m[best] AND m[i] \
+             OPERATOR(pg_catalog.<>) 'NaN' THEN best := i; END IF;\n  END LOOP;\n  \
              RETURN best OPERATOR(pg_catalog.-) 1;\nEND",
             sum_type(model.sum_precision()),
             model.num_outputs()
         )),
         _ => None,
     }
+}
+
+/// Returns the body of the function from values to an object with a probability per label.
+pub(super) fn probabilities(model: &Ensemble, labels: &str) -> String {
+    let object = match model.objective().task() {
+        Task::Binary => {
+            let one = sum_type(model.sum_precision());
+            format!(
+                "pg_catalog.jsonb_build_object(({labels})[1], '1'::{one} OPERATOR(pg_catalog.-) $1, \
+                 ({labels})[2], $1)"
+            )
+        }
+        _ => format!(
+            "(SELECT pg_catalog.jsonb_object_agg(q.k, q.v) FROM ROWS FROM (pg_catalog.unnest({labels}), \
+             pg_catalog.unnest($1)) AS q(k, v))"
+        ),
+    };
+    format!("BEGIN\n  RETURN {object};\nEND")
 }
 
 /// Whether values are class probabilities: see
@@ -100,12 +119,14 @@ struct Values {
     outputs: usize,
     precision: Precision,
     letter: char,
+    /// Whether margins may be NaN: only products of features can.
+    may_be_nan: bool,
 }
 
 /// `exp(x)` of an f32 as C has it, and the cast to f32 around.
 fn exp_single(x: &str) -> String {
     format!(
-        "(CASE WHEN {x} OPERATOR(pg_catalog.>=) '88.72284'::pg_catalog.float4 THEN 'Infinity' WHEN {x} \
+        "(CASE WHEN {x} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' WHEN {x} OPERATOR(pg_catalog.>=) '88.72284'::pg_catalog.float4 THEN 'Infinity' WHEN {x} \
          OPERATOR(pg_catalog.<=) '-103.97'::pg_catalog.float4 THEN '0' ELSE \
          pg_catalog.exp(({x})::pg_catalog.float8)::pg_catalog.float4 END)"
     )
@@ -114,7 +135,7 @@ fn exp_single(x: &str) -> String {
 /// `exp(x)` of an f64.
 fn exp_double(x: &str) -> String {
     format!(
-        "(CASE WHEN {x} OPERATOR(pg_catalog.>) '709.782712893384'::pg_catalog.float8 THEN 'Infinity' \
+        "(CASE WHEN {x} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' WHEN {x} OPERATOR(pg_catalog.>) '709.782712893384'::pg_catalog.float8 THEN 'Infinity' \
          WHEN {x} OPERATOR(pg_catalog.<) '-745.13'::pg_catalog.float8 THEN '0' ELSE \
          pg_catalog.exp({x}) END)"
     )
@@ -123,10 +144,16 @@ fn exp_double(x: &str) -> String {
 /// A quotient of numbers from 0 to 1, which may be too small for a type.
 fn share(part: &str, sum: &str, precision: Precision) -> String {
     match precision {
-        Precision::Single => format!(
-            "(CASE WHEN {part} OPERATOR(pg_catalog.<) '1e-40'::pg_catalog.float4 THEN '0' ELSE ({part} \
-             OPERATOR(pg_catalog./) {sum}) END)"
-        ),
+        // A quotient of two f32 is the same rounded from f64, and needs no other bound there.
+        Precision::Single => {
+            let share = format!(
+                "({part}::pg_catalog.float8 OPERATOR(pg_catalog./) {sum}::pg_catalog.float8)"
+            );
+            format!(
+                "(CASE WHEN {share} OPERATOR(pg_catalog.<=) '7.006492321624085e-46' THEN '0' ELSE \
+                 {share}::pg_catalog.float4 END)"
+            )
+        }
         Precision::Double => format!(
             "(CASE WHEN {part} OPERATOR(pg_catalog.<) '1e-318'::pg_catalog.float8 THEN '0' ELSE ({part} \
              OPERATOR(pg_catalog./) {sum}) END)"
@@ -137,7 +164,8 @@ fn share(part: &str, sum: &str, precision: Precision) -> String {
 impl Values {
     fn of(model: &Ensemble) -> Self {
         let (outputs, precision) = (model.num_outputs(), model.sum_precision());
-        Values { outputs, precision, letter: 's' }
+        let may_be_nan = model.is_linear() || model.has_linear_leaves();
+        Values { outputs, precision, letter: 's', may_be_nan }
     }
 
     fn sum(&self, output: usize) -> String {
@@ -165,7 +193,14 @@ impl Values {
 
     /// Assigns to each sum.
     fn each(&self, value: impl Fn(&str) -> String) -> String {
-        self.sums().iter().map(|sum| format!("  {sum} := {};\n", value(sum))).collect()
+        let assigned = |sum: &String| match self.may_be_nan {
+            true => format!(
+                "  {sum} := CASE WHEN {sum} OPERATOR(pg_catalog.=) 'NaN' THEN {sum} ELSE {} END;\n",
+                value(sum)
+            ),
+            false => format!("  {sum} := {};\n", value(sum)),
+        };
+        self.sums().iter().map(assigned).collect()
     }
 
     fn typed(&self, value: f64) -> String {
@@ -312,7 +347,7 @@ impl Values {
 
     /// Rounds the margins to f32, and transforms these.
     fn in_single(&self, transform: Transform) -> (String, String, String) {
-        let narrow = Values { outputs: self.outputs, precision: Precision::Single, letter: 'r' };
+        let narrow = Values { precision: Precision::Single, letter: 'r', ..*self };
         let (mut declared, mut statements) = (String::new(), String::new());
         for (r, s) in narrow.sums().iter().zip(self.sums()) {
             declared += &format!("  {r} pg_catalog.float4;\n");

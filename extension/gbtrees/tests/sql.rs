@@ -1,0 +1,142 @@
+//! Writes golden models as SQL, with rows and the engine's results, for tests/extension/managed to run on a
+//! server without the extension.
+//!
+//! A model NAME gives NAME.sql, and NAME.tsv for COPY: a column per feature, then the margins, the values and
+//! the number of the class as the engine has them; or NAME.refused, with the error.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use gbtrees::internals::{Categories, Ensemble, Precision};
+use gbtrees::{Cancel, Limits, LoadOptions, Model, Output, Rows, sql};
+
+use crate::golden_many_rows::{Random, models, near};
+
+const ROWS: usize = 60;
+const SPECIAL: [f64; 14] = [
+    f64::NAN,
+    f64::NAN,
+    0.0,
+    -0.0,
+    1.0,
+    -0.5,
+    0.1,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    1e-35,
+    3e9,
+    1e-300,
+    -1e300,
+];
+
+#[test]
+#[ignore = "writes files for the tests of tests/extension/managed"]
+fn scripts_and_rows_are_written() {
+    let directory = PathBuf::from(std::env::var("GBTREES_SQL").unwrap());
+    let wanted = std::env::var("GBTREES_SQL_MODELS").unwrap_or_default();
+    let mut random = Random(5);
+    for name in models().iter().filter(|name| name.contains(&wanted)) {
+        let file = golden_models::file(name);
+        let write = |ending: &str, content: &str| {
+            let path = directory.join(format!("{}.{ending}", name.replace('/', "-")));
+            std::fs::write(path, content).unwrap();
+        };
+        match sql::export(file, &LoadOptions::new(), &sql::Options::new("m")) {
+            Ok(script) => {
+                write("sql", &script);
+                write("tsv", &rows(file, &mut random));
+            }
+            Err(error) => write("refused", &format!("{:?}: {error}", error.kind())),
+        }
+    }
+}
+
+/// The rows of a model with what the engine makes of them.
+fn rows(file: &[u8], random: &mut Random) -> String {
+    let model = Model::load(file).unwrap();
+    let ensemble = gbtrees::internals::parse(file, &Limits::default(), Cancel::never()).unwrap();
+    let near = near(&ensemble);
+    let mut out = String::new();
+    for _ in 0..ROWS {
+        let mut row = Vec::new();
+        for (feature, near) in near.iter().enumerate() {
+            let (text, value) = cell(&ensemble, &model, feature, near, random);
+            out.push_str(&text);
+            out.push('\t');
+            row.push(value);
+        }
+        results(&model, &ensemble, &row, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// A feature's text for COPY, and its number in a row.
+fn cell(
+    ensemble: &Ensemble,
+    model: &Model,
+    feature: usize,
+    near: &[f64],
+    random: &mut Random,
+) -> (String, f64) {
+    let nothing = || ("\\N".to_owned(), f64::NAN);
+    if random.below(8) == 0 {
+        return nothing();
+    }
+    let number = |value: f64| (shown(value), value);
+    match &ensemble.categories()[feature] {
+        Some(Categories::Text(values)) if !values.is_empty() => {
+            let text = &values[random.below(values.len())];
+            (escaped(text), model.category(feature, text).unwrap())
+        }
+        Some(Categories::Integer(values)) if !values.is_empty() => {
+            let code = random.below(values.len());
+            (values[code].to_string(), code as f64)
+        }
+        Some(Categories::Float(values)) if !values.is_empty() => {
+            let code = random.below(values.len());
+            (shown(values[code]), code as f64)
+        }
+        Some(Categories::Hashed(values)) if !values.is_empty() => {
+            let text = random.below(20).to_string();
+            (text.clone(), model.category(feature, &text).unwrap())
+        }
+        _ if random.below(6) == 0 => number(random.of(&SPECIAL)),
+        _ if near.is_empty() => number(random.below(40) as f64),
+        _ => number(random.of(near)),
+    }
+}
+
+fn shown(value: f64) -> String {
+    format!("{value:?}").replace("inf", "Infinity")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+fn results(model: &Model, ensemble: &Ensemble, row: &[f64], out: &mut String) {
+    let rows = Rows::dense(row, [1, row.len()]).unwrap();
+    let mut predictor = model.predictor();
+    for output in [Output::Margin, Output::Value] {
+        let numbers: Vec<f64> = predictor.predict(&rows, output).unwrap();
+        let texts: Vec<String> = numbers
+            .iter()
+            .map(|value| match ensemble.sum_precision() {
+                Precision::Single => format!("{:?}", *value as f32).replace("inf", "Infinity"),
+                Precision::Double => shown(*value),
+            })
+            .collect();
+        let _ = write!(out, "{{{}}}\t", texts.join(","));
+    }
+    match predictor.predict::<f64, f64>(&rows, Output::Class) {
+        Ok(class) => {
+            let label = model.labels().nth(class[0] as usize).map(escaped);
+            out.push_str(&label.unwrap_or_else(|| format!("{}", class[0])));
+        }
+        Err(_) => out.push_str("\\N"),
+    }
+}
