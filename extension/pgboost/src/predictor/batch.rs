@@ -1,9 +1,8 @@
-//! BatchPredictions of many rows at once, for the plan node that gathers them.
+//! Predictions of many rows at once, for the plan node that gathers them.
 //!
-//! It is the functions' own work, with the engine's evaluation of many rows in place of that of
-//! one: the same reading of features, the same look-up, the same making of results. What goes wrong
-//! with a row is not reported from here: the row stays without a result, and the node then has it
-//! evaluated by the function itself, which raises the error as it always does.
+//! Names are resolved, features read and results built by the functions' code; only the engine's evaluation is
+//! that of many rows. An error of a row is not raised here: the row stays without a result, and the node then
+//! calls the function itself for it, which raises the error.
 
 use std::cell::Cell;
 
@@ -21,12 +20,12 @@ use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
 use crate::registry::reference::{Reference, Wanted};
 
-/// What results depend on that may change while a statement runs.
+/// The state on which results depend and that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BatchValidity {
     generation: u64,
     user: Oid,
-    /// Nothing where there are no categories.
+    /// `None` without categories.
     unknown_category: Option<UnknownCategory>,
 }
 
@@ -35,7 +34,7 @@ impl BatchValidity {
         BatchValidity::of(true)
     }
 
-    /// The same, as far as they matter to models without categories.
+    /// Drops the setting that matters only to models with categories.
     pub(crate) fn without_categories(self) -> Self {
         BatchValidity { unknown_category: None, ..self }
     }
@@ -55,7 +54,7 @@ impl BatchValidity {
     }
 }
 
-/// What a function whose calls are computed in batches returns.
+/// The result of a function whose calls are computed in batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BatchOutput {
     Prediction(Output),
@@ -66,12 +65,12 @@ pub(crate) enum BatchOutput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchFunction {
     pub(crate) output: BatchOutput,
-    /// Whether it takes pinned versions alone.
+    /// It takes pinned versions only.
     pub(crate) pinned: bool,
 }
 
 impl BatchFunction {
-    /// All of them; a plan records a function as its place here.
+    /// All such functions; a plan records a function by its place here.
     pub(crate) const ALL: [BatchFunction; 8] = [
         BatchFunction::predicting(Output::Value { function: "predict" }),
         BatchFunction::predicting(Output::Array),
@@ -104,7 +103,7 @@ impl BatchFunction {
         BatchFunction::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// The model that the name means, for that function; the reusable state serves it if it is compatible.
+    /// Resolves a model for that function, with the reusable state if it is compatible.
     pub(super) fn begin(
         self,
         arguments: Arguments<'_>,
@@ -118,7 +117,7 @@ impl BatchFunction {
         Ok(predictor)
     }
 
-    /// What computes its results, for rows of any model.
+    /// Returns the evaluation of its results, for rows of any model.
     pub(super) fn evaluation(self) -> Box<dyn BatchEvaluation> {
         match self.output {
             BatchOutput::Prediction(output) => Box::new(BatchPredictions::new(output)),
@@ -146,8 +145,8 @@ impl BatchPredictor {
         BatchPredictor { function, model, bound: None }
     }
 
-    /// The model as `name@version`, and the alias by which the query names it; or as the query names it
-    /// if the current user may not use it.
+    /// Describes the model as `name@version` with the query's alias, or by the query's name if the current user may
+    /// not use it.
     pub(crate) fn described(&self, function: Oid) -> String {
         let reference = Reference::parse(&self.model);
         match (cache::resolve(&self.model, function), reference) {
@@ -163,7 +162,7 @@ impl BatchPredictor {
         self.bound.as_ref().is_some_and(|bound| bound.predictor.image().has_categories())
     }
 
-    /// Bytes that a row takes here; none are known before the first.
+    /// Returns the bytes of a row, 0 before the model is known.
     pub(crate) fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
             let features = size_of::<f32>() * bound.predictor.image().row_length();
@@ -171,7 +170,7 @@ impl BatchPredictor {
         })
     }
 
-    /// Looks up the model, if it can be used; if not, the error is left for the execution.
+    /// Looks up the model. If it cannot be used, the error is left for the execution.
     pub(crate) fn prepare(&mut self, call: Arguments<'_>) {
         let _ = self.bind(call);
     }
@@ -191,9 +190,9 @@ impl BatchPredictor {
         }
     }
 
-    /// Evaluates rows of which these are all arguments behind the first, one after another, or the parts of
-    /// the only one: of type real, NaN for NULL. Puts in each one's result as
-    /// [`BatchPredictor::put_results`] does; returns false if the features cannot be copied from them.
+    /// Evaluates rows whose arguments behind the first, or the parts of the only one, are these numbers, row by row:
+    /// of type real, NaN for NULL. Stores the results as [`BatchPredictor::put_results`] does; returns false if
+    /// the features cannot be copied from them.
     pub(crate) fn put_results_of(
         &mut self,
         call: Arguments<'_>,
@@ -228,8 +227,8 @@ impl BatchPredictor {
         true
     }
 
-    /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
-    /// has none, is left as it is.
+    /// Evaluates the rows that were read, and stores their results. A row that could not be read, or has no
+    /// result, keeps the previous value.
     pub(crate) fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(bound) = &mut self.bound {
             let BoundModel { predictor, evaluation, features, read } = bound;
@@ -238,7 +237,7 @@ impl BatchPredictor {
         }
     }
 
-    /// Sees to it that the model is the one that the name means now; nothing is bound if it cannot be
+    /// Binds the model that the name means now; none if it cannot be
     /// used.
     fn bind(&mut self, arguments: Arguments<'_>) -> Result<()> {
         if self.bound.as_ref().is_some_and(|bound| bound.predictor.holds(&self.model)) {
@@ -267,7 +266,7 @@ impl Drop for BatchPredictor {
 }
 
 impl BoundModel {
-    /// Reads the features of all rows that have good ones, one after another.
+    /// Reads the features of all rows with valid ones.
     fn read_features<G: ArgSource>(&mut self, rows: usize, mut source: impl FnMut(usize) -> G) {
         self.predictor.start_clock();
         let width = self.predictor.image().row_length();
@@ -284,13 +283,13 @@ impl BoundModel {
     }
 }
 
-/// Computes results of rows, and has the buffers for it.
+/// An evaluation of rows, with its buffers.
 pub(crate) trait BatchEvaluation {
-    /// Bytes that a row takes here, with its result.
+    /// Returns the bytes of a row with its result.
     fn row_bytes(&self, predictor: &Predictor) -> usize;
 
-    /// Puts the result of each row of `features` where `read` says. That of a row that has none is left
-    /// as it is.
+    /// Stores the result of each row of `features` at the place in `read`. A row without a result keeps the
+    /// previous value.
     fn put_results(
         &mut self,
         predictor: &Predictor,
@@ -367,7 +366,7 @@ impl BatchEvaluation for BatchPredictions {
     }
 }
 
-/// The margins of rows, with a look at whether the statement was cancelled every so many of them.
+/// Evaluates the margins of rows, and checks for interrupts between pieces of them.
 ///
 /// # Errors
 /// The engine's, which are bugs.
@@ -387,7 +386,7 @@ pub(crate) fn evaluate_margins<M: Margin>(
     Ok(())
 }
 
-/// The results of the rows that were read, each in its place.
+/// Stores the results of the rows that were read.
 fn put_results<M: Margin + PartialOrd>(
     predictor: &Predictor,
     output: Output,
@@ -403,7 +402,7 @@ fn put_results<M: Margin + PartialOrd>(
     }
 }
 
-/// Of explanations that are computed at once.
+/// The most numbers of explanations that are computed at once.
 const MAX_NUMBERS: usize = 1 << 20;
 
 pub(crate) struct BatchExplanations {
@@ -419,7 +418,7 @@ impl BatchExplanations {
 
 impl BatchEvaluation for BatchExplanations {
     fn row_bytes(&self, predictor: &Predictor) -> usize {
-        // Once in the buffer and once in the result.
+        // In the buffer and in the result.
         2 * size_of::<f32>() * self.explanation.numbers(predictor.image())
     }
 
@@ -447,7 +446,7 @@ impl BatchEvaluation for BatchExplanations {
         let parts = features.chunks(rows_per_call * row_length.max(1));
         for (features, read) in parts.zip(read.chunks(rows_per_call)) {
             numbers.clear();
-            // Where there is no memory for it, the function itself reports it.
+            // If there is no memory, the function itself reports it.
             if numbers.try_reserve(read.len() * width).is_err() {
                 return;
             }

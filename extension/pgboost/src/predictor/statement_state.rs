@@ -1,9 +1,9 @@
-//! What predicts for one row per call: kept by a statement from call to call, and left for the next.
+//! Single-row predictor state, kept across calls of a statement, and left for the next statement.
 //!
-//! A query that predicts for one row spends more on finding out how to read its arguments than on
-//! reading them. So when a statement ends, its state stays with the cached image, for the next
-//! that names the same model and passes the same types. An expression predicts with one model, unless the
-//! model's name is a column too; then the last ones stay ready.
+//! A query for one row spends more time on binding its arguments than on reading them. So when a statement ends,
+//! its state stays with the cached image, for the next statement with the same model and types. An expression
+//! predicts with one model, unless the model's name is a column; then the states of the last models are
+//! kept.
 
 use gbtrees::internals::{Precision, Scratch};
 use pg_interface::call::Arguments;
@@ -22,7 +22,7 @@ use crate::statistics::PendingCounters;
 pub(crate) struct Predictor {
     resolved: Resolved,
     state: Box<PredictorState>,
-    /// What an unknown category means; nothing: what the setting says.
+    /// The handling of an unknown category, `None` for the setting's.
     unknown_category: Option<UnknownCategory>,
 }
 
@@ -42,7 +42,7 @@ struct PredictorState {
     doubles: Vec<f64>,
     margins: Margins,
     leaves: Vec<u32>,
-    /// What is counted of the model.
+    /// Counts for the model's statistics.
     pending: PendingCounters,
 }
 
@@ -66,7 +66,7 @@ impl PredictorState {
         })
     }
 
-    /// Whether nothing in it depends on the model but its name, and that image needs nothing more.
+    /// Returns whether it serves that image too: only the model's name in it depends on the model.
     fn is_compatible(&self, image: &ModelImage) -> bool {
         self.kernel == guc::kernel_choice()
             && self.features.len() == image.row_length()
@@ -74,7 +74,7 @@ impl PredictorState {
             && FeatureBinding::is_plain_for(image)
     }
 
-    /// Makes it the state of another model, with which it is compatible.
+    /// Turns it into the state of another, compatible model.
     fn rebind(&mut self, model: &str, image: &ModelImage) {
         self.model.clear();
         self.model.push_str(model);
@@ -88,7 +88,7 @@ impl PredictorState {
         self.pending.begin(*model, *version, validity.generation, function);
     }
 
-    /// Whether it was made for that model's name, and for the kernel that is chosen now.
+    /// Returns whether it was made for that model's name and the chosen kernel.
     #[inline]
     fn is_for(&self, model: &str) -> bool {
         self.model == model && self.kernel == guc::kernel_choice()
@@ -96,14 +96,14 @@ impl PredictorState {
 }
 
 impl Predictor {
-    /// The model that the name means to this statement, ready to read its arguments.
+    /// Resolves a model for this statement, and binds its arguments.
     #[inline]
     pub(crate) fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
         Predictor::begin_with(arguments, model, &mut ReusableState::default())
     }
 
-    /// The same, with what an expression of the same arguments has worked out for another model, if it
-    /// serves this one too.
+    /// As `begin`, reusing the state of the same arguments for another model if it is
+    /// compatible.
     #[inline]
     pub(crate) fn begin_with(
         arguments: Arguments<'_>,
@@ -127,8 +127,8 @@ impl Predictor {
         Ok(Predictor { resolved, state, unknown_category: None })
     }
 
-    /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
-    /// version that can go, no setting, and no type whose values or columns can be renamed.
+    /// Makes the results depend on the arguments alone, for ever: fails for a version that can be dropped and for a
+    /// type whose values or columns can be renamed, and fixes the settings.
     pub(crate) fn require_immutable(&mut self, function: Oid) -> Result<()> {
         if self.unknown_category.is_some() {
             return Ok(());
@@ -160,13 +160,13 @@ impl Predictor {
         }
     }
 
-    /// Leaves what was worked out for later statements.
+    /// Leaves the state for later statements.
     pub(crate) fn end(mut self) {
         self.state.pending.end();
         self.resolved.image.put_idle(self.state);
     }
 
-    /// Leaves what was worked out for the next model, or for later statements if it serves no other.
+    /// Leaves the state for the next model, or for later statements if it serves no other model.
     pub(crate) fn end_reusing(mut self, reusable: &mut ReusableState) {
         if self.state.binding.is_plain() {
             self.state.pending.end();
@@ -182,7 +182,7 @@ impl Predictor {
             && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
     }
 
-    /// The model as the statement names it.
+    /// Returns the model's name as in the statement.
     pub(crate) fn model(&self) -> &str {
         &self.state.model
     }
@@ -192,7 +192,7 @@ impl Predictor {
         self.resolved.image.model()
     }
 
-    /// The features of the row that was read.
+    /// Returns the features of the row that was read.
     pub(crate) fn features(&self) -> &[f32] {
         &self.state.features
     }
@@ -206,7 +206,7 @@ impl Predictor {
         read(signature, binding, arguments, context, doubles, features)
     }
 
-    /// Begins to take the time of a row or a batch, if it is counted.
+    /// Starts the clock for a row or a batch, if predictions are counted.
     #[inline]
     pub(crate) fn start_clock(&mut self) {
         self.state.pending.start();
@@ -240,8 +240,8 @@ impl Predictor {
         self.state.binding.takes_reals(self.image())
     }
 
-    /// The column with the first feature, if the argument is a row of so many columns in which all features
-    /// follow one another, are of type real, and numbers to the model.
+    /// Returns the column with the first feature, if the argument is a row of `columns` in which all features
+    /// are consecutive, of type real, and numbers to the model.
     pub(crate) fn first_real(&mut self, columns: usize) -> Option<usize> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
@@ -250,7 +250,7 @@ impl Predictor {
         binding.first_real(type_oid, columns, context)
     }
 
-    /// The values of the features as the caller would see them, nothing for NULL.
+    /// Returns the values of the features as text, `None` for NULL.
     pub(crate) fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
@@ -258,7 +258,7 @@ impl Predictor {
         binding.texts(typed(signature, arguments), context)
     }
 
-    /// The margins of the row that was read, which the caller hands back for the next row.
+    /// Returns the margins of the row that was read, which the caller gives back for the next row.
     ///
     /// # Errors
     /// The engine's, which are bugs.
@@ -273,7 +273,7 @@ impl Predictor {
         Ok(std::mem::take(margins))
     }
 
-    /// The margins of a row with these features, which the caller hands back for the next row.
+    /// Returns the margins of a row with these features, which the caller gives back for the next row.
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
@@ -282,7 +282,7 @@ impl Predictor {
         self.take_margins()
     }
 
-    /// The margins of the row that was read, from these on; `start.len() == num_outputs`.
+    /// Returns the margins of the row that was read, whose sums begin with `start`.
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
@@ -307,7 +307,7 @@ impl Predictor {
         self.state.margins = margins;
     }
 
-    /// For each tree the leaf that the row falls into.
+    /// Returns the row's leaf in each tree.
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
@@ -342,7 +342,7 @@ fn read(
     binding.read(arguments, context, features)
 }
 
-/// The arguments of a row as values of the signature's types.
+/// Returns the arguments of a row as values of the signature's types.
 #[inline]
 #[allow(unsafe_code, reason = "says that arguments are of the types that were worked out for them")]
 fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S> {
@@ -357,7 +357,7 @@ pub(crate) struct RecentPredictors {
     others: Vec<Predictor>,
 }
 
-/// A statement that uses more models than this in turn begins with some of them again.
+/// The most models whose states a statement keeps; beyond it the least recent ones are rebuilt.
 const MAX_RECENT: usize = 16;
 
 impl RecentPredictors {
@@ -371,7 +371,7 @@ impl RecentPredictors {
             .ok_or_else(|| Error::NoSuchModel { name: model.to_owned(), nearest: None })
     }
 
-    /// The state for that model: the statement's first, or another than that of its last call.
+    /// Returns the state for a model that is not the last call's, or for the first call.
     #[inline(never)]
     fn change(&mut self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
         match self.current.take() {
@@ -380,7 +380,7 @@ impl RecentPredictors {
         }
     }
 
-    /// The state for that model, from among those used before, or a new one.
+    /// Returns the state for a model, a kept one or a new one.
     #[cold]
     #[inline(never)]
     fn change_to(
@@ -422,7 +422,7 @@ impl Default for Margins {
 }
 
 impl Margins {
-    /// Room for the margins of so many rows.
+    /// Creates room for the margins of `rows`.
     pub(crate) fn of(image: &ModelImage, rows: usize) -> Margins {
         let count = rows * image.num_outputs();
         match image.sum_precision() {
@@ -431,7 +431,7 @@ impl Margins {
         }
     }
 
-    /// Makes it room for the margins of so many rows of that image.
+    /// Resizes to the margins of `rows` of that image.
     #[inline]
     pub(crate) fn fit(&mut self, image: &ModelImage, rows: usize) {
         let count = rows * image.num_outputs();

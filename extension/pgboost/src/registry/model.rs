@@ -1,8 +1,7 @@
-//! A model is its id, whatever its name: a random number that no other model ever has.
+//! Models by name and by id, a random number that no other model ever has.
 //!
-//! A name leads to a model as a snapshot sees it; all that belongs to the model, and what a user may do with
-//! it, is found by the id. So functions of the registry take a [`Model`] or a [`ModelId`], which come from a
-//! row of `model` alone, and never a name.
+//! A name is resolved by a snapshot; the model's versions and privileges are found by the id. So functions of
+//! the registry take a [`Model`] or a [`ModelId`], which come from a row of `model` alone, and never a name.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +17,7 @@ use crate::error::{Error, Result};
 pub(crate) struct ModelId(Uuid);
 
 impl ModelId {
-    /// That of a row which a view of the extension has read, and passes to a function of `pgboost_catalog`.
+    /// Returns the id that a view of the extension passes to a function of `pgboost_catalog`.
     pub(crate) fn of_view(id: Uuid) -> ModelId {
         ModelId(id)
     }
@@ -47,7 +46,7 @@ impl IntoDatum for ModelId {
     }
 }
 
-/// A model, and the name that it was found by.
+/// A model, and the name by which it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Model<'a> {
     pub(crate) name: &'a str,
@@ -56,7 +55,7 @@ pub(crate) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// The model of that name.
+    /// Finds the model of that name.
     ///
     /// # Errors
     /// [`Error::NoSuchModel`].
@@ -65,7 +64,7 @@ impl<'a> Model<'a> {
         found.ok_or_else(|| no_such_model(registry, name))
     }
 
-    /// The model of that name, if there is one, and the mark of the snapshot that saw it.
+    /// Finds the model of that name, if there is one; also returns the mark of the snapshot that was used.
     pub(crate) fn find_with_mark(
         registry: &Registry,
         name: &'a str,
@@ -82,8 +81,8 @@ impl<'a> Model<'a> {
         (found, mark)
     }
 
-    /// The model with the row that this transaction has written, and the number of the version that it takes
-    /// next.
+    /// Returns the model from the row that this transaction has written, and the number of its next
+    /// version.
     pub(super) fn with_next_version(registry: &Registry, name: &'a str) -> Result<(Self, i32)> {
         let version = query::<i32>(
             registry,
@@ -92,12 +91,12 @@ impl<'a> Model<'a> {
             &[name.into()],
         )?
         .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "version" })?;
-        // Nobody else can change the row until this transaction ends.
+        // No other session can change the row until this transaction ends.
         transaction::see_own_changes();
         Ok((Self::find(registry, name, ReadSnapshot::Latest)?, version))
     }
 
-    /// The deployed version: the first versions may be stored without.
+    /// Returns the deployed version, which a model may not have yet.
     ///
     /// # Errors
     /// [`Error::NothingDeployed`].
