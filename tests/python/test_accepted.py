@@ -67,8 +67,8 @@ def test_files_are_compared_by_their_library(
     for suffix, model in (("json", boosted), ("txt", light), ("cbm", cat)):
         path = tmp_path / f"model.{suffix}"
         for given in (path, str(path), path.read_bytes(), bytearray(path.read_bytes())):
-            pgboost.push(connection, "file", given)
-            assert pgboost.verify(connection, "file", model, frame)
+            pgboost.push(connection, suffix, given)
+            assert pgboost.verify(connection, suffix, model, frame)
     with pytest.raises(pgboost.InvalidModelError):
         pgboost.push(connection, "file", b"no model")
 

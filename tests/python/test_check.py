@@ -113,8 +113,8 @@ def test_verify_goes_by_the_stored_labels(connection: psycopg.Connection) -> Non
     assert found.classes_differing == 0
     cat = catboost.CatBoostClassifier(iterations=5, verbose=False, allow_writing_files=False)
     cat.fit(frame, models.target(frame) > 0)
-    pgboost.push(connection, "labelled", cat)
-    assert pgboost.verify(connection, "labelled", cat, frame).classes_differing == 0
+    pgboost.push(connection, "of CatBoost", cat)
+    assert pgboost.verify(connection, "of CatBoost", cat, frame).classes_differing == 0
 
 
 def test_classes_that_differ_are_told(connection: psycopg.Connection) -> None:
