@@ -90,7 +90,7 @@ fn cell(
     match &ensemble.categories()[feature] {
         Some(Categories::Text(values)) if !values.is_empty() => {
             let text = &values[random.below(values.len())];
-            (escaped(text), model.category(feature, text).unwrap())
+            (escaped(text), model.category(feature, text.as_str()).unwrap())
         }
         Some(Categories::Integer(values)) if !values.is_empty() => {
             let code = random.below(values.len());
@@ -102,7 +102,7 @@ fn cell(
         }
         Some(Categories::Hashed(values)) if !values.is_empty() => {
             let text = random.below(20).to_string();
-            (text.clone(), model.category(feature, &text).unwrap())
+            (text.clone(), model.category(feature, text.as_str()).unwrap())
         }
         _ if random.below(6) == 0 => number(random.of(&SPECIAL)),
         _ if near.is_empty() => number(random.below(40) as f64),
