@@ -70,7 +70,7 @@ FITTED: dict[str, Any] = {
 
 
 def own(model: Any, call: str, X: Any, **options: Any) -> np.ndarray:
-    """What the library predicts; a booster of XGBoost takes matrices of its own."""
+    """The library's prediction; a booster of XGBoost takes a DMatrix."""
     if isinstance(model, xgboost.Booster):
         X = xgboost.DMatrix(X, enable_categorical=True)
     return np.asarray(getattr(model, call)(X, **options))

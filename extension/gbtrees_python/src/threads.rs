@@ -95,7 +95,7 @@ pub(crate) fn run<M: Send>(
     filled
 }
 
-/// What threads have left to do.
+/// The pieces of work that are left for threads.
 struct Left {
     pieces: Mutex<(usize, Option<gbtrees::Error>)>,
     ended: Condvar,
@@ -160,7 +160,7 @@ struct Pool {
 
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
 
-/// Returns a pool of so many threads, the last one if it fits.
+/// Returns a pool of this number of threads, the last one if it fits.
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let process = std::process::id();
     let mut last = locked(&POOL);

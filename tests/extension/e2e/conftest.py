@@ -1,4 +1,4 @@
-"""What the tests have in common."""
+"""The fixture that all tests of this folder use."""
 
 import pytest
 

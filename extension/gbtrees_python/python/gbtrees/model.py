@@ -79,7 +79,7 @@ class Model:
         )
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> NDArray[Any]:
-        """What the model's own `predict` returns.
+        """Predicts as the model's library does by `predict`.
 
         For a file or a booster these are values: numbers, or probabilities, of two classes that of the
         second. For a classifier of scikit-learn's interface they are classes. The shape is `(rows,)`, or
