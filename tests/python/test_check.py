@@ -8,6 +8,10 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import MissingIndicator
+from sklearn.pipeline import make_pipeline
 
 import catboost
 import lightgbm
@@ -81,6 +85,18 @@ def with_categories() -> pd.DataFrame:
 def of_categories(make: Callable[..., Any], frame: pd.DataFrame) -> Any:
     y = models.target(models.frame()) + 9 * (frame["city"] == "Linz") + 5 * (frame["code"] == 10)
     return make.fit(frame, y)
+
+
+def test_drawn_rows_that_the_model_does_not_predict(connection: psycopg.Connection) -> None:
+    """An indicator of zeros refuses them in a column that had none."""
+    rows = pd.DataFrame({"a": np.arange(200) % 3, "b": 1 + np.arange(200) % 5})
+    columns = make_column_transformer(
+        (MissingIndicator(missing_values=0), ["a", "b"]), ("passthrough", ["b"])
+    )
+    model = make_pipeline(columns, RandomForestRegressor(5)).fit(rows, rows.a * rows.b)
+    with pytest.raises(pgboost.UnsupportedModelError, match="pass some as check"):
+        pgboost.push(connection, "zeros", model)
+    pgboost.push(connection, "zeros", model, check=rows)
 
 
 def test_rows_of_categories_are_drawn(connection: psycopg.Connection) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import sql
 
 from .connecting import Connection, connected
-from .errors import PredictionsDifferError, UnsupportedModelError, translated
+from .errors import InvalidDataError, PredictionsDifferError, UnsupportedModelError, translated
 from .extension import Extension, require_name
 from .frames import columns_of, framed, has_singles
 from .inputs import drawn
@@ -147,7 +147,13 @@ def _require_same(
         with translated(UnsupportedModelError, "no rows can be drawn: pass some as check"):
             frame = drawn(file.inputs(), info["feature_names"], given["categories"])
         rows = "rows drawn around the model's thresholds"
-    found = compare(extension, info, file, frame)
+    try:
+        found = compare(extension, info, file, frame)
+    except InvalidDataError as error:
+        if frame is check:
+            raise
+        message = f"{error}\nThese are {rows}: pass some as check, or check=False"
+        raise UnsupportedModelError(message) from error
     if not found:
         raise PredictionsDifferError(
             f"the database does not predict what the model predicts, first in {found.first}"
