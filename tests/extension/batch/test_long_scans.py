@@ -1,14 +1,11 @@
 """A scan in batches of millions of rows takes no more memory than a short one, and can be ended."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import psycopg
 import pytest
-from psycopg import errors
 
 from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import grown, load, one
+from tests.extension.lifecycle.test_cancel import SOON, seconds_to_end
 from tests.extension.lifecycle.test_memory import private_kb
 
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
@@ -17,7 +14,6 @@ ROWS = 100_000
 # Joined with this many others, the rows are ten million.
 TIMES = 100
 MOST_GROWTH_KB = 1024
-SOON = 0.5
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,16 +68,8 @@ def test_many_short_batches_take_no_more_memory(serial: psycopg.Connection) -> N
 
 
 def test_a_scan_in_batches_is_cancelled(serial: psycopg.Connection, connect: Connect) -> None:
-    admin = connect()
     query = in_batches(serial, f"SELECT sum(predict('slow', {COLUMNS})) FROM rows, times")
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(serial.execute, query)
-        time.sleep(0.3)
-        assert running.running(), "the query had ended before it was cancelled"
-        began = time.monotonic()
-        admin.execute("SELECT pg_cancel_backend(%s)", (serial.info.backend_pid,))
-        assert isinstance(running.exception(timeout=30), errors.QueryCanceled)
-        assert time.monotonic() - began < SOON
+    assert seconds_to_end(serial, connect(), query) < SOON
     assert one(serial, f"SELECT count(predict('quick', {COLUMNS})) FROM rows") == ROWS
 
 

@@ -1,16 +1,20 @@
 """Statements that are cancelled, terminated or out of time end soon, in nearly all of many trials."""
 
 import random
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import grown, load
-from tests.extension.lifecycle.test_cancel import ENDS, FORMS, SCAN, reset_statement_timeout
+from tests.extension.lifecycle.test_cancel import (
+    ENDS,
+    FORMS,
+    SCAN,
+    reset_statement_timeout,
+    seconds_to_end,
+)
 from tests.times import TIMES
 from tools.cluster import Cluster
 
@@ -47,22 +51,6 @@ def prepared(cluster: Cluster, dbname: str) -> Callable[[], psycopg.Connection]:
     return lambda: cluster.connect(dbname)
 
 
-def latency(
-    connection: psycopg.Connection, admin: psycopg.Connection, by: str, query: str
-) -> float:
-    """The seconds from the end's being asked for to its error."""
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(connection.execute, query)
-        threading.Event().wait(random.uniform(0.05, 0.5))
-        assert running.running(), "the statement had ended before"
-        begin = time.monotonic()
-        admin.execute(f"SELECT {by}(%s)", (connection.info.backend_pid,))
-        found = running.exception(timeout=30)
-        seconds = time.monotonic() - begin
-    assert isinstance(found, ENDS[by])
-    return seconds
-
-
 def late(connection: psycopg.Connection, query: str) -> float:
     """By how many seconds the statement outlives its timeout."""
     milliseconds = random.randint(50, 500)
@@ -85,8 +73,11 @@ def test_it_ends_soon(prepared: Callable[[], psycopg.Connection], name: str, by:
         if connection.closed:
             connection = prepared()
         connection.execute(setting)
+        after = random.uniform(0.05, 0.5)
         found.append(
-            latency(connection, admin, by, query) if by in ENDS else late(connection, query)
+            seconds_to_end(connection, admin, query, by=by, after=after)
+            if by in ENDS
+            else late(connection, query)
         )
     found.sort()
     median, last = found[len(found) // 2], found[int(0.99 * (len(found) - 1))]
