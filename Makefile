@@ -285,7 +285,7 @@ test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS;
 .PHONY: bench-packages
 bench-packages:
 	@tools/toolchain/packages.sh bench
-	@tools/toolchain/cargo_program.sh oha
+	@tools/toolchain/vegeta.sh
 	@for build in bench/systems/*/build.sh; do "$$build"; done
 
 .PHONY: venv

@@ -7,7 +7,6 @@ is due when it is sent.
 Requests that were due before the end of the warm-up or after the end of the run are not counted.
 """
 
-import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.generators import Figures, InvalidRun, Load
+from bench.generators import Figures, InvalidRun, Load, vegeta
 from bench.results import OpenLoop
 
+ROOT = Path(__file__).resolve().parents[2]
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 LATE_SECONDS = 1e-3
 # A run keeps up if the median delay of its last tenth of requests is within this part of its duration. A
 # system whose throughput is a hundredth below the rate is that far behind.
 LAST = 0.1
 BEHIND = 0.01
-# oha's clock ticks in milliseconds and wakes up to two late, which is subtracted.
-OHA_TICK_SECONDS = 2e-3
 
 # In floats a thousandth of a thousand requests is a little less than one.
 ROUNDING = 1e-9
@@ -101,27 +99,14 @@ def pgbench_requests(prefix: Path) -> Requests:
     return (np.column_stack([due, sent, done]) - due.min()) / 1e6
 
 
-def oha_requests(database: Path, rate: float) -> Requests:
-    """Reads oha's table of answered requests.
-
-    oha takes requests from its queue in the order of the schedule, and with -w it waits for those that it
-    has sent, so the table's rows are the first requests of the schedule without a gap.
-    """
-    query = 'SELECT start_latency_correction, start, "end", status FROM oha ORDER BY 1'
-    with sqlite3.connect(database) as connection:
-        table = np.array(connection.execute(query).fetchall(), dtype=np.float64).reshape(-1, 4)
-    refused = table[(table[:, 3] < 200) | (table[:, 3] >= 300), 3]
-    if len(refused):
-        raise InvalidRun(f"an answer of status {refused[0]:.0f}")
-    planned = np.arange(len(table)) / rate + OHA_TICK_SECONDS
-    return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
-
-
 def read(kind: str, log: str, load: dict[str, Any]) -> dict[str, Any]:
-    """Reads and deletes pgbench's files with the prefix `log`, or oha's; returns figures or an error."""
+    """Reads and deletes pgbench's files with the prefix `log`, or vegeta's; returns figures or an error."""
     path, asked = Path(log), Load(**load)
     try:
-        found = pgbench_requests(path) if kind == "pgbench" else oha_requests(path, asked.rate)
+        if kind == "pgbench":
+            found = pgbench_requests(path)
+        else:
+            found = vegeta.requests(vegeta.encoded(ROOT / vegeta.PROGRAM, path), asked.rate)
         return asdict(summary(found, asked))
     except InvalidRun as error:
         return {"error": str(error)}

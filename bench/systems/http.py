@@ -1,6 +1,6 @@
 """HTTP services, with features in Redis or in the service's memory.
 
-wrk sends the requests in a closed loop, oha at a rate. All services have the same interface: GET /ping
+wrk sends the requests in a closed loop, vegeta at a rate. All services have the same interface: GET /ping
 returns 200; POST / takes a key [origin, year, month, day] and returns the prediction, POST /batch a list of
 keys and a list of predictions, POST /features a key and its first feature. Redis is one of the servers whose
 CPU time and memory are measured.
@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.answers import Answers, single_precision
-from bench.generators import Load, oha, wrk
+from bench.generators import Load, vegeta, wrk
 from bench.hosts import Parts
 from bench.key_set import split
 from bench.requests import REQUESTS, Request, RequestInputs
@@ -75,7 +75,8 @@ class Http(System):
         # It prints its usage and exits with status 1.
         report = host.run(["sh", "-c", "wrk --version; [ $? = 1 ]"])
         versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
-        versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
+        report = host.run([host.root / vegeta.PROGRAM, "--version"])
+        versions["vegeta"] = re.search(r"^Version: (\S+)", report, re.MULTILINE)[1]
         if self._in_redis:
             versions["redis-server"] = self._site.feature_cache.version()
         return versions
@@ -129,12 +130,12 @@ class Http(System):
         return parts
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """Runs oha at a rate, else wrk."""
+        """Runs vegeta at a rate, else wrk."""
         host, urls = self._site.client, self.calls(REQUESTS[cell.request])
         body = self._bodies.get(cell.request)
         if load.rate:
-            command = oha.command(host.root / oha.PROGRAM, urls[0], body, load, log)
-            return Asking(command, {}, lambda said: oha.parse(said, self.logged("oha", log, load)))
+            command = vegeta.command(host.root / vegeta.PROGRAM, urls[0], body, load, log)
+            return Asking(command, {}, lambda _: self.logged("vegeta", log, load))
         command = wrk.command(urls[0], body, load, host.cores)
         return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
 
@@ -155,7 +156,7 @@ class Http(System):
 
 
 def write_bodies(directory: Path, asked: RequestInputs) -> dict[str, Path]:
-    """Writes the files of bodies for wrk and oha: one per line, after its path if a request has several."""
+    """Writes the generators' files of bodies: one per line, after its path if a request has several."""
     directory.mkdir(parents=True, exist_ok=True)
     files = {}
     for name, request in REQUESTS.items():
@@ -164,6 +165,6 @@ def write_bodies(directory: Path, asked: RequestInputs) -> dict[str, Path]:
             if len(request.paths) > 1:
                 bodies = (f"{path} {body}" for body in [*bodies] for path in request.paths)
             files[name] = directory / f"{name}.json"
-            # oha sends the whole file, so no line end follows the last.
+            # vegeta sends the whole file, so no line end follows the last.
             files[name].write_text("\n".join(bodies))
     return files

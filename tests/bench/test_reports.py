@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, InvalidRun, oha, pgbench, wrk
+from bench.generators import Figures, InvalidRun, pgbench, wrk
 from bench.results import OpenLoop
 
 REPORTS = Path(__file__).resolve().parent / "reports"
@@ -19,7 +19,7 @@ def report(name: str) -> str:
     return (REPORTS / f"{name}.txt").read_text()
 
 
-# The figures of a log of pgbench or oha.
+# The figures of a log of pgbench.
 SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100, None)
 AT_A_RATE = replace(SAMPLE, open_loop=OpenLoop(2000, 1, 0, True))
 
@@ -30,10 +30,6 @@ def read_pgbench(output: str) -> Figures:
 
 def read_wrk(output: str) -> Figures:
     return wrk.parse(output, clients=5)
-
-
-def read_oha(output: str) -> Figures:
-    return oha.parse(output, AT_A_RATE)
 
 
 def test_pgbench_is_read() -> None:
@@ -94,24 +90,6 @@ def test_a_failed_transaction_is_no_result() -> None:
     failed = report("pgbench").replace("failed transactions: 0 (", "failed transactions: 3 (")
     with pytest.raises(InvalidRun, match="3 transactions failed"):
         read_pgbench(failed)
-
-
-def test_oha_is_what_its_log_says() -> None:
-    assert read_oha(report("oha")) == AT_A_RATE
-
-
-@pytest.mark.parametrize(
-    ("was", "now", "message"),
-    [
-        ('"errorDistribution": {}', '"errorDistribution": {"connection closed": 2}', "closed"),
-        ('"200": 1500', '"200": 1499, "503": 1', "503"),
-        ("{", "", "no report"),
-    ],
-)
-def test_oha_with_a_failed_request_is_no_result(was: str, now: str, message: str) -> None:
-    assert was in report("oha")
-    with pytest.raises(InvalidRun, match=message):
-        read_oha(report("oha").replace(was, now))
 
 
 def test_wrk_is_read() -> None:

@@ -1,21 +1,19 @@
 """Logs of single requests: latency includes waiting for the schedule, and failed requests raise."""
 
-import sqlite3
+import http.server
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from bench.generators import Figures, InvalidRun, Load, logged, oha, pgbench
-from bench.generators.request_log import (
-    OHA_TICK_SECONDS,
-    Requests,
-    oha_requests,
-    pgbench_requests,
-    read,
-    summary,
-)  # fmt: skip
+from bench.generators import Figures, InvalidRun, Load, logged, pgbench, vegeta
+from bench.generators.request_log import ROOT, Requests, pgbench_requests, read, summary
 
 
 def window(warm_up: float, seconds: float, rate: float | None = None) -> Load:
@@ -144,37 +142,95 @@ def test_a_transaction_that_failed_is_no_result(pgbench_log: Path, what: str) ->
         pgbench_requests(pgbench_log)
 
 
-def oha_table(path: Path, rows: list[tuple[float, float, float, int]]) -> Path:
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            'CREATE TABLE oha (start_latency_correction REAL, start REAL, "end" REAL, status INTEGER)'
-        )
-        connection.executemany("INSERT INTO oha VALUES (?, ?, ?, ?)", rows)
-    connection.close()
-    return path
+def line(number: int, sent_ms: float, taken_ms: float, status: int = 200, error: str = "") -> str:
+    """Returns a row of `vegeta encode --to csv`."""
+    sent, taken = round(1.7e18 + sent_ms * 1e6), round(taken_ms * 1e6)
+    return f"{sent},{status},{taken},9,2,{error},,,{number},POST,http://x/,\n"
 
 
-def test_ohas_requests_are_due_when_the_schedule_says(tmp_path: Path) -> None:
-    # As answered, not as asked. The second was handed out by a tick too late, the third long after.
-    rows = [(0.25, 0.25, 0.26, 200), (0.0, 0.0, 0.3, 200), (0.101, 0.102, 0.103, 201)]
-    found = oha_requests(oha_table(tmp_path / "db", rows), 10)
-    assert found.tolist() == [
-        [0.0, 0.0, 0.3], [0.101, 0.102, 0.103], [0.2 + OHA_TICK_SECONDS, 0.25, 0.26],
-    ]  # fmt: skip
+def test_vegetas_requests_are_due_when_the_schedule_says() -> None:
+    # As answered, not as sent. The second was sent in time, the third long after.
+    log = line(2, 250, 10) + line(0, 0, 300) + line(1, 100, 2, 201)
+    found = vegeta.requests(log, 10)
+    assert found.ravel().tolist() == pytest.approx(
+        [0.0, 0.0, 0.3, 0.1, 0.1, 0.102, 0.2, 0.25, 0.26], abs=1e-6
+    )
 
 
-def test_an_answer_of_another_status_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRun, match="503"):
-        oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)
+@pytest.mark.parametrize(
+    ("status", "error", "said"), [(503, "503 Busy", "status 503"), (0, "refused", "refused")]
+)
+def test_a_failed_request_is_no_result(status: int, error: str, said: str) -> None:
+    with pytest.raises(InvalidRun, match=said):
+        vegeta.requests(line(0, 0, 1) + line(1, 100, 1, status, error), 10)
+
+
+class Stalling(http.server.BaseHTTPRequestHandler):
+    """Answers at once, but for the first fifth of each second, in which it sleeps."""
+
+    protocol_version = "HTTP/1.1"
+    bodies: ClassVar[set[bytes]] = set()
+    status = 200
+
+    def do_POST(self) -> None:
+        self.bodies.add(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(max(0, 0.2 - time.time() % 1))
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def stalling() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def run_vegeta(url: str, load: Load, directory: Path) -> Figures:
+    body, log = directory / "body", directory / "log"
+    body.write_text("[1]")
+    subprocess.run(vegeta.command(ROOT / vegeta.PROGRAM, url, body, load, log), check=True)
+    body.unlink()
+    try:
+        return logged(read("vegeta", str(log), asdict(load)))
+    finally:
+        assert [*directory.iterdir()] == []
+
+
+def test_vegeta_counts_from_when_requests_were_due(stalling: str, tmp_path: Path) -> None:
+    """Few clients: most of the requests that are due in a stall are sent after it."""
+    load = Load(clients=4, seconds=2, seed=0, rate=100, warm_up=1)
+    found = run_vegeta(stalling, load, tmp_path)
+    assert Stalling.bodies == {b"[1]"}
+    # A second more than counts.
+    assert found.requests > 300
+    # One may leave just before the warm-up ends.
+    assert found.latency_requests == pytest.approx(200, abs=1)
+    # A fifth is due in a stall, and at most four of them are sent in it.
+    assert found.open_loop.late >= 20
+    assert found.latency_ms["p90"] > 50
+
+
+def test_an_answer_of_another_status_is_no_result(
+    stalling: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stalling, "status", 500)
+    with pytest.raises(InvalidRun, match="an answer of status 500"):
+        run_vegeta(stalling, Load(clients=1, seconds=1, seed=0, rate=10), tmp_path)
 
 
 def test_a_log_is_deleted_when_it_was_read(pgbench_log: Path, tmp_path: Path) -> None:
     figures = logged(read("pgbench", str(pgbench_log), asdict(window(0, 2, 2))))
     assert figures.latency_requests == 3
     assert figures.open_loop.late == 0
-    log = oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 500)])
-    with pytest.raises(InvalidRun, match="an answer of status 500"):
-        logged(read("oha", str(log), asdict(window(0, 1, 10))))
     assert [*tmp_path.iterdir()] == []
 
 
@@ -193,7 +249,3 @@ def test_a_rate_is_asked_for_with_its_settling_time() -> None:
     asked = pgbench.command(pgbench.Program("pgbench", "simple", 2), [Path("hot.sql")], load, log)
     assert {"--rate=500", "--time=6", "--log-prefix=log"} <= {*asked}
     assert not any("sampling" in str(word) for word in asked)
-    asked = oha.command(Path("oha"), "http://x/", Path("body"), load, log)
-    assert asked[asked.index("-q") + 1] == "500"
-    assert asked[asked.index("-z") + 1] == "5s"
-    assert {"--latency-correction", "-w"} <= {*asked}

@@ -4,8 +4,8 @@
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 
-# A load generator, two that look at dependencies, and one that changes the code to try the tests.
-declare -A releases=([oha]=1.16.0 [cargo-deny]=0.20.2 [cargo-cyclonedx]=0.5.9 [cargo-mutants]=27.1.0)
+# Two that look at dependencies, and one that changes the code to try the tests.
+declare -A releases=([cargo-deny]=0.20.2 [cargo-cyclonedx]=0.5.9 [cargo-mutants]=27.1.0)
 
 for name in "$@"; do
     release=${releases[$name]}
@@ -13,9 +13,7 @@ for name in "$@"; do
         continue
     fi
     say "building $name $release, which takes some minutes"
-    # Only the load generator must be fast, where anything is measured.
-    level=0
-    [ "$name" = oha ] && [ -z "${PGBOOST_QUICK:-}" ] && level=3
-    CARGO_PROFILE_RELEASE_OPT_LEVEL=$level \
+    # None of them must be fast.
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         cargo install --quiet --locked --root "$root/.build/cargo" --version "=$release" "$name"
 done
