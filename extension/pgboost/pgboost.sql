@@ -216,6 +216,17 @@ CREATE FUNCTION @extschema@.predict_array(model text, VARIADIC features "any") R
 COMMENT ON FUNCTION @extschema@.predict_array(text, "any") IS
     'predicts all values of a row: probabilities, targets or quantiles';
 
+CREATE FUNCTION pgboost_catalog.batch_support(internal) RETURNS internal
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_batch_support';
+COMMENT ON FUNCTION pgboost_catalog.batch_support(internal) IS
+    'pgboost: estimates the cost of predicting the rows of an array for the planner';
+
+CREATE FUNCTION @extschema@.predict_batch(model text, features "any") RETURNS real[]
+    LANGUAGE c STABLE PARALLEL SAFE COST 200 SUPPORT pgboost_catalog.batch_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_batch';
+COMMENT ON FUNCTION @extschema@.predict_batch(text, "any") IS
+    'predicts the values of each row of an array of two dimensions';
+
 CREATE FUNCTION @extschema@.predict_class(model text, VARIADIC features "any") RETURNS text
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT pgboost_catalog.predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_class';

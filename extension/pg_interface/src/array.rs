@@ -93,6 +93,51 @@ impl<'a> ArrayValue<'a> {
         }
     }
 
+    /// Detoasts the array, so that reading it several times copies it once.
+    pub fn detoasted(self) -> Self {
+        ArrayValue { datum: Datum::from(self.array()), ..self }
+    }
+
+    /// Returns the length of each dimension; none for an empty array.
+    pub fn lengths(self) -> &'a [i32] {
+        // SAFETY: `new` requires an array.
+        unsafe { lengths(self.array()) }
+    }
+
+    /// Returns all elements in place, in row-major order, if they are real and not NULL.
+    pub fn reals(self) -> Option<&'a [f32]> {
+        if self.element.oid != pg_sys::FLOAT4OID {
+            return None;
+        }
+        // SAFETY: `new` requires an array of the element type.
+        unsafe { numbers(self.datum) }.map(|(_, elements)| elements)
+    }
+
+    /// Returns all elements in row-major order, and which of them are NULL.
+    pub fn cells(self) -> (&'a [Datum], &'a [bool]) {
+        let oid = self.element.oid;
+        let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        let (mut width, mut by_value, mut align) = (0, false, 0);
+        // SAFETY: `new` requires the element type; deconstruct_array allocates as many values and nulls as
+        // it returns, and a null pointer is never read, since slices of no element have none.
+        unsafe {
+            pg_sys::get_typlenbyvalalign(oid, &mut width, &mut by_value, &mut align);
+            let width = width.into();
+            pg_sys::deconstruct_array(
+                self.array(),
+                oid,
+                width,
+                by_value,
+                align,
+                &mut values,
+                &mut nulls,
+                &mut len,
+            );
+            let Some(len @ 1..) = usize::try_from(len).ok() else { return (&[], &[]) };
+            (std::slice::from_raw_parts(values, len), std::slice::from_raw_parts(nulls, len))
+        }
+    }
+
     /// Returns the number of dimensions, 0 for an empty array, and the elements, `None` for NULL.
     pub fn elements(self) -> (usize, impl ExactSizeIterator<Item = Option<Value<'a>>>) {
         let ElementType { scalar_type, .. } = self.element;
@@ -118,30 +163,10 @@ impl<'a> ArrayValue<'a> {
     }
 
     fn datums(self) -> (usize, impl ExactSizeIterator<Item = Option<Datum>>) {
-        let oid = self.element.oid;
-        let array = self.array();
-        let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-        let (mut width, mut by_value, mut align) = (0, false, 0);
-        // SAFETY: `new` requires the element type; results are palloc'd.
-        let dimensions = unsafe {
-            pg_sys::get_typlenbyvalalign(oid, &mut width, &mut by_value, &mut align);
-            let width = width.into();
-            pg_sys::deconstruct_array(
-                array,
-                oid,
-                width,
-                by_value,
-                align,
-                &mut values,
-                &mut nulls,
-                &mut len,
-            );
-            (*array).ndim
-        };
-        // SAFETY: deconstruct_array returned `len` values and nulls.
-        let element = move |index| unsafe { (!*nulls.add(index)).then(|| *values.add(index)) };
-        let len = usize::try_from(len).unwrap_or(0);
-        (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
+        let array = self.detoasted();
+        let (values, nulls) = array.cells();
+        let elements = values.iter().zip(nulls).map(|(value, null)| (!null).then_some(*value));
+        (array.lengths().len(), elements)
     }
 }
 
@@ -313,11 +338,25 @@ pub unsafe fn numbers<'a, T: Element>(datum: Datum) -> Option<(&'a [i32], &'a [T
         if (*array).dataoffset != 0 {
             return None;
         }
-        let dimensions = usize::try_from((*array).ndim).ok()?;
-        let lengths = std::slice::from_raw_parts(array.byte_add(16).cast::<i32>(), dimensions);
+        let lengths = lengths(array);
         let len = lengths.iter().map(|length| *length as usize).product::<usize>();
-        let len = if dimensions == 0 { 0 } else { len };
-        let elements = array.byte_add(header_bytes(dimensions)).cast();
+        let len = if lengths.is_empty() { 0 } else { len };
+        let elements = array.byte_add(header_bytes(lengths.len())).cast();
         Some((lengths, std::slice::from_raw_parts(elements, len)))
+    }
+}
+
+/// Returns the length of each dimension; none for an empty array.
+///
+/// # Safety
+/// `array` is a detoasted array that is valid for `'a`.
+unsafe fn lengths<'a>(array: *const pg_sys::ArrayType) -> &'a [i32] {
+    // SAFETY: the header is followed by the lengths.
+    unsafe {
+        let dimensions = usize::try_from((*array).ndim).unwrap_or(0);
+        std::slice::from_raw_parts(
+            array.byte_add(size_of::<pg_sys::ArrayType>()).cast(),
+            dimensions,
+        )
     }
 }

@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{FromDatum, IntoDatum, pg_guard};
 
+use crate::array::ArrayValue;
 use crate::unguarded::{self, allocated};
 use crate::{array, catalog, fault, varlena};
 
@@ -108,6 +109,18 @@ impl<'c> Arguments<'c> {
     pub fn reals(self, index: usize) -> Option<(&'c [i32], &'c [f32])> {
         // SAFETY: the type is declared.
         self.get(index).and_then(|array| unsafe { array::numbers(array) })
+    }
+
+    /// Returns an argument that is declared as an array of numbers, or the type that it is of instead; `None`
+    /// for NULL.
+    ///
+    /// # Errors
+    /// The type, if it is another.
+    pub fn numbers(self, index: usize) -> Result<Option<ArrayValue<'c>>, Oid> {
+        let declared = self.types_from(index).next().unwrap_or(Oid::INVALID);
+        let element = array::number_elements(declared).ok_or(declared)?;
+        // SAFETY: the argument is of its declared type.
+        Ok(self.get(index).map(|array| unsafe { ArrayValue::new(array, element) }))
     }
 
     /// Returns a double precision[] that is an aggregate's state, and its elements for writing; `None`

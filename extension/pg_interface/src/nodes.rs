@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
+use crate::array::{self, ArrayValue};
 use crate::varlena;
 
 /// An expression of a query being planned.
@@ -240,6 +241,29 @@ impl<'p> Expr<'p> {
         unsafe {
             let array = self.node.cast::<pg_sys::ArrayExpr>();
             (!(*array).multidims).then(|| Expr::all((*array).elements))
+        }
+    }
+
+    /// Returns how many elements the first dimension of an array of numbers has: a constant's, or an ARRAY
+    /// constructor's.
+    pub fn array_length(self) -> Option<usize> {
+        // SAFETY: nodes are read according to their tags; a constant is of its type.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_ArrayExpr => {
+                    let array = self.node.cast::<pg_sys::ArrayExpr>();
+                    Some(list_pointers::<pg_sys::Node>((*array).elements).count())
+                }
+                NodeTag::T_Const => {
+                    let constant = self.node.cast::<pg_sys::Const>();
+                    let element = array::number_elements((*constant).consttype)?;
+                    let array = (!(*constant).constisnull)
+                        .then(|| ArrayValue::new((*constant).constvalue, element))?;
+                    let first = array.lengths().first().copied().unwrap_or(0);
+                    usize::try_from(first).ok()
+                }
+                _ => None,
+            }
         }
     }
 

@@ -183,6 +183,14 @@ error_table! {
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
+    /// The array of `predict_batch` has no rows of features.
+    MatrixDimensions { given: usize } =>
+        ARRAY_SUBSCRIPT_ERROR, "array of rows must have two dimensions, not {given}",
+        hint (Some(if *given == 1 {
+            "Write a single row as ARRAY[[...]], or pass it to predict."
+        } else {
+            "Each element of the first dimension is a row, which has a feature in each element of the second."
+        }));
     /// A column of the row that has features of the model in its elements.
     ArrayLength { column: String, expected: usize, given: usize } =>
         DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
@@ -270,6 +278,10 @@ error_table! {
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
+    /// More predictions than an array holds.
+    ResultSize { rows: usize, values: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "{rows} rows of {values} values do not fit into an array",
+        hint "Pass fewer rows at once.";
     /// More numbers for a row than an array holds.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",

@@ -28,6 +28,7 @@ mod statistics;
 mod predictor {
     pub(crate) mod batch;
     pub(crate) mod many_models;
+    pub(crate) mod matrix;
     pub(crate) mod output;
     pub(crate) mod statement_state;
 }
@@ -63,7 +64,7 @@ mod cache {
 
     pub(crate) use image_file::ModelImage;
     pub(crate) use images::CachedImage;
-    pub(crate) use resolve::{NameMap, Resolved, fetch_ahead, resolve};
+    pub(crate) use resolve::{Identity, NameMap, Resolved, fetch_ahead, resolve};
 }
 
 ::pgrx::pg_module_magic!();

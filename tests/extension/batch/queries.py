@@ -41,6 +41,7 @@ ARRAYS = (
     "(predict_array('targets', {a}, {b}))[1]",
     "(predict_array('targets', {a}, {b}))[1:2]",
     "predict_array('targets', {a}, {b})::text[]",
+    "predict_batch('targets', ARRAY[[{a}, {b}], [{b}, {a}]])",
     "(predict_contribs('price', {a}, {b}, {c}))[2]",
     "(predict_contribs('price', h))[{d}]",
     "unnest(predict_array('targets', {a}, {b}))",

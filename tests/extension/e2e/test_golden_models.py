@@ -23,6 +23,11 @@ def ask(connection: psycopg.Connection, function: str) -> list:
     return [answer for (answer,) in connection.execute(query)]
 
 
+def batch(connection: psycopg.Connection) -> np.ndarray:
+    query = "SELECT predict_batch('m', array_agg(features ORDER BY id)) FROM rows"
+    return floats(connection.execute(query).fetchone()[0])
+
+
 def store(connection: psycopg.Connection, model: Golden) -> None:
     """The model as `m`, its rows as temporary table `rows`."""
     connection.execute("DROP TABLE IF EXISTS rows")
@@ -39,7 +44,9 @@ def test_models_of_a_release(connection: psycopg.Connection, release: str) -> No
         store(connection, model)
         try:
             assert_same_bits(floats(ask(connection, "predict_margin")), model.table("margins"))
-            assert_near(floats(ask(connection, "predict_array")), model.table("values"))
+            values = floats(ask(connection, "predict_array"))
+            assert_near(values, model.table("values"))
+            assert_same_bits(batch(connection).reshape(values.shape), values)
             if model.is_linear:
                 with pytest.raises(psycopg.errors.FeatureNotSupported, match="has no leaves"):
                     ask(connection, "predict_leaf")

@@ -182,6 +182,23 @@ def test_every_form_and_type(connection: psycopg.Connection, model: Model, type_
             assert_same_bits(floats(found.fetchall()), expected)
 
 
+@pytest.mark.parametrize("type_name", [name for name in TYPES if name != "boolean"])
+def test_rows_of_an_array_are_as_each_for_itself(
+    connection: psycopg.Connection, model: Model, type_name: str
+) -> None:
+    """With NULL among them, and without, where reals are read in place."""
+    store(connection, type_name, values_of(type_name, model))
+    connection.execute("SELECT load_model('m', %s, feature_names => '{x}')", (model.file,))
+    connection.execute("SET pgboost.enable_batch = off")
+    for missing in (False, True):
+        if missing:
+            connection.execute("UPDATE t SET x = NULL WHERE id % 7 = 3")
+        single = connection.execute("SELECT predict('m', ARRAY[x]) FROM t ORDER BY id").fetchall()
+        batch = "SELECT predict_batch('m', array_agg(ARRAY[x] ORDER BY id)) FROM t"
+        (found,) = connection.execute(batch).fetchone()
+        assert_same_bits(floats(found).reshape(-1, 1), floats(single))
+
+
 def test_a_model_of_float32_data_takes_reals_for_themselves(
     connection: psycopg.Connection, model: Model
 ) -> None:

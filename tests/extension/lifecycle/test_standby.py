@@ -149,6 +149,7 @@ def test_a_pinned_version_predicts(pair: Pair) -> None:
                 "predict_interactions",
             )
         ],
+        f"SELECT predict_batch('grown', ARRAY[{ROW}, {ROW}])",
         f"SELECT array_agg(e::text) FROM explain_prediction('grown', {ROW}) AS e",
         f"SELECT mean_abs_contribs(predict_contribs('grown', {ROW}))",
         f"SELECT xgboost_predict('grown', {ROW})",

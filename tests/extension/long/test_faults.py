@@ -72,6 +72,8 @@ CASES = [
         ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
         ("predict_interactions", "'m'"),
     )],
+    ("called: pgboost_predict_batch", f"SELECT predict_batch('m', ARRAY[ARRAY[{COLUMNS}]]) FROM rows"),
+    ("called: pgboost_batch_support", f"SELECT predict_batch('m', ARRAY[ARRAY[{COLUMNS}]]) FROM rows"),
     ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_pinned_support", f"SELECT predict_pinned('m@1', {COLUMNS}) FROM rows"),
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),

@@ -34,6 +34,7 @@ VIEWS = {
     "chosen": "SELECT id, CASE WHEN a > 0.5 THEN predict('m', a, b, c, d) ELSE a END AS p FROM rows",
     "objects": "SELECT id, predict('m', to_jsonb(rows)) AS p FROM rows",
     "arrays": "SELECT id, predict_array('m', ARRAY[a, b, c, d]) AS v FROM rows",
+    "matrices": "SELECT id, predict_batch('m', ARRAY[ARRAY[a, b, c, d]]) AS v FROM rows",
     "together": "SELECT id, predict('m', a, b, c, d) AS p FROM rows UNION ALL SELECT id, a FROM rows",
 }  # fmt: skip
 # Inlined, so that SQLsmith's arguments reach predict.

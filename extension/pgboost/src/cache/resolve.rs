@@ -32,19 +32,23 @@ const MAX_NAMES: usize = 16_384;
 /// A model's name resolved to its image.
 pub(crate) struct Resolved {
     pub(crate) image: Rc<CachedImage>,
+    pub(crate) identity: Identity,
+    pub(crate) validity: Validity,
+}
+
+/// The version that a name means, apart from what it predicts.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
     pub(crate) model: ModelId,
     pub(crate) version: i32,
     /// The name has the version's number, as `name@version`, and the version is pinned.
     pub(crate) pinned: bool,
-    pub(crate) validity: Validity,
 }
 
 /// A remembered answer. It does not keep the image, so that `images` can evict it.
 struct Answer {
     image: Weak<CachedImage>,
-    model: ModelId,
-    version: i32,
-    pinned: bool,
+    identity: Identity,
     validity: Validity,
 }
 
@@ -52,9 +56,9 @@ impl Answer {
     /// Returns the answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Answer { model, version, pinned, validity, .. } = *self;
+        let Answer { identity, validity, .. } = *self;
         let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
-        Some(Resolved { image, model, version, pinned, validity: validity.under(snapshot) })
+        Some(Resolved { image, identity, validity: validity.under(snapshot) })
     }
 }
 
@@ -137,11 +141,12 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
                 && is_latest(&registry, latest, version, &image)
         })
     };
+    let identity = Identity { model: model.id, version, pinned };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
-        keep(reference, Answer { image, model: model.id, version, pinned, validity });
+        keep(reference, Answer { image, identity, validity });
     }
-    Ok(Resolved { image, model: model.id, version, pinned, validity })
+    Ok(Resolved { image, identity, validity })
 }
 
 /// Returns whether the version is pinned and named by its number without leading zeros. Dependent expressions

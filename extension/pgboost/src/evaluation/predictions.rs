@@ -3,7 +3,7 @@
 //! The features, the margins and the values are those of `predict`, and the errors too; what a model's
 //! name means is found out once, under the snapshot of the statement, and holds for all rows.
 
-use gbtrees::internals::{BatchScratch, Margin, Task};
+use gbtrees::internals::{Margin, Task};
 use pg_interface::Oid;
 use row_source::{PlacedColumn, Row};
 
@@ -11,8 +11,7 @@ use crate::cache::{self, ModelImage, Resolved};
 use crate::error::Result;
 use crate::features::by_name::{self, MatchedColumns};
 use crate::features::{FeatureContext, read_doubles};
-use crate::guc;
-use crate::predictor::batch;
+use crate::predictor::batch::{self, PooledScratch};
 use crate::predictor::statement_state::Margins;
 use crate::registry::model::ModelId;
 
@@ -20,7 +19,7 @@ pub(crate) struct SourcePredictor {
     model: String,
     resolved: Resolved,
     columns: Option<MatchedColumns>,
-    scratch: BatchScratch,
+    scratch: PooledScratch,
     /// Of the rows read since the last evaluation.
     features: Vec<f32>,
     /// The numbers of a row, for a model with linear leaves.
@@ -82,7 +81,7 @@ impl SourcePredictor {
         Ok(SourcePredictor {
             model: model.to_owned(),
             columns: None,
-            scratch: BatchScratch::for_any(guc::kernel()),
+            scratch: PooledScratch::new(),
             features: Vec::new(),
             doubles: Vec::new(),
             margins: Margins::of(image, 0),
@@ -99,12 +98,12 @@ impl SourcePredictor {
 
     /// Returns the model's id.
     pub(crate) fn resolved_model(&self) -> ModelId {
-        self.resolved.model
+        self.resolved.identity.model
     }
 
     /// Returns the model's version.
     pub(crate) fn version(&self) -> i32 {
-        self.resolved.version
+        self.resolved.identity.version
     }
 
     pub(crate) fn image(&self) -> &ModelImage {

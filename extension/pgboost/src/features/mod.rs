@@ -56,7 +56,7 @@ impl FeatureContext<'_> {
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }
 
-    fn count(&self, given: usize, hint: Option<&'static str>) -> Error {
+    pub(crate) fn count(&self, given: usize, hint: Option<&'static str>) -> Error {
         Error::FeatureCount {
             model: self.model.to_owned(),
             expected: self.image.num_features(),

@@ -68,6 +68,7 @@ c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, sta
     predict::predict_from(arguments, state)
 });
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
+c_function!(pgboost_predict_batch, pg_finfo_pgboost_predict_batch, predict::predict_batch);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
     explanations::explain(arguments, state, Explanation::Contributions)
@@ -135,20 +136,27 @@ c_function!(pgboost_aucpr, pg_finfo_pgboost_aucpr, |arguments, _state| {
     aggregates::of_ranked(arguments, |areas| areas.average_precision)
 });
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
-    support(arguments, prediction_cost)
+    support(arguments, |_| 1, prediction_cost)
+});
+c_function!(pgboost_batch_support, pg_finfo_pgboost_batch_support, |arguments, _state| {
+    support(arguments, rows_of_matrix, prediction_cost)
 });
 c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
-    support(arguments, |model, function| explanation_cost(model, function, explained(function)))
+    support(arguments, |_| 1, explanation_cost)
 });
 c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments, _state| {
     arguments.get(0).into_iter().for_each(keep_planned);
-    support(arguments, prediction_cost)
+    support(arguments, |_| 1, prediction_cost)
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 c_function!(pgboost_privilege_changed, pg_finfo_pgboost_privilege_changed, privilege_changed);
 
-/// The planner's questions about a prediction or an explanation, with its cost per call.
-fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
+/// Answers the planner's requests about predictions and explanations: the rows of a call times the cost of one.
+fn support(
+    arguments: Arguments<'_>,
+    rows: impl Fn(&[Expr<'_>]) -> usize,
+    cost: impl Fn(&str, Oid) -> Option<f64>,
+) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
@@ -157,11 +165,12 @@ fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) ->
             return Ok(Datum::from(0));
         }
         let request: *mut pg_sys::SupportRequestCost = request.cast();
-        let model = constant_text((*request).node);
+        let arguments = arguments_of((*request).node);
+        let model = arguments.first().and_then(|model| model.constant_text());
         let cost = model.and_then(|model| cost(&model, (*request).funcid));
         let Some(cost) = cost else { return Ok(Datum::from(0)) };
         (*request).startup = 0.0;
-        (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
+        (*request).per_tuple = cost * rows(&arguments) as f64 * pg_sys::cpu_operator_cost;
         Ok(Datum::from(request))
     }
 }
@@ -176,21 +185,32 @@ fn keep_planned(request: Datum) {
             return;
         }
         let call = (*request.cast::<pg_sys::SupportRequestSimplify>()).fcall;
-        if let Some(model) = constant_text(call.cast()) {
+        let model = arguments_of(call.cast()).first().and_then(|model| model.constant_text());
+        if let Some(model) = model {
             pin::keep_planned((*call).funcid, &model);
         }
     }
 }
 
+/// Returns the arguments of a call; none of another node.
+///
 /// # Safety
-/// The node is valid or null.
-unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
+/// The node is null, or an expression that lives as long as the planning.
+unsafe fn arguments_of<'p>(call: *mut pg_sys::Node) -> Vec<Expr<'p>> {
     if call.is_null() {
-        return None;
+        return Vec::new();
     }
     // SAFETY: guaranteed by the caller.
-    let (_, arguments) = unsafe { Expr::new(call) }.as_call()?;
-    arguments.first()?.constant_text()
+    let call = unsafe { Expr::new(call) }.as_call();
+    call.map(|(_, arguments)| arguments).unwrap_or_default()
+}
+
+/// The rows of an unknown array, of which PostgreSQL expects as many elements.
+const UNKNOWN_ROWS: usize = 10;
+
+/// Returns the number of rows that a call of predict_batch predicts.
+fn rows_of_matrix(arguments: &[Expr<'_>]) -> usize {
+    arguments.get(1).and_then(|matrix| matrix.array_length()).unwrap_or(UNKNOWN_ROWS)
 }
 
 /// Returns a function of this library, if its calls can be computed in batches.
@@ -269,19 +289,15 @@ const SPLIT: f64 = 0.03;
 const CONTRIBUTIONS_TIMES: f64 = 100.0;
 const INTERACTIONS_TIMES: f64 = 400.0;
 
-/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the
-/// error is left for the execution.
-pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
+/// Returns the cost of one prediction, or `None` if the model cannot be used: then the error is left
+/// for the execution.
+fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
     cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
 }
 
-/// The cost cost_of one explanation_cost; nothing as above.
-pub(crate) fn explanation_cost(
-    model: &str,
-    function: Oid,
-    kind: Option<Explanation>,
-) -> Option<f64> {
-    let times = match kind {
+/// Returns the cost of one explanation, or `None` as above.
+fn explanation_cost(model: &str, function: Oid) -> Option<f64> {
+    let times = match explained(function) {
         Some(Explanation::Contributions) | None => CONTRIBUTIONS_TIMES,
         Some(Explanation::Interactions) => INTERACTIONS_TIMES,
     };

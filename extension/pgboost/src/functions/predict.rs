@@ -6,9 +6,10 @@
 //! width and one value as the result it allocates nothing and calls nothing that could raise an error.
 
 use pg_interface::call::{Arguments, CallState};
-use pg_interface::{Datum, array};
+use pg_interface::{Datum, array, catalog};
 
 use crate::error::{Error, Result};
+use crate::predictor::matrix;
 use crate::predictor::output::Output;
 use crate::predictor::statement_state::{Margins, Predictor, RecentPredictors};
 
@@ -69,6 +70,19 @@ pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Re
     }
     let margins = predictor.take_margins_from(base_margin)?;
     result(predictor, margins, Output::Value { function: "predict_from" })
+}
+
+/// `predict_batch`: predicts the rows of an array.
+pub(crate) fn predict_batch(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+    let Some(model) = arguments.first_text() else { return Ok(arguments.null()) };
+    let matrix = arguments
+        .numbers(1)
+        .map_err(|declared| Error::ArrayType { type_name: catalog::type_name(declared) })?;
+    let predictor = state.kept::<RecentPredictors>().of(arguments, &model)?;
+    match matrix {
+        Some(matrix) => matrix::predictions(predictor, arguments, matrix),
+        None => Ok(arguments.null()),
+    }
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.

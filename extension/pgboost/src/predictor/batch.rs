@@ -151,9 +151,11 @@ impl BatchPredictor {
         let reference = Reference::parse(&self.model);
         match (cache::resolve(&self.model, function), reference) {
             (Ok(resolved), Ok(Reference { name, wanted: Wanted::Alias(alias) })) => {
-                format!("{name}@{} ({alias})", resolved.version)
+                format!("{name}@{} ({alias})", resolved.identity.version)
             }
-            (Ok(resolved), Ok(Reference { name, .. })) => format!("{name}@{}", resolved.version),
+            (Ok(resolved), Ok(Reference { name, .. })) => {
+                format!("{name}@{}", resolved.identity.version)
+            }
             _ => self.model.clone(),
         }
     }
@@ -301,9 +303,12 @@ pub(crate) trait BatchEvaluation {
 
 pub(crate) struct BatchPredictions {
     output: Output,
-    scratch: BatchScratch,
+    scratch: PooledScratch,
     margins: Margins,
 }
+
+/// Buffers of the engine that a backend keeps from one statement to the next.
+pub(crate) struct PooledScratch(BatchScratch);
 
 /// Largest buffers that a backend keeps for its next statement.
 const MAX_IDLE_BYTES: usize = 2 << 20;
@@ -313,21 +318,26 @@ thread_local! {
     static IDLE: Cell<Option<BatchScratch>> = const { Cell::new(None) };
 }
 
-impl BatchPredictions {
-    pub(crate) fn new(output: Output) -> Self {
+impl PooledScratch {
+    pub(crate) fn new() -> Self {
         let kernel = guc::kernel();
         let idle = IDLE.take().filter(|scratch| scratch.kernel().name() == kernel.name());
-        let scratch = idle.unwrap_or_else(|| BatchScratch::for_any(kernel));
-        BatchPredictions { output, scratch, margins: Margins::default() }
+        PooledScratch(idle.unwrap_or_else(|| BatchScratch::for_any(kernel)))
     }
 }
 
-impl Drop for BatchPredictions {
+impl Drop for PooledScratch {
     fn drop(&mut self) {
-        if self.scratch.bytes() <= MAX_IDLE_BYTES {
-            let empty = BatchScratch::for_any(self.scratch.kernel());
-            IDLE.set(Some(std::mem::replace(&mut self.scratch, empty)));
+        if self.0.bytes() <= MAX_IDLE_BYTES {
+            let empty = BatchScratch::for_any(self.0.kernel());
+            IDLE.set(Some(std::mem::replace(&mut self.0, empty)));
         }
+    }
+}
+
+impl BatchPredictions {
+    pub(crate) fn new(output: Output) -> Self {
+        BatchPredictions { output, scratch: PooledScratch::new(), margins: Margins::default() }
     }
 }
 
@@ -372,7 +382,7 @@ impl BatchEvaluation for BatchPredictions {
 /// The engine's, which are bugs.
 pub(crate) fn evaluate_margins<M: Margin>(
     image: &ModelImage,
-    scratch: &mut BatchScratch,
+    PooledScratch(scratch): &mut PooledScratch,
     features: &[f32],
     margins: &mut [M],
 ) -> Result<()> {

@@ -5,13 +5,15 @@
 //! predicts with one model, unless the model's name is a column; then the states of the last models are
 //! kept.
 
+use std::rc::Rc;
+
 use gbtrees::internals::{Precision, Scratch};
 use pg_interface::call::Arguments;
 use pg_interface::invalidation::{SnapshotMark, Validity};
 use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
-use crate::cache::{self, ModelImage, Resolved};
+use crate::cache::{self, CachedImage, Identity, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext, read_doubles};
 use crate::guc::{self, KernelChoice, UnknownCategory};
@@ -20,7 +22,8 @@ use crate::statistics::PendingCounters;
 
 /// One model, as one expression uses it.
 pub(crate) struct Predictor {
-    resolved: Resolved,
+    image: Rc<CachedImage>,
+    validity: Validity,
     state: Box<PredictorState>,
     /// The handling of an unknown category, `None` for the setting's.
     unknown_category: Option<UnknownCategory>,
@@ -33,6 +36,7 @@ pub(crate) struct ReusableState(Option<Box<PredictorState>>);
 /// The binding of a model's image to the types of the arguments, and the buffers.
 struct PredictorState {
     model: String,
+    identity: Identity,
     signature: Signature,
     binding: FeatureBinding,
     kernel: KernelChoice,
@@ -49,11 +53,13 @@ struct PredictorState {
 impl PredictorState {
     #[cold]
     #[inline(never)]
-    fn new(arguments: Arguments<'_>, model: &str, image: &ModelImage) -> Result<Self> {
+    fn new(arguments: Arguments<'_>, model: &str, resolved: &Resolved) -> Result<Self> {
+        let image = resolved.image.model();
         let signature = Signature::of(arguments);
         let context = FeatureContext { model, image, unknown_category: None };
         Ok(PredictorState {
             model: model.to_owned(),
+            identity: resolved.identity,
             binding: FeatureBinding::bind(&signature, context)?,
             signature,
             kernel: guc::kernel_choice(),
@@ -82,10 +88,14 @@ impl PredictorState {
         self.pending.forget();
     }
 
+    /// Begins a statement with the version that was looked up for it.
     #[inline]
-    fn begin_counting(&mut self, resolved: &Resolved, function: Oid) {
-        let Resolved { model, version, validity, .. } = resolved;
-        self.pending.begin(*model, *version, validity.generation, function);
+    fn begin(mut self: Box<Self>, resolved: Resolved, function: Oid) -> Predictor {
+        let Resolved { image, identity, validity } = resolved;
+        let Identity { model, version, .. } = identity;
+        self.identity = identity;
+        self.pending.begin(model, version, validity.generation, function);
+        Predictor { image, validity, state: self, unknown_category: None }
     }
 
     /// Returns whether it was made for that model's name and the chosen kernel.
@@ -115,16 +125,14 @@ impl Predictor {
         let reusable = reusable.0.take_if(|state| state.is_compatible(image));
         if let Some(mut state) = reusable {
             state.rebind(model, image);
-            state.begin_counting(&resolved, arguments.function());
-            return Ok(Predictor { resolved, state, unknown_category: None });
+            return Ok(state.begin(resolved, arguments.function()));
         }
         let fits = |state: &PredictorState| state.is_for(model) && state.signature.fits(arguments);
-        let mut state = match resolved.image.take_idle(fits) {
+        let state = match resolved.image.take_idle(fits) {
             Some(state) => state,
-            None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
+            None => Box::new(PredictorState::new(arguments, model, &resolved)?),
         };
-        state.begin_counting(&resolved, arguments.function());
-        Ok(Predictor { resolved, state, unknown_category: None })
+        Ok(state.begin(resolved, arguments.function()))
     }
 
     /// Makes the results depend on the arguments alone, for ever: fails for a version that can be dropped and for a
@@ -133,10 +141,10 @@ impl Predictor {
         if self.unknown_category.is_some() {
             return Ok(());
         }
-        if !self.resolved.pinned {
+        if !self.state.identity.pinned {
             return Err(Error::NotPinned { model: self.model().to_owned() });
         }
-        pin::keep_used(function, self.model(), self.resolved.model)?;
+        pin::keep_used(function, self.model(), self.state.identity.model)?;
         let types = self.state.signature.types();
         if let Some((row_type, _)) = types.iter().find(|(_, kind)| *kind == ArgumentType::Row) {
             return Err(Error::PinnedRow { type_name: catalog::type_name(*row_type) });
@@ -163,7 +171,7 @@ impl Predictor {
     /// Leaves the state for later statements.
     pub(crate) fn end(mut self) {
         self.state.pending.end();
-        self.resolved.image.put_idle(self.state);
+        self.image.put_idle(self.state);
     }
 
     /// Leaves the state for the next model, or for later statements if it serves no other model.
@@ -178,8 +186,7 @@ impl Predictor {
 
     #[inline]
     pub(crate) fn holds(&self, model: &str) -> bool {
-        self.state.is_for(model)
-            && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
+        self.state.is_for(model) && SnapshotMark::active().map(Validity::now) == Some(self.validity)
     }
 
     /// Returns the model's name as in the statement.
@@ -189,7 +196,7 @@ impl Predictor {
 
     #[inline]
     pub(crate) fn image(&self) -> &ModelImage {
-        self.resolved.image.model()
+        self.image.model()
     }
 
     /// Returns the features of the row that was read.
@@ -201,7 +208,7 @@ impl Predictor {
     pub(crate) fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         self.start_clock();
         let PredictorState { model, signature, binding, features, doubles, .. } = &mut *self.state;
-        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let (image, unknown_category) = (self.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
         read(signature, binding, arguments, context, doubles, features)
     }
@@ -222,7 +229,7 @@ impl Predictor {
 
     /// Counts the rows of a batch with these features.
     pub(crate) fn count_batch(&mut self, features: &[f32]) {
-        let image = self.resolved.image.model();
+        let image = self.image.model();
         self.state.pending.count_batch(features, image.row_length(), image.num_features());
     }
 
@@ -230,9 +237,18 @@ impl Predictor {
     #[inline]
     pub(crate) fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
         let PredictorState { model, signature, binding, doubles, .. } = &mut *self.state;
-        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let (image, unknown_category) = (self.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
         read(signature, binding, source, context, doubles, features)
+    }
+
+    /// # Errors
+    /// [`Error::FeatureCount`], if rows of so many features are none of the model's.
+    pub(crate) fn require_count(&self, given: usize) -> Result<()> {
+        if given == self.image().num_features() {
+            return Ok(());
+        }
+        Err(self.context().count(given, None))
     }
 
     /// Whether arguments of type real, or the elements of a real[], are the features as they are.
@@ -244,7 +260,7 @@ impl Predictor {
     /// are consecutive, of type real, and numbers to the model.
     pub(crate) fn first_real(&mut self, columns: usize) -> Option<usize> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
-        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let (image, unknown_category) = (self.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
         let &[(type_oid, ArgumentType::Row)] = signature.types() else { return None };
         binding.first_real(type_oid, columns, context)
@@ -253,7 +269,7 @@ impl Predictor {
     /// Returns the values of the features as text, `None` for NULL.
     pub(crate) fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
-        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let (image, unknown_category) = (self.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
         binding.texts(typed(signature, arguments), context)
     }
@@ -265,7 +281,7 @@ impl Predictor {
     #[inline]
     pub(crate) fn take_margins(&mut self) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
-        let image = self.resolved.image.model();
+        let image = self.image.model();
         match margins {
             Margins::Single(margins) => image.margins(scratch, features, margins)?,
             Margins::Double(margins) => image.margins(scratch, features, margins)?,
@@ -288,7 +304,7 @@ impl Predictor {
     /// As for [`Predictor::take_margins`].
     pub(crate) fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
-        let image = self.resolved.image.model();
+        let image = self.image.model();
         match margins {
             Margins::Single(margins) => {
                 margins.fill(start as f32);
@@ -312,7 +328,7 @@ impl Predictor {
     /// # Errors
     /// As for [`Predictor::take_margins`].
     pub(crate) fn leaves(&mut self) -> Result<&[u32]> {
-        let image = self.resolved.image.model();
+        let image = self.image.model();
         let PredictorState { scratch, features, leaves, .. } = &mut *self.state;
         leaves.resize(image.num_trees(), 0);
         image.leaves(scratch, features, leaves)?;
