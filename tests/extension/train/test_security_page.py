@@ -25,7 +25,8 @@ STATEMENTS = {
                 "predict_interactions",
             )
         ],
-        "SELECT predict_batch('m', ARRAY[[1]])", "SELECT predict_pinned('m@1', 1)", "SELECT predict_from('m', 0, 1)",
+        "SELECT predict_pinned('m@1', 1)", "SELECT predict_from('m', 0, 1)",
+        "SELECT predict_batch('m', ARRAY[[1]])",
         "SELECT explain_prediction('m', ARRAY[1])",
     ],
     "`model_info`, `model_features`, `feature_importance`": [

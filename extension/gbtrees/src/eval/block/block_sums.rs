@@ -268,7 +268,8 @@ unsafe fn evaluate_conditions<S>(
         unsafe {
             match column.kind {
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
-                    (kernel.compare)(&ranks[*index], operands(compiled.get(RANKS), run), masks);
+                    let thresholds = operands(compiled.get(RANKS), run);
+                    (kernel.compare)(&ranks[*index], rows, thresholds, masks);
                 }
                 ColumnKind::Codes => {
                     let tables = operands(compiled.get(CODE_TABLES), run);

@@ -2,7 +2,7 @@
 
 use crate::compiled::tiles::CompoundRun;
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::types::{BLOCK, Mask, WORDS};
+use crate::eval::block::types::{Mask, WORDS, parts_in_use};
 
 /// Implements [`crate::eval::block::types::BlockKernel::compounds`].
 ///
@@ -19,7 +19,7 @@ pub(super) unsafe fn evaluate<I: Instructions>(
 ) {
     let (ops, chains) = words.split_at(CompoundRun::op_words(length));
     let ops = ops.iter().fold(0, |_, ops| *ops);
-    for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
+    for part in 0..parts_in_use(rows, I::PARTS) {
         // SAFETY: as for this function.
         unsafe {
             match (length, ops & 3) {

@@ -8,7 +8,7 @@
 use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
 use crate::eval::block::rank_scalar;
 use crate::eval::block::types::{
-    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS,
+    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS, parts_in_use,
 };
 use crate::eval::sum::Sum;
 
@@ -270,10 +270,11 @@ unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
 #[inline(always)]
 pub(super) unsafe fn compare<I: Instructions>(
     ranks: &Ranks,
+    rows: usize,
     thresholds: &[u8],
     masks: &mut [Mask],
 ) {
-    for part in 0..I::PARTS {
+    for part in 0..parts_in_use(rows, I::PARTS) {
         // SAFETY: the processor has the instructions, and the mask the parts.
         unsafe {
             let mut bits = [I::fill(false); RANK_BITS];
@@ -374,9 +375,14 @@ macro_rules! block_kernel {
             $(#[$features])?
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
-            unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
+            unsafe fn compare(
+                ranks: &Ranks,
+                rows: usize,
+                thresholds: &[u8],
+                masks: &mut [Mask],
+            ) {
                 // SAFETY: see above.
-                unsafe { instructions::compare::<Masks>(ranks, thresholds, masks) }
+                unsafe { instructions::compare::<Masks>(ranks, rows, thresholds, masks) }
             }
 
             $(#[$features])?
@@ -520,6 +526,7 @@ macro_rules! block_kernel {
                 add_wide,
                 add_wide_double,
                 leaf_indices,
+                parts: Masks::PARTS,
                 $($field: $value),*
             }
         };

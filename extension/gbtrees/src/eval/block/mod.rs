@@ -35,6 +35,7 @@ mod rank_scalar;
 mod types;
 
 pub(super) use crate::eval::block::block_sums::Buffers;
+use crate::eval::block::types::parts_in_use;
 pub(super) use crate::eval::block::types::{BLOCK, BlockKernel, BlockRows, BlockSum};
 
 use crate::compiled::sections::{
@@ -82,15 +83,16 @@ impl BlockKernel {
         true
     }
 
-    /// Returns whether the steps saved cost more than ranks, and than nodes and conditions for the unused
-    /// part of the block; [`STEP_COST`] is net of a full block's share of these.
+    /// Returns whether the steps saved cost more than ranks, and than nodes and conditions for rows that are
+    /// walked and not there; [`STEP_COST`] is net of a full block's share of these.
     fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &BlockRows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
         let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
         let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(compiled));
-        let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
+        let walked = parts_in_use(rows.count, self.parts) * BLOCK / self.parts;
+        let unused = walked.saturating_sub(rows.count) as u64;
         let wasted = if unused > 0 { self.block_cost(compiled) * unused / BLOCK as u64 } else { 0 };
         wasted < saved.saturating_mul(rows.count as u64)
     }

@@ -5,7 +5,7 @@
 
 use crate::compiled::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
 use crate::eval::block::instructions::Instructions;
-use crate::eval::block::types::{BLOCK, Mask, PathBits};
+use crate::eval::block::types::{Mask, PathBits, parts_in_use};
 
 /// Masks by index. A trait instead of a closure, since only functions can be always inlined, which the
 /// caller's instructions require.
@@ -101,7 +101,7 @@ pub(super) unsafe fn walk<B: Instructions, const LEVELS: u32>(
     rows: usize,
     path: &mut PathBits,
 ) {
-    for part in 0..(rows * B::PARTS).div_ceil(BLOCK).min(B::PARTS) {
+    for part in 0..parts_in_use(rows, B::PARTS) {
         // SAFETY: as for this function.
         unsafe { walk_part::<B, LEVELS>(nodes, masks, path, part) };
     }
@@ -193,7 +193,7 @@ pub(super) unsafe fn walk_wide<B: Instructions>(
     levels: u32,
     path: &mut PathBits,
 ) {
-    for part in 0..(rows * B::PARTS).div_ceil(BLOCK).min(B::PARTS) {
+    for part in 0..parts_in_use(rows, B::PARTS) {
         // SAFETY: as for this function; there are at most CODE_LEVELS levels.
         unsafe {
             let mut bits = [B::fill(false); CODE_LEVELS as usize];

@@ -50,9 +50,9 @@ pub(in crate::eval) struct BlockRows<'a> {
 pub(super) struct Costs {
     /// Per level of a search tree and row.
     pub(super) level: u64,
-    /// Per block and node of a tile or operation of a compound, for any number of rows in use.
+    /// Per full block and node of a tile or operation of a compound.
     pub(super) node: u64,
-    /// Per block and condition, for any number of rows in use.
+    /// Per full block and condition.
     pub(super) condition: u64,
 }
 
@@ -84,6 +84,8 @@ pub(in crate::eval) struct BlockKernel {
     /// Minimum columns for which one shared search is faster than one each.
     pub(super) min_sharing: usize,
     pub(super) costs: Costs,
+    /// Into how many parts a mask is divided, of which those with rows are computed.
+    pub(super) parts: usize,
     /// Position of each row's sum in [`Sums`].
     pub(super) lanes: [u16; BLOCK],
     /// Position of each row's f64 sum.
@@ -98,8 +100,8 @@ pub(in crate::eval) struct BlockKernel {
         unsafe fn(&BlockValues, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
     /// Marks the missing ones of the first `rows` values.
     pub(super) missing: unsafe fn(&BlockValues, rows: usize, &mut Mask),
-    /// Writes a mask per threshold: whether a row's rank is at least that.
-    pub(super) compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
+    /// Writes a mask per threshold: whether the rank of each of the first `rows` rows is at least that.
+    pub(super) compare: unsafe fn(&Ranks, rows: usize, thresholds: &[u8], &mut [Mask]),
     /// Writes a mask per table: whether the bit of a row's code is set in it.
     pub(super) look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
     /// Evaluates a run's compounds for the first `rows` rows: see
@@ -123,6 +125,13 @@ pub(in crate::eval) struct BlockKernel {
     pub(super) add_wide_double: AddWide<f64>,
     /// Computes each row's leaf index in a tile of `levels` levels, in the order of rows.
     pub(super) leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
+}
+
+/// Returns how many of a mask's parts have some of the first `rows` rows.
+#[inline(always)]
+pub(super) const fn parts_in_use(rows: usize, parts: usize) -> usize {
+    let used = (rows * parts).div_ceil(BLOCK);
+    if used < parts { used } else { parts }
 }
 
 /// The positions of sums in the order of rows.
