@@ -5,7 +5,7 @@
 //! - values: [`value`], `numeric`, [`varlena`], [`array`](mod@array), [`jsonb`],
 //!   [`tuple`](mod@tuple), [`virtual_object`]
 //! - calls: [`call`], [`signature`]
-//! - the planner's trees: [`nodes`], [`dependency`]
+//! - the planner's trees: [`nodes`], [`dependency`], [`plan_memory`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`invalidation`]
 //! - the session: [`session`], [`transaction`], [`temporary_file`]
 //! - errors: [`report`], [`fault`], and running out of memory: `reserve`
@@ -27,6 +27,7 @@ pub mod invalidation;
 pub mod jsonb;
 pub mod nodes;
 mod numeric;
+pub mod plan_memory;
 pub mod query;
 pub mod report;
 mod reserve;

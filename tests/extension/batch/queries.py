@@ -193,6 +193,13 @@ class Generator:
             parts.append(f"OFFSET {self.random.randrange(400)}")
         return " ".join(parts)
 
+    def by_key(self) -> str:
+        """A query with the first and the last key of its rows as parameters."""
+        outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
+        # The planner takes a ninth of the rows for these, and for BETWEEN too few for a batch.
+        source = "(SELECT * FROM homes WHERE id >= $1 AND id + 0 <= $2) AS h"
+        return f"SELECT {outputs} FROM {source} {self._tail('h.id')}"
+
     def query(self) -> str:
         """The next query."""
         source = self._filled(self.random.choice(SOURCES))

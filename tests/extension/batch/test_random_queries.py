@@ -11,13 +11,17 @@ from psycopg import sql
 from tests.extension.batch.kernels import present
 from tests.extension.batch.plans import has_batch
 from tests.extension.batch.queries import Generator
-from tests.extension.batch.tables import create
+from tests.extension.batch.tables import ROWS, create
 from tests.times import TIMES
 
 QUERIES = 600 * TIMES
 SEEDS = (1, 2, 3)
 # This many separate queries for each kernel.
 QUERIES_A_KERNEL = 80 * TIMES
+# Prepared statements, each executed for each of COUNTS.
+STATEMENTS = 40 * TIMES
+# Of rows, around the sizes of batches and of blocks.
+COUNTS = (1, 2, 8, 9, 63, 64, 65, 128, 129, 256, 257, 511, 513, 999)
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25
 
@@ -106,6 +110,31 @@ def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, ker
         assert are_alike(answer(connection, query, batches=True), expected), query
         batches += is_in_batches(connection, query)
     assert batches >= AT_LEAST_IN_BATCHES * QUERIES_A_KERNEL
+
+
+def test_prepared_statements_of_any_number_of_rows(connection: psycopg.Connection) -> None:
+    """Of one plan, from which each execution starts."""
+    generator = Generator(6)
+    connection.execute("SET plan_cache_mode = force_generic_plan")
+    batches = prepared = 0
+    while prepared < STATEMENTS:
+        query = generator.by_key()
+        try:
+            for name in ("without", "with"):
+                connection.execute(sql.SQL(f"PREPARE {name}_batches(int, int) AS {query}"))
+        except psycopg.Error:
+            continue
+        prepared += 1
+        for rows in COUNTS:
+            first = generator.random.randrange(ROWS - rows)
+            without, with_batches = (
+                answer(connection, f"EXECUTE {name}_batches({first}, {first + rows - 1})", on)
+                for name, on in (("without", False), ("with", True))
+            )
+            assert are_alike(with_batches, without), (query, first, rows)
+        batches += is_in_batches(connection, "EXECUTE with_batches(0, 9)")
+        connection.execute("DEALLOCATE ALL")
+    assert batches >= AT_LEAST_IN_BATCHES * STATEMENTS
 
 
 def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:

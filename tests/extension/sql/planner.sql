@@ -72,3 +72,21 @@ SET jit_above_cost = 0;
 SELECT sum(predict('price', area, rooms, age)), sum(predict('price', homes)), sum(predict('price', ARRAY[area, rooms, age])) FROM homes;
 SET jit = off;
 SELECT sum(predict('price', area, rooms, age)), sum(predict('price', homes)), sum(predict('price', ARRAY[area, rooms, age])) FROM homes;
+
+-- A prepared statement gets one plan for all parameters, or is planned for each, as it would be without predictions.
+PREPARE by_key AS SELECT id FROM homes WHERE id = $1;
+PREPARE by_key_predicted AS SELECT id, predict('large', area, rooms, age) FROM homes WHERE id = $1;
+PREPARE by_keys AS SELECT id FROM homes WHERE id = ANY($1::int[]);
+PREPARE by_keys_predicted AS SELECT id, predict('large', area, rooms, age) FROM homes WHERE id = ANY($1::int[]);
+PREPARE by_range AS SELECT id FROM homes WHERE id BETWEEN $1 AND $1 + 9;
+PREPARE by_range_predicted AS SELECT id, predict('large', area, rooms, age) FROM homes WHERE id BETWEEN $1 AND $1 + 9;
+CREATE UNIQUE INDEX homes_id ON homes (id);
+ANALYZE homes;
+DO $$
+BEGIN
+    FOR i IN 1..10 LOOP
+        EXECUTE format('EXECUTE by_key(%1$s); EXECUTE by_key_predicted(%1$s); EXECUTE by_range(%1$s); EXECUTE by_range_predicted(%1$s)', i);
+        EXECUTE 'EXECUTE by_keys(''{1,2,3}''); EXECUTE by_keys_predicted(''{1,2,3}'')';
+    END LOOP;
+END $$;
+SELECT name, generic_plans, custom_plans FROM pg_prepared_statements WHERE name LIKE 'by%' ORDER BY name;

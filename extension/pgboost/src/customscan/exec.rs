@@ -17,6 +17,7 @@ use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
 use super::batched_call::Call;
+use super::late_memory::LateMemory;
 use super::read_ahead::ReadAhead;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::predictor::batch::BatchValidity;
@@ -41,7 +42,7 @@ pub(super) struct Node {
     pub(super) below: *mut pg_sys::PlanState,
     pub(super) output: RowOutput,
     /// Memory for reading rows' features.
-    pub(super) reading: pg_sys::MemoryContext,
+    pub(super) reading: LateMemory,
     /// The number of returned rows of the batch.
     pub(super) position: usize,
     /// Index of the next batch's size.
@@ -126,7 +127,7 @@ impl Node {
         // Taken first, since later changes may not be in this batch's results.
         let validity = BatchValidity::now();
         let RowOutput { rows, calls, .. } = &mut self.output;
-        let reading = self.reading;
+        let reading = &mut self.reading;
         // SAFETY: the batch's memory lives until the next batch.
         report::with_reserve(|| unsafe {
             PgMemoryContexts::For(rows.copies.memory())

@@ -4,9 +4,10 @@
 //! A query goes through these files in order. The hook is called with a `level` whose `paths` are finished.
 //! `placement` decides, by the predictions that `calls` finds and the evaluations that `error_safety` permits.
 //! `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it, by the tables of
-//! `methods`; `plan_data` is the data of both. `exec_init` starts the node, and `exec` runs it, reading as many
-//! rows ahead as `read_ahead` allows: `rows` holds the rows of a batch, `batched_call` is one call of predict in
-//! it, `row_output` builds a row's output, and `explain` describes the node.
+//! `methods`; `plan_data` is the data of both. A plan's `shape` and the `call_shape` of each call are derived from it
+//! once. `exec_init` starts the node, and `exec` runs it, reading as many rows ahead as `read_ahead` allows: `rows`
+//! holds the rows of a batch, `batched_call` is one call of predict in it, `row_output` builds a row's output, and
+//! `explain` describes the node.
 //!
 //! The node runs on two kinds of frames. The code that reads and returns rows runs for every row, and holds no
 //! value that needs dropping: there PostgreSQL's functions are called without a guard, and an error of theirs
@@ -23,6 +24,7 @@
 mod arguments;
 mod batch_path;
 mod batched_call;
+mod call_shape;
 #[deny(unsafe_code)]
 mod calls;
 mod copies;
@@ -31,6 +33,7 @@ mod error_safety;
 mod exec;
 mod exec_init;
 mod explain;
+mod late_memory;
 mod level;
 mod methods;
 mod paths;
@@ -44,6 +47,7 @@ mod read_ahead;
 mod reasons;
 mod row_output;
 mod rows;
+mod shape;
 
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};

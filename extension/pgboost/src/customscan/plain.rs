@@ -7,7 +7,7 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, CustomScan, CustomScanState, ExprState, List, ProjectionInfo};
 
 use super::arguments::referred;
-use super::batched_call::Call;
+use super::shape::Shape;
 
 #[derive(Clone, Copy)]
 pub(super) struct Plain {
@@ -16,11 +16,11 @@ pub(super) struct Plain {
     pub(super) conditions: *mut ExprState,
 }
 
-/// Makes both, for a scan tuple with `inputs` columns before the calls.
+/// Makes both.
 ///
 /// # Safety
-/// The node has begun, and these are its calls; PostgreSQL's memory may be allocated.
-pub(super) unsafe fn plain(scan: *mut CustomScanState, inputs: usize, calls: &[Call]) -> Plain {
+/// The node has begun, and this is its shape; PostgreSQL's memory may be allocated.
+pub(super) unsafe fn plain(scan: *mut CustomScanState, shape: &Shape) -> Plain {
     // SAFETY: the state's slots and contexts were made before the node began, and live as long as the query.
     unsafe {
         let state = &raw mut (*scan).ss.ps;
@@ -28,8 +28,8 @@ pub(super) unsafe fn plain(scan: *mut CustomScanState, inputs: usize, calls: &[C
         memory.switch_to(|_| {
             let plan = (*state).plan;
             let tuple = (*plan.cast::<CustomScan>()).custom_scan_tlist;
-            let calls = calls.iter().map(|call| call.if_needed(tuple)).collect();
-            let with = WithCalls { inputs, calls };
+            let calls = shape.calls.iter().map(|call| call.if_needed(tuple)).collect();
+            let with = WithCalls { inputs: shape.inputs, calls };
             Plain {
                 projection: pg_sys::ExecBuildProjectionInfo(
                     with.put_into((*plan).targetlist),

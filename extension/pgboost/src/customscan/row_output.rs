@@ -3,6 +3,8 @@
 //! A row with valid results is built from them. Any other is evaluated with the calls in it, as by a plan
 //! without this node. All functions here run on frames as `pg_interface::unguarded` describes them.
 
+use std::rc::Rc;
+
 use pg_interface::unguarded;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTableSlot};
@@ -10,19 +12,17 @@ use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTable
 use super::batched_call::Call;
 use super::plain::{Plain, plain};
 use super::rows::Rows;
+use super::shape::Shape;
 use crate::predictor::batch::BatchValidity;
 
 pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
+    pub(super) shape: Rc<Shape>,
     /// The calls, in the order of the scan tuple's last columns.
     pub(super) calls: Vec<Call>,
-    /// The number of the scan tuple's columns before the calls.
-    pub(super) inputs: usize,
     pub(super) rows: Rows,
     /// Made for the first row that is evaluated without results.
     pub(super) plain: Option<Plain>,
-    /// The sources of the output's columns, if it has only columns and calls.
-    pub(super) direct: Option<Vec<Source>>,
     pub(super) validity: Option<BatchValidity>,
 }
 
@@ -43,10 +43,10 @@ pub(super) unsafe fn evaluate_plainly(
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
-        unguarded::deform(slot, batch.rows.last_column);
+        unguarded::deform(slot, batch.rows.shape.last_column);
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
         unguarded::clear(tuple);
-        for column in &batch.rows.columns {
+        for column in &batch.rows.shape.columns {
             let place = column.number as usize - 1;
             *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
             *(*tuple).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
@@ -78,7 +78,7 @@ unsafe fn output_plainly(batch: &mut RowOutput) -> *mut TupleTableSlot {
 #[pg_guard]
 unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
     // SAFETY: guaranteed by the caller.
-    batch.plain = Some(unsafe { plain(batch.scan, batch.inputs, &batch.calls) });
+    batch.plain = Some(unsafe { plain(batch.scan, &batch.shape) });
 }
 
 /// Returns the output of a row of the batch; null if a condition is not met.
@@ -94,7 +94,7 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
         let conditions = (*batch.scan).ss.ps.qual;
         if scored
             && conditions.is_null()
-            && let Some(sources) = &batch.direct
+            && let Some(sources) = &batch.shape.direct
         {
             return output_directly(batch, sources, row);
         }
@@ -106,8 +106,8 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
         }
         for (index, call) in batch.calls.iter().enumerate() {
             if let Some(Some(result)) = call.results.get(row) {
-                *(*tuple).tts_values.add(batch.inputs + index) = *result;
-                *(*tuple).tts_isnull.add(batch.inputs + index) = false;
+                *(*tuple).tts_values.add(batch.shape.inputs + index) = *result;
+                *(*tuple).tts_isnull.add(batch.shape.inputs + index) = false;
             }
         }
         output_if(batch, conditions, (*batch.scan).ss.ps.ps_ProjInfo)

@@ -5,6 +5,7 @@
 //! calls the function itself for it, which raises the error.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use gbtrees::internals::{BatchScratch, Margin, Precision};
 use pg_interface::call::Arguments;
@@ -128,7 +129,7 @@ impl BatchFunction {
 
 pub(crate) struct BatchPredictor {
     function: BatchFunction,
-    model: String,
+    model: Rc<str>,
     bound: Option<BoundModel>,
 }
 
@@ -141,7 +142,7 @@ struct BoundModel {
 }
 
 impl BatchPredictor {
-    pub(crate) fn new(function: BatchFunction, model: String) -> BatchPredictor {
+    pub(crate) fn new(function: BatchFunction, model: Rc<str>) -> BatchPredictor {
         BatchPredictor { function, model, bound: None }
     }
 
@@ -156,7 +157,7 @@ impl BatchPredictor {
             (Ok(resolved), Ok(Reference { name, .. })) => {
                 format!("{name}@{}", resolved.identity.version)
             }
-            _ => self.model.clone(),
+            _ => self.model.to_string(),
         }
     }
 
@@ -308,29 +309,31 @@ pub(crate) struct BatchPredictions {
 }
 
 /// Buffers of the engine that a backend keeps from one statement to the next.
-pub(crate) struct PooledScratch(BatchScratch);
+pub(crate) struct PooledScratch(Option<Box<BatchScratch>>);
 
 /// Largest buffers that a backend keeps for its next statement.
 const MAX_IDLE_BYTES: usize = 2 << 20;
 
 thread_local! {
     /// Buffers of a statement that has ended. To allocate them takes as long as predicting dozens of rows.
-    static IDLE: Cell<Option<BatchScratch>> = const { Cell::new(None) };
+    static IDLE: Cell<Option<Box<BatchScratch>>> = const { Cell::new(None) };
 }
 
 impl PooledScratch {
     pub(crate) fn new() -> Self {
         let kernel = guc::kernel();
-        let idle = IDLE.take().filter(|scratch| scratch.kernel().name() == kernel.name());
-        PooledScratch(idle.unwrap_or_else(|| BatchScratch::for_any(kernel)))
+        PooledScratch(IDLE.take().filter(|scratch| scratch.kernel() == kernel))
+    }
+
+    fn get(&mut self) -> &mut BatchScratch {
+        self.0.get_or_insert_with(|| Box::new(BatchScratch::for_any(guc::kernel())))
     }
 }
 
 impl Drop for PooledScratch {
     fn drop(&mut self) {
-        if self.0.bytes() <= MAX_IDLE_BYTES {
-            let empty = BatchScratch::for_any(self.0.kernel());
-            IDLE.set(Some(std::mem::replace(&mut self.0, empty)));
+        if let Some(scratch) = self.0.take_if(|scratch| scratch.bytes() <= MAX_IDLE_BYTES) {
+            IDLE.set(Some(scratch));
         }
     }
 }
@@ -382,7 +385,7 @@ impl BatchEvaluation for BatchPredictions {
 /// The engine's, which are bugs.
 pub(crate) fn evaluate_margins<M: Margin>(
     image: &ModelImage,
-    PooledScratch(scratch): &mut PooledScratch,
+    scratch: &mut PooledScratch,
     features: &[f32],
     margins: &mut [M],
 ) -> Result<()> {
@@ -391,7 +394,7 @@ pub(crate) fn evaluate_margins<M: Margin>(
     let parts = features.chunks(rows_per_call * width);
     for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
         check_for_interrupts();
-        image.margins_batch(scratch, features, margins)?;
+        image.margins_batch(scratch.get(), features, margins)?;
     }
     Ok(())
 }
