@@ -271,6 +271,9 @@ def test_blanks_in_names_come_from_check(connection: psycopg.Connection) -> None
     pgboost.push(connection, "kids", model)
     with pytest.raises(pgboost.InvalidDataError, match=r"'has kids\?', so push .* feature_names"):
         pgboost.predict(connection, "kids", frame)
+    query = 'SELECT 1.0 AS "has kids?", 2.0 AS "net income", 3.0 AS c'
+    with pytest.raises(pgboost.InvalidDataError, match=r"'has kids\?', so push .* feature_names"):
+        pgboost.verify(connection, "kids", model, query)
     pgboost.drop(connection, "kids")
     pgboost.push(connection, "kids", model, check=frame)
     expected = model.predict(frame).astype(np.float32)

@@ -5,7 +5,7 @@ Missing values are NULL. Predictions create nothing, so a standby can make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,10 +96,15 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     if features and not absent:
         frame = frame[[names[feature] for feature in features]]
     elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
-        alike = [name for name in names if name.replace(" ", "_") == absent[0]]
-        hint = f": it has {alike[0]!r}, so push the model with feature_names" if alike else ""
-        raise InvalidDataError(f"the frame has no column {absent[0]!r}, which is a feature{hint}")
+        raise without_feature("frame", absent[0], names)
     return Rows(frame)
+
+
+def without_feature(rows: str, feature: str, names: Iterable[str]) -> InvalidDataError:
+    """Returns the error of rows without a feature, whose name LightGBM may have changed."""
+    alike = [name for name in names if name.replace(" ", "_") == feature]
+    hint = f": it has {alike[0]!r}, so push the model with feature_names" if alike else ""
+    return InvalidDataError(f"the {rows} has no column {feature!r}, which is a feature{hint}")
 
 
 def predicted(

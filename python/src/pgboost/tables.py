@@ -16,7 +16,7 @@ from .errors import InvalidDataError
 from .extension import Extension
 from .frames import numbers, type_of
 from .inputs import Inputs
-from .rows import MAX_COLUMNS
+from .rows import MAX_COLUMNS, without_feature
 
 # As the server tells a query from a name.
 _QUERY = re.compile(
@@ -56,7 +56,7 @@ class Table:
         features = info["feature_names"] or self.names
         absent = [feature for feature in features if feature not in self.types]
         if absent:
-            raise InvalidDataError(f"the source has no column {absent[0]!r}, which is a feature")
+            raise without_feature("source", absent[0], self.names)
         if len(features) != info["features"]:
             raise InvalidDataError(
                 f"the source has {len(features)} columns, and the model {info['features']} features without"
