@@ -179,7 +179,7 @@ error_table! {
     FeatureType { feature: Phrase, type_name: String, reason: TypeReason } =>
         DATATYPE_MISMATCH, "feature {feature} cannot be of type {type_name}",
         detail (reason.texts().0), hint (Some(reason.texts().1));
-    /// An array of features, labels or names, of which `what` is one, has not one dimension.
+    /// An array that does not have one dimension; `what` is its content: features, labels or names.
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
@@ -191,7 +191,7 @@ error_table! {
         } else {
             "Each element of the first dimension is a row, which has a feature in each element of the second."
         }));
-    /// A column of the row that has features of the model in its elements.
+    /// An array whose number of elements is not that of the features in it.
     ArrayLength { column: String, expected: usize, given: usize } =>
         DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
         detail "Each element is a feature of the model.";
@@ -278,11 +278,11 @@ error_table! {
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
-    /// More predictions than an array holds.
+    /// The predictions do not fit into an array.
     ResultSize { rows: usize, values: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "{rows} rows of {values} values do not fit into an array",
         hint "Pass fewer rows at once.";
-    /// More numbers for a row than an array holds.
+    /// A row's explanation does not fit into an array.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
         detail "The model has {features} features and {outputs} outputs.";

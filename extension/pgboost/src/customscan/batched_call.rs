@@ -172,7 +172,7 @@ fn soon_freed<G>(
     let mut read = 0;
     move |row| {
         if read % ROWS_PER_RESET == 0 {
-            // SAFETY: nothing of the rows before is used any more: their features are numbers.
+            // SAFETY: no value of earlier rows is used any more: their features are numbers.
             unsafe { unguarded::MemoryContextReset(reading) };
         }
         read += 1;

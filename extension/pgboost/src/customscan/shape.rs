@@ -96,7 +96,7 @@ unsafe fn kept_rows(
         let kept = numbers.into_iter().filter_map(kept).collect();
         let mut rows = RowShape::new(kept, only_features);
         calls.iter_mut().for_each(|call| call.find_columns(&rows));
-        // Which column is the model's name to one call may be a feature to none.
+        // The column must be the model's name for all calls, and a feature for none.
         if only_features
             && let Some(place) = calls.first().and_then(CallShape::name_beside_rows)
             && calls.iter().all(|call| call.name_beside_rows() == Some(place))

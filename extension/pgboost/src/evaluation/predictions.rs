@@ -1,7 +1,7 @@
 //! Predictions for the rows of a source, which are read one by one and evaluated in batches.
 //!
-//! The features, the margins and the values are those of `predict`, and the errors too; what a model's
-//! name means is found out once, under the snapshot of the statement, and holds for all rows.
+//! Features, margins, values and errors are those of `predict`. The model's name is resolved once, under the
+//! statement's snapshot, for all rows.
 
 use gbtrees::internals::{Margin, Task};
 use pg_interface::Oid;
@@ -20,7 +20,7 @@ pub(crate) struct SourcePredictor {
     resolved: Resolved,
     columns: Option<MatchedColumns>,
     scratch: PooledScratch,
-    /// Of the rows read since the last evaluation.
+    /// The features of the rows read since the last evaluation.
     features: Vec<f32>,
     /// The numbers of a row, for a model with linear leaves.
     doubles: Vec<f64>,

@@ -163,7 +163,7 @@ impl MatchedColumns {
     /// Reads the features of a row of a source; `features.len() == num_features`.
     ///
     /// # Errors
-    /// Those of the values, as for the other forms of features.
+    /// Errors of the values, as for the other forms of features.
     #[inline]
     pub(crate) fn read_source<V: FeatureNumber>(
         &self,

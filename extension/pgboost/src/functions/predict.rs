@@ -1,9 +1,9 @@
 //! `predict` and its siblings: one call is one row.
 //!
-//! What the first call of a statement finds out is kept until its end: the image, how to read the
-//! arguments, and the buffers. Every further call checks that nothing has changed, reads the
-//! features, walks the trees and hands over the result; it takes no lock, and with features of fixed
-//! width and one value as the result it allocates nothing and calls nothing that could raise an error.
+//! The first call of a statement prepares its state: the image, the readers of the arguments, and the buffers.
+//! Every further call checks that nothing has changed, reads the features, walks the trees and returns the
+//! result. It takes no lock, and with features of fixed width and one value as the result it neither allocates
+//! nor calls a function that could raise an error.
 
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array, catalog};
@@ -85,7 +85,7 @@ pub(crate) fn predict_batch(arguments: Arguments<'_>, state: CallState<'_>) -> R
     }
 }
 
-/// `predict_leaf`: for each tree the id of the leaf that the row falls into.
+/// `predict_leaf`: the id of the row's leaf in each tree.
 pub(crate) fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let leaves = array::integer_array(predictor.leaves()?);

@@ -308,14 +308,14 @@ pub(crate) struct BatchPredictions {
     margins: Margins,
 }
 
-/// Buffers of the engine that a backend keeps from one statement to the next.
+/// The engine's buffers, which a backend keeps from one statement to the next.
 pub(crate) struct PooledScratch(Option<Box<BatchScratch>>);
 
-/// Largest buffers that a backend keeps for its next statement.
+/// The largest buffers that a backend keeps for its next statement.
 const MAX_IDLE_BYTES: usize = 2 << 20;
 
 thread_local! {
-    /// Buffers of a statement that has ended. To allocate them takes as long as predicting dozens of rows.
+    /// The buffers of an ended statement, whose allocation takes as long as predicting dozens of rows.
     static IDLE: Cell<Option<Box<BatchScratch>>> = const { Cell::new(None) };
 }
 

@@ -1,7 +1,7 @@
-//! Predictions of an array's rows in one call.
+//! Predictions for an array's rows in one call.
 //!
-//! A row's elements are read as `predict` reads an array, and rows are evaluated as those of a batch, so the
-//! numbers are `predict`'s. Memory besides the result's is bounded: rows go through in pieces.
+//! A row's elements are read as `predict` reads an array, and rows are evaluated as in a batch, so the
+//! numbers are `predict`'s. Memory besides the result's is bounded, since rows are evaluated in pieces.
 
 use gbtrees::internals::Margin;
 use pg_interface::array::{self, ArrayValue, NewArray};
@@ -20,11 +20,11 @@ use crate::error::{Error, Result};
 /// The place of the matrix among the arguments.
 const MATRIX: usize = 1;
 
-/// Predicts each row of an array of two dimensions: an array with a value for each row or, of a model with
-/// several values per row, with a row of values for each.
+/// Predicts each row of an array of two dimensions. Returns an array with a value for each row, or with a row of
+/// values for a model with several.
 ///
 /// # Errors
-/// Of the array's form, as those of `predict` with one of its rows, and if the result is too large.
+/// For the array's form, those of `predict` with one of its rows, and for a result that is too large.
 pub(crate) fn predictions(
     predictor: &mut Predictor,
     arguments: Arguments<'_>,
@@ -67,7 +67,7 @@ pub(crate) fn predictions(
     Ok(result.into_datum())
 }
 
-/// Reads the features of rows, one after another.
+/// Reads the features of consecutive rows.
 fn read_rows<'a>(
     predictor: &mut Predictor,
     rows: impl Iterator<Item = CellsOfRow<'a>>,
@@ -86,7 +86,7 @@ struct Evaluation {
 }
 
 impl Evaluation {
-    /// Puts the values of rows with these features one after another into `out`.
+    /// Writes the values of rows with these features into `out`.
     fn predict(&mut self, image: &ModelImage, features: &[f32], out: &mut [f32]) -> Result<()> {
         let Evaluation { scratch, margins } = self;
         margins.fit(image, features.len() / image.row_length());
@@ -113,12 +113,12 @@ fn put_values<M: Margin>(
     Ok(())
 }
 
-/// A call with a row of the matrix in place of it.
+/// The arguments of a call with a row in place of the matrix.
 #[derive(Clone, Copy)]
 struct CellsOfRow<'a> {
     arguments: Arguments<'a>,
     positions: &'a ColumnPositions,
-    /// Those of all rows.
+    /// The cells of all rows.
     cells: (&'a [Datum], &'a [bool]),
     row: usize,
 }

@@ -243,7 +243,7 @@ impl Predictor {
     }
 
     /// # Errors
-    /// [`Error::FeatureCount`], if rows of so many features are none of the model's.
+    /// [`Error::FeatureCount`], if the model has another number of features.
     pub(crate) fn require_count(&self, given: usize) -> Result<()> {
         if given == self.image().num_features() {
             return Ok(());
@@ -251,7 +251,7 @@ impl Predictor {
         Err(self.context().count(given, None))
     }
 
-    /// Whether arguments of type real, or the elements of a real[], are the features as they are.
+    /// Returns whether arguments of type real, or elements of a real[], need no conversion.
     pub(crate) fn takes_reals(&self) -> bool {
         self.state.binding.takes_reals(self.image())
     }
