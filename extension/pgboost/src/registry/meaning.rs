@@ -1,4 +1,4 @@
-//! What happens where a name comes to mean a version whose predictions or arguments mean something else.
+//! Changes of a name to a version whose predictions or arguments mean something else.
 //!
 //! Applications have the name alone: other labels, another task, link or objective give them other answers
 //! without an error, and so do features at other positions, where calls give them by position. Such a change
@@ -18,10 +18,10 @@ use super::reference::Wanted;
 use super::{Registry, predict_functions};
 use crate::error::{Error, Result};
 
-/// Names that a message lists.
+/// The most names in a message.
 const MAX_LISTED: usize = 20;
 
-/// A reference to a model that meant version `before`, if any, and is to mean version `after`.
+/// A reference to a model that means version `before`, if any, and will mean version `after`.
 #[derive(Clone, Copy)]
 pub(crate) struct Change<'a> {
     pub(crate) wanted: Wanted<'a>,
@@ -29,14 +29,14 @@ pub(crate) struct Change<'a> {
     pub(crate) after: i32,
 }
 
-/// The ways that a caller has where a version means something else.
+/// The ways to allow another meaning, for hints.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ways {
-    /// The caller has said that it is meant.
+    /// The caller has allowed it.
     Allowed,
-    /// To say so.
+    /// To allow it.
     Allow,
-    /// To say so, or to store the version only.
+    /// To allow it, or to store the version without a deployment.
     AllowOrStore,
 }
 
@@ -55,7 +55,7 @@ impl Ways {
     }
 }
 
-/// What users rely on that the values and arguments of a version are.
+/// The meaning of a version's values and arguments, on which callers rely.
 #[derive(Debug)]
 pub(crate) struct Meaning {
     pub(crate) task: String,
@@ -78,7 +78,7 @@ impl Meaning {
         })
     }
 
-    /// The classes as `predict_class` returns them.
+    /// Returns the classes as `predict_class` returns them.
     fn classes(&self) -> Vec<String> {
         let count = match self.task.as_str() {
             "binary" => 2,
@@ -92,7 +92,7 @@ impl Meaning {
         }
     }
 
-    /// What a version has otherwise that takes the place of this one; first in few words, then both values.
+    /// Returns the property in which a later version differs, with both values.
     fn difference(&self, after: &Meaning) -> Option<(&'static str, [String; 2])> {
         let both = |value: fn(&Meaning) -> String| [value(self), value(after)];
         let (classes, new_classes) = (self.classes(), after.classes());
@@ -130,7 +130,7 @@ impl Meaning {
         None
     }
 
-    /// Whether a feature is at another position, in versions with as many features.
+    /// Returns whether a feature is at another position, in versions with equal numbers of features.
     fn is_moved(&self, after: &Meaning) -> bool {
         let (old, new) = (&self.feature_names, &after.feature_names);
         let known: HashSet<&String> = old.iter().collect();
@@ -139,7 +139,7 @@ impl Meaning {
         old.len() == new.len() && new.iter().enumerate().any(is_moved)
     }
 
-    /// The first feature of two versions with as many that has another name.
+    /// Returns the first feature with another name, in versions with equal numbers of features.
     fn renamed<'a>(&'a self, after: &'a Meaning) -> Option<(usize, &'a str, &'a str)> {
         if self.feature_names.len() != after.feature_names.len() {
             return None;
@@ -150,7 +150,7 @@ impl Meaning {
     }
 }
 
-/// Whether the same texts come in another order.
+/// Returns whether the same texts are in another order.
 fn is_reordered(before: &[String], after: &[String]) -> bool {
     let sorted = |texts: &[String]| texts.iter().cloned().collect::<BTreeSet<String>>();
     before != after && before.len() == after.len() && sorted(before) == sorted(after)

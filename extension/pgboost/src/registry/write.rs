@@ -1,7 +1,7 @@
-//! Writes the registry, after the caller has checked the user's rights.
+//! Writes to the registry, after the caller has checked the user's privileges.
 //!
-//! Two sessions that change the same model wait for each other at its row in `model`, which each of them
-//! touches first.
+//! Sessions that change the same model wait for each other at its row in `model`, which each updates
+//! first.
 
 use pg_interface::{Oid, jsonb, report, session};
 use pgrx::{AnyElement, JsonB};
@@ -16,36 +16,36 @@ use super::{
 use crate::error::{Error, Result};
 use crate::statistics;
 
-/// What the registry says of a version besides the numbers that it hands out itself.
+/// The columns of a new version, except the numbers that the registry assigns.
 pub(crate) struct NewVersion<'a> {
     pub(crate) name: &'a str,
     pub(crate) file: &'a [u8],
     pub(crate) format: &'a str,
-    /// The release of the library that wrote the file, where the file has it.
+    /// The release of the library that wrote the file, if the file has it.
     pub(crate) library_version: Option<String>,
     pub(crate) objective: &'a str,
     pub(crate) task: &'static str,
     pub(crate) link: &'static str,
-    /// What values of type real are.
+    /// The meaning of reals.
     pub(crate) real_input: String,
     pub(crate) features: i32,
     pub(crate) outputs: i32,
     pub(crate) trees: i32,
     pub(crate) rounds: i32,
     pub(crate) used_rounds: i32,
-    /// How many the file says were best, if it does.
+    /// The best number of rounds, if the file has it.
     pub(crate) best_rounds: Option<i32>,
     pub(crate) depth: i32,
     pub(crate) feature_names: Option<Vec<String>>,
     pub(crate) labels: Option<Vec<String>>,
-    /// What the codes of features stand for, if that was given.
+    /// The categories of features, if given.
     pub(crate) categories: Option<AnyElement>,
     pub(crate) attributes: JsonB,
-    /// What the model was trained with, if that was given.
+    /// The parameters of the training, if given.
     pub(crate) parameters: Option<AnyElement>,
-    /// How good it was found to be, if that was given.
+    /// The metrics of the model, if given.
     pub(crate) metrics: Option<AnyElement>,
-    /// Whether predictions use it from now on.
+    /// Deploy the version.
     pub(crate) deploy: bool,
 }
 
@@ -65,11 +65,11 @@ pub(crate) fn store<'a>(
         add_privilege(registry, model, user, OWNER)?;
         first_version(registry, model)?
     } else {
-        // Only now is it certain whose the model is: another session may have just created it.
+        // Checked under the lock, since another session may have just created the model.
         require_owner(registry, model, user)?;
         version
     };
-    // A load that rolled back may have left what it counted.
+    // A load that rolled back may have left counts for this number.
     statistics::forget(model.id, version);
     execute(
         registry,
@@ -122,8 +122,8 @@ pub(crate) fn store<'a>(
     Ok((model, version))
 }
 
-/// The number of the first version of a model whose row was just made: one that was never pinned, since what
-/// is stored of a pinned version may outlive its model.
+/// Returns the number of the first version of a new model, one that was never pinned under its name: stored
+/// results of a pinned version may outlive its model.
 fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
     let version = pin::first_version(registry, model.name)?;
     if version > 1 {
@@ -223,7 +223,7 @@ pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> R
             &[model.id.into(), new_name.into()],
         )
     })?;
-    // Nobody else can pin a version under either name from here on.
+    // From here on no other session can pin a version under either name.
     for pinned in [model.name, new_name] {
         if pin::first_version(registry, pinned)? > 1 {
             let (name, pinned) = (model.name.to_owned(), pinned.to_owned());
@@ -244,7 +244,7 @@ pub(crate) fn set_owner(registry: &Registry, model: Model<'_>, owner: Oid) -> Re
     add_privilege(registry, model, owner, OWNER)
 }
 
-/// Gives a role a privilege for a model, with the lesser one.
+/// Grants a role a privilege for a model, with the lesser one.
 pub(crate) fn grant(
     registry: &Registry,
     model: Model<'_>,
@@ -259,7 +259,7 @@ pub(crate) fn grant(
     Ok(())
 }
 
-/// Takes a privilege from a role, with the greater one.
+/// Revokes a privilege from a role, with the greater one.
 pub(crate) fn revoke(
     registry: &Registry,
     model: Model<'_>,
@@ -276,7 +276,7 @@ pub(crate) fn revoke(
     )
 }
 
-/// Deletes the rows of a model that give nothing any more, since their roles were dropped.
+/// Deletes the rows of a model without effect, whose roles were dropped.
 fn forget_dropped_roles(registry: &Registry, model: ModelId) -> Result<()> {
     execute(
         registry,
@@ -298,7 +298,7 @@ fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &s
     )
 }
 
-/// Lets an alias, new or not, refer to a version.
+/// Sets an alias, new or existing, to a version.
 ///
 /// # Errors
 /// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
