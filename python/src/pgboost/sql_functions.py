@@ -30,12 +30,12 @@ from .model_file import label_text
 from .rows import of_features
 from .verification import in_python
 
-# The arguments of a function of one row, which one of an object or of rows is not.
+# The arguments of the functions of one row: of columns, unless there are too many, and of an object.
 _ARGUMENTS = """
     SELECT p.proargnames[1:p.pronargs], p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[]
       FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
      WHERE n.nspname = %s AND p.proname = %s AND NOT p.proretset
-       AND p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[] <> '{jsonb}'
+     ORDER BY p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[] = '{jsonb}'
 """
 
 
@@ -101,11 +101,10 @@ def verify_sql(
         raise UnsupportedModelError("verify_sql needs the model's object, not its file")
     with connected(connection) as database:
         arguments = _arguments(database, schema, name)
-        features = [argument for argument, _ in arguments]
         if frame is None:
             if file.inputs is None:
                 raise UnsupportedModelError("no rows can be drawn: pass some as frame")
-            frame = drawn(file.inputs(), features)
+            frame = drawn(file.inputs(), list(arguments))
         endings = ["", "_class"] if file.classes else [""]
         functions = [sql.Identifier(schema, f"{name}{ending}") for ending in endings]
         found = _in_sql(database, functions, arguments, frame)
@@ -129,31 +128,28 @@ def _refused(engine: ModuleType) -> Iterator[None]:
         raise InvalidModelError(str(error)) from error
 
 
-def _arguments(database: Database, schema: str, name: str) -> list[tuple[str, str]]:
-    """Returns the arguments of a function of one row, and their types."""
+def _arguments(database: Database, schema: str, name: str) -> dict[str, str]:
+    """Returns the types of a function's arguments by feature; empty if it takes an object alone."""
     _, rows = database.fetched(sql.SQL(_ARGUMENTS), [schema, name])
     if not rows:
         raise ModelNotFoundError(f"there is no function {name!r} of one row in schema {schema!r}")
     names, types = rows[0]
-    return list(zip(names, types, strict=True))
+    return {} if types == ["jsonb"] else dict(zip(names, types, strict=True))
 
 
 def _in_sql(
-    database: Database,
-    functions: list[sql.Identifier],
-    arguments: list[tuple[str, str]],
-    frame: Any,
+    database: Database, functions: list[sql.Identifier], arguments: dict[str, str], frame: Any
 ) -> Predictions:
-    rows = of_features(frame, [argument for argument, _ in arguments], by_position=True)
-    rows.form = "columns"
-    if len(rows.types) != len(arguments):
+    rows = of_features(frame, list(arguments), by_position=True)
+    rows.form = "columns" if arguments else "jsonb"
+    if arguments and len(rows.types) != len(arguments):
         message = (
-            f"the frame has {len(rows.types)} columns, and the function {len(arguments)} arguments"
+            f"the frame has {len(rows.types)} columns, the function {len(arguments)} arguments"
         )
         raise InvalidDataError(message)
     passed = sql.SQL(", ").join(
         sql.SQL("t.{}::{}").format(sql.Identifier(f"c{number}"), sql.SQL(kind))
-        for number, (_, kind) in enumerate(arguments)
+        for number, kind in enumerate(arguments.values() or ["jsonb"])
     )
     calls = sql.SQL(", ").join(sql.SQL("{}({})").format(function, passed) for function in functions)
     query = sql.SQL("SELECT {} FROM {} ORDER BY row").format(calls, rows.relation())

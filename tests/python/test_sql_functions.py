@@ -1,0 +1,115 @@
+"""Models as plain SQL functions in a database without the extension, which predict as Python does."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+import xgboost
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import catboost
+import lightgbm
+import pgboost
+from tests.python import models as data
+from tools.cluster import Cluster
+
+ROWS = data.frame()
+NUMBERS = data.numbers()
+TARGET = data.target(ROWS)
+LABELS = data.classes(ROWS, ["no", "it's"])
+QUICK = {"n_estimators": 12}
+
+
+@pytest.fixture
+def bare(cluster: Cluster) -> Iterator[psycopg.Connection]:
+    """A connection to a database without the extension."""
+    cluster.create_database("bare", replace=True)
+    with cluster.connect("bare", autocommit=True) as connection:
+        yield connection
+
+
+FITTED: dict[str, Callable[[], Any]] = {
+    "XGBoost": lambda: xgboost.XGBRegressor(**QUICK).fit(ROWS, TARGET),
+    "XGBoost, classes": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, LABELS == "no"),
+    "LightGBM": lambda: lightgbm.LGBMClassifier(**QUICK, verbose=-1).fit(ROWS, LABELS),
+    "CatBoost": lambda: catboost.CatBoostClassifier(
+        iterations=12, verbose=False, allow_writing_files=False
+    ).fit(ROWS, LABELS),
+    "scikit-learn": lambda: make_pipeline(
+        StandardScaler(), RandomForestClassifier(**QUICK, random_state=1)
+    ).fit(NUMBERS, LABELS),
+    "pipeline of LightGBM": lambda: make_pipeline(
+        StandardScaler(), lightgbm.LGBMRegressor(**QUICK, verbose=-1)
+    ).fit(NUMBERS, TARGET),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_functions_predict_as_the_model(bare: psycopg.Connection, name: str) -> None:
+    model = FITTED[name]()
+    bare.execute(pgboost.export_sql(model, "churn"))
+    found = pgboost.verify_sql(bare, "churn", model)
+    assert found and found.rows >= 1000 and found.classes_differing == 0, found
+    assert pgboost.verify_sql(bare, "churn", model, NUMBERS)
+
+
+def test_margins_have_the_bits_of_the_library(bare: psycopg.Connection) -> None:
+    model = FITTED["XGBoost"]()
+    bare.execute(pgboost.export_sql(model, "churn", schema="public", version=3))
+    expected = model.predict(ROWS[:50], output_margin=True)
+    query = "SELECT churn_3_margin(%s, %s, %s, %s, %s)"
+    rows = ROWS[:50].astype(float).replace({np.nan: None}).to_numpy()
+    found = [bare.execute(query, list(row)).fetchone()[0] for row in rows]  # type: ignore[index]
+    assert np.array_equal(np.array(found, np.float32), expected)
+
+
+def test_what_differs_is_found(bare: psycopg.Connection) -> None:
+    model = FITTED["XGBoost"]()
+    other = xgboost.XGBRegressor(n_estimators=11).fit(ROWS, TARGET)
+    bare.execute(pgboost.export_sql(other, "churn"))
+    assert not pgboost.verify_sql(bare, "churn", model)
+
+
+def test_what_cannot_be_exported_or_found_is_an_error(bare: psycopg.Connection) -> None:
+    model = FITTED["XGBoost"]()
+    with pytest.raises(pgboost.InvalidModelError, match="name"):
+        pgboost.export_sql(model, "")
+    with pytest.raises(pgboost.ArgumentError, match="pass"):
+        pgboost.export_sql("churn", model)  # type: ignore[arg-type]
+    with pytest.raises(pgboost.ModelNotFoundError, match="'absent'"):
+        pgboost.verify_sql(bare, "absent", model)
+    with pytest.raises(pgboost.UnsupportedModelError, match="object"):
+        pgboost.verify_sql(bare, "churn", pgboost.model_bytes(model))
+
+
+def test_the_engine_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gbtrees", None)
+    with pytest.raises(pgboost.MissingLibraryError, match="pip install gbtrees"):
+        pgboost.export_sql(FITTED["XGBoost"](), "churn")
+
+
+def test_the_command_prints_the_script(bare: psycopg.Connection, tmp_path: Path) -> None:
+    model = FITTED["XGBoost"]()
+    path = tmp_path / "model.ubj"
+    model.save_model(path)
+    command = [sys.executable, "-m", "pgboost", "export-sql", str(path), "--name", "churn"]
+    pythonpath = ":".join(sys.path)
+    printed = subprocess.run(
+        command, capture_output=True, env={"PYTHONPATH": pythonpath, "PATH": ""}, check=True
+    )
+    bare.execute(printed.stdout.decode())
+    assert pgboost.verify_sql(bare, "churn", model)
+
+
+def test_a_model_of_many_features_takes_objects(bare: psycopg.Connection) -> None:
+    wide = np.random.default_rng(1).normal(size=(200, 120)).astype(np.float32)
+    model = xgboost.XGBRegressor(n_estimators=5).fit(wide, wide[:, 0] - wide[:, 119])
+    bare.execute(pgboost.export_sql(model, "wide"))
+    assert pgboost.verify_sql(bare, "wide", model)
