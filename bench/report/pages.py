@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import engine, formats, inside, queries
+from bench.report import engine, formats, inside, queries, wheel
 from bench.report.context import of_comparison, of_ways
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -36,6 +36,7 @@ PARTS = {
 }
 # Templates of a separate measurement: its kind, and the function that returns their variables.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
+    "anywhere.md": ("wheel.json", wheel.given),
     "inside.md": ("inside", inside.given),
     "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
@@ -46,7 +47,11 @@ GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {
     "engine.md": engine.given,
 }
 # Pages or parts that a program prints after measuring.
-PRINTED = {"inside": ("inside.md", inside.given), "queries": ("queries", queries.given)}
+PRINTED = {
+    "inside": ("inside.md", inside.given),
+    "queries": ("queries", queries.given),
+    "wheel": ("anywhere.md", wheel.given),
+}
 # A generated part of a page; its mark names the template to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
