@@ -57,7 +57,7 @@ HOLDER = re.compile(
 
 
 def cargo(*words: str) -> str:
-    """What cargo prints in the workspace."""
+    """The standard output of cargo in the workspace."""
     return subprocess.run(
         ["cargo", *words, "--locked"],
         cwd=ROOT / "extension", capture_output=True, text=True, check=True,

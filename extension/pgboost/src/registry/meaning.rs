@@ -223,7 +223,7 @@ mod tests {
         all.iter().map(|&text| text.to_owned()).collect()
     }
 
-    /// What two versions, of which one takes the place of the other, differ in.
+    /// Returns the property in which a later version differs.
     fn difference(before: [&str; 5], after: [&str; 5]) -> Option<&'static str> {
         let meaning = |[task, link, objective, labels, names]: [&str; 5]| Meaning {
             task: task.to_owned(),
