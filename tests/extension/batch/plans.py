@@ -4,6 +4,6 @@ import psycopg
 
 
 def has_batch(connection: psycopg.Connection, query: str) -> bool:
-    """Whether the plan has a batch."""
+    """Returns whether the plan has a batch."""
     lines = connection.execute(f"EXPLAIN (COSTS OFF) {query}").fetchall()
     return any("BatchPredict" in line for (line,) in lines)

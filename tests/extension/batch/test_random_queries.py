@@ -65,7 +65,7 @@ def fetched(connection: psycopg.Connection, query: str, batches: bool) -> list:
 
 
 def are_alike(one: list | tuple, other: list | tuple) -> bool:
-    """Whether two answers are the same, or both errors; of steps, whether they end alike after the same."""
+    """Returns whether two answers are equal or both errors; steps also if they end alike."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return True
     if one and other and isinstance(one[-1], tuple) and isinstance(one[-1][0], str):
@@ -74,7 +74,7 @@ def are_alike(one: list | tuple, other: list | tuple) -> bool:
 
 
 def is_in_batches(connection: psycopg.Connection, query: str) -> bool:
-    """Whether the query can be planned, and the plan has a batch."""
+    """Returns whether the query can be planned, and the plan has a batch."""
     try:
         return has_batch(connection, query)
     except psycopg.Error:

@@ -119,7 +119,7 @@ def run(command: list[str], environment: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
-    """That of a program: how to reach a database with the page's model and its function."""
+    """A program's environment, with a database that has the page's model and its function."""
     function = "".join(block.text for block in page(PAGE).blocks)
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE EXTENSION pgboost_train")

@@ -61,7 +61,7 @@ class Golden:
 
     @property
     def is_linear(self) -> bool:
-        """Whether it has coefficients in place of trees."""
+        """True for coefficients in place of trees."""
         return self.path.name.startswith("gblinear") and "no_rounds" not in self.path.name
 
     @property

@@ -71,7 +71,7 @@ def reset_statement_timeout(connection: psycopg.Connection) -> None:
 
 
 def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: int) -> bool:
-    """Whether that timeout ended the statement; in time if so. What the statement did is rolled back.
+    """Returns whether that timeout ended the statement, which it must do in time; rolls the statement back.
 
     A statement that does not look for a cancel is late each time, a machine that stands still is once.
     """
@@ -85,7 +85,7 @@ def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: i
 def _seconds_late(
     connection: psycopg.Connection, statement: str, milliseconds: int
 ) -> float | None:
-    """How long after the timeout the statement was cancelled, if it was."""
+    """Returns the seconds from the timeout to the cancel, or None if the statement ended before."""
     connection.execute("BEGIN")
     connection.execute(f"SET LOCAL statement_timeout = {milliseconds}")
     begin = time.monotonic()

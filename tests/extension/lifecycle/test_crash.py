@@ -59,7 +59,7 @@ def content() -> bytes:
 
 @pytest.fixture(scope="module")
 def load_seconds(spare: Cluster, content: bytes) -> float:
-    """How long it takes here. The model m, its answer and the large model's file are stored."""
+    """The seconds of a load on this machine. Stores the model m, its answer and the large model's file."""
     with spare.connect() as connection:
         load(connection, "m", grown(30, 6))
         connection.execute(f"CREATE TABLE answer AS SELECT predict('m', {ROW}) AS value")

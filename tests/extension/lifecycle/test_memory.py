@@ -51,7 +51,7 @@ def peak_kb(connection: psycopg.Connection) -> int:
 
 
 def mapped_images(connection: psycopg.Connection) -> tuple[int, int]:
-    """How many image files the backend has mapped, and their bytes together."""
+    """The number of image files that the backend has mapped, and their bytes together."""
     maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
     ranges = [line.split()[0].split("-") for line in maps.splitlines() if ".image" in line]
     return len(ranges), sum(int(end, 16) - int(begin, 16) for begin, end in ranges)

@@ -38,7 +38,7 @@ def roles(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def denied(connection: psycopg.Connection) -> bool:
-    """Whether m may not be used; any other error fails the test."""
+    """Returns whether the use of m is denied; any other error fails the test."""
     try:
         assert value(connection) == 1
     except errors.InsufficientPrivilege as error:

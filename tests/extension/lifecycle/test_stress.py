@@ -18,7 +18,7 @@ READER_SECONDS = 10
 
 @dataclass
 class Deploys:
-    """How far the deploying has come. Number n deploys version 1 + n % 2, which answers that."""
+    """The progress of deploys. Number n deploys version 1 + n % 2, which answers that."""
 
     started: int = 0
     acknowledged: int = 0

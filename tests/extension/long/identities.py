@@ -79,14 +79,14 @@ class Registry:
     # Reading.
 
     def may_predict(self, user: str, uid: int) -> bool:
-        """Whether a user may now predict with a model, which may be gone by now."""
+        """Returns whether a user may now predict with a model, which may have been dropped."""
         if user == EXTENSION_OWNER:
             return True
         found = self.privileges.get(uid)
         return found is not None and (user == found.owner or bool({user, "public"} & found.granted))
 
     def owns(self, user: str, uid: int) -> bool:
-        """Whether a user now owns a model."""
+        """Returns whether a user now owns a model."""
         found = self.privileges.get(uid)
         return user == EXTENSION_OWNER or (found is not None and user == found.owner)
 

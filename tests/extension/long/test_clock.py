@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(LIBRARY is None, reason="needs libfaketime")
 
 
 class Clock:
-    """How far the server's time of day is from the right one."""
+    """The distance of the server's time of day from the right one."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -108,7 +108,7 @@ def version(text: str) -> list[int]:
 
 
 def is_later(release: str) -> bool:
-    """Whether it is of an XGBoost later than the installed one, which may read it as something else."""
+    """Returns whether a later XGBoost than the installed one wrote it, which may read it differently."""
     library, _, number = release.partition("/")
     return library == "xgboost" and version(number) > version(xgboost.__version__)
 

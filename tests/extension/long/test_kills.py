@@ -134,7 +134,7 @@ def test_kills(prepared: Cluster) -> None:
 
 
 def alive(pids: Collection[int]) -> set[int]:
-    """Those that have not ended, after some time to do so."""
+    """The processes that have not ended after `GRACE_SECONDS`."""
     until = time.monotonic() + GRACE_SECONDS
     while (
         left := {pid for pid in pids if Path(f"/proc/{pid}").exists()}

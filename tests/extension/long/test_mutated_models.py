@@ -119,7 +119,7 @@ def _width(file: bytes) -> int:
 
 
 def _compared(connection: psycopg.Connection) -> bool:
-    """Whether libxgboost took it; then no row differs."""
+    """Returns whether libxgboost accepted it; then no row differs."""
     names = connection.execute("SELECT feature FROM model_features('mutant')").fetchall()
     columns = ", ".join(
         f'CASE WHEN (i + {at}) % 5 > 0 THEN (i * {at + 3}) % 7 END AS "{name}"'

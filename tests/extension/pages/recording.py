@@ -120,7 +120,7 @@ text {{ font: {FONT}px monospace; white-space: pre; fill: #e6e6e6; animation: sh
 
 
 def current() -> bool:
-    """Whether the files show what the README does."""
+    """Returns whether the files show what the README does."""
     if not (CAST.exists() and PICTURE.exists()):
         return False
     text = CAST.read_text()

@@ -114,7 +114,7 @@ def compared(block: Block, output: str) -> None:
 
 
 def same(output: str, shown: str) -> bool:
-    """Whether the output is what is shown, except for numbers' last digits and columns' widths."""
+    """Returns whether the output is that of the page, except for numbers' last digits and columns' widths."""
     before, _, after = shown.partition("...\n")
     if before == shown:
         return alike(output.split(), shown.split())
@@ -124,7 +124,7 @@ def same(output: str, shown: str) -> bool:
 
 
 def alike(words: list[str], shown: list[str]) -> bool:
-    """Whether words equal others: numbers within the tolerance, lines under headings in any width."""
+    """Returns whether words are equal: numbers within the tolerance, lines under headings in any width."""
     if len(words) != len(shown):
         return False
     pairs = zip(words, shown, strict=True)

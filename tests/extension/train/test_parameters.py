@@ -209,7 +209,7 @@ def test_parameters_are_stored_with_the_version(connection: psycopg.Connection) 
 
 
 def threads_of_a_training(connection: psycopg.Connection, capped: psycopg.Connection) -> int:
-    """How many threads a training takes that asks for 64."""
+    """The threads of a training that requests 64."""
     running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
     with seen(connection, running.pid, "training"):
         (trainer,) = trainers(running.pid)

@@ -82,7 +82,7 @@ def test_new_version_is_seen_by_the_next_statement(connection: psycopg.Connectio
 
 
 def scans(connection: psycopg.Connection) -> int:
-    """How often this transaction has read the registry's tables."""
+    """The number of this transaction's scans of the registry's tables."""
     return one(
         connection,
         "SELECT sum(pg_stat_get_xact_numscans(oid))::int FROM pg_class "

@@ -89,7 +89,7 @@ def _help() -> str:
 
 
 def refuses_tables(old: Cluster) -> bool:
-    """Whether the newer server refuses an option that the older one keeps at every column."""
+    """Returns whether the newer server refuses an option that the older one keeps at every column."""
     version = Place("/", 0, None).run(bin_directory() / "postgres", "--version").stdout
     query = "SELECT bool_or(attoptions::text LIKE '%pg_attver%') FROM pg_attribute"
     with old.connect() as connection:
