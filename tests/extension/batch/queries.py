@@ -1,4 +1,4 @@
-"""Random queries that predict, for comparing what they give with batches and without.
+"""Random queries that predict, to compare their results with batches and without.
 
 Every query is made from the seed alone. What a query may hold is what decides
 whether and where a plan has a batch: calls in all forms and places, joins, conditions

@@ -93,7 +93,7 @@ SHAPES = {name: _shape(one) for name, one in _KNOWN.items()}
 
 # What a statement returns is not sent: it takes longer than many predictions.
 def unsent(statement: str) -> str:
-    """The statement, whose rows go nowhere."""
+    """The statement without its output."""
     return (
         f"COPY ({statement}) TO '/dev/null'"
         if statement.startswith(("SELECT", "WITH"))

@@ -1,5 +1,7 @@
-"""A row that fails is not read before it is asked for: whoever stops before it gets no error, with batches as
-without. Row 500 fails in each query, and what comes before it in the order of the rows does not."""
+"""A row that fails is not read before it is needed: a reader that stops before it gets no error.
+
+With batches as without. Row 500 fails in each query, and no row before it.
+"""
 
 import psycopg
 import pytest

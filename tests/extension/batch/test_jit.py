@@ -1,4 +1,4 @@
-"""Just-in-time compilation around a batch: it happens, and changes no number."""
+"""Just-in-time compilation around a batch changes no number."""
 
 import psycopg
 import pytest

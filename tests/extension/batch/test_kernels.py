@@ -1,4 +1,4 @@
-"""The setting pgboost.kernel: what this processor can run is taken and used, the rest refused."""
+"""The setting pgboost.kernel accepts the kernels that this processor can run, and refuses others."""
 
 import psycopg
 import pytest

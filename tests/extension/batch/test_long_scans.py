@@ -33,7 +33,7 @@ def rows(cluster, dbname: str) -> None:
 
 @pytest.fixture
 def serial(connect: Connect) -> psycopg.Connection:
-    """A connection that runs its queries by itself."""
+    """A connection without parallel workers."""
     connection = connect()
     connection.execute("SET max_parallel_workers_per_gather = 0")
     # The JIT compiler takes memory too.
@@ -42,7 +42,7 @@ def serial(connect: Connect) -> psycopg.Connection:
 
 
 def in_batches(connection: psycopg.Connection, query: str) -> str:
-    """The query, once it is certain that its plan has a batch."""
+    """The query, whose plan must have a batch."""
     assert "BatchPredict" in plan_of(connection, query)
     return query
 

@@ -1,4 +1,4 @@
-"""A batch of `predict(model, jsonb_build_object(...))` builds no object, and reads what it would hold."""
+"""A batch of `predict(model, jsonb_build_object(...))` reads the object's values without building it."""
 
 import json
 

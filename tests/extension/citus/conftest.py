@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[list[Node]]:
-    """The coordinator, two workers, and a server that is no node yet."""
+    """The coordinator, two workers, and a server that is not a node yet."""
     started: list[Node] = []
     states = [STATE / f"node{number}" for number in range(4)]
     try:
@@ -92,7 +92,7 @@ class Nodes:
         return [self.coordinator, *self.workers]
 
     def each(self, query: str) -> list[list[tuple]]:
-        """The rows of a query that each node answers by itself."""
+        """The rows of a query on each node separately."""
         answers = []
         for node in self.all():
             with node.connect(self.dbname) as connection:

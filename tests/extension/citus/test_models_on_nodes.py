@@ -1,4 +1,4 @@
-"""Whatever changes the models on one node changes them on all nodes, or on none."""
+"""A change of models on one node applies to all nodes or to none."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A role without rights to the models gains none by what runs as the extension's owner."""
+"""A role without privileges for the models gains none by functions that run as the extension's owner."""
 
 import psycopg
 import pytest

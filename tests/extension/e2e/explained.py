@@ -1,4 +1,4 @@
-"""`python -m tests.extension.e2e.explained FOLDER`: what the newest XGBoost explains.
+"""`python -m tests.extension.e2e.explained FOLDER`: explanations of the newest XGBoost.
 
 It runs in a separate process: each has one XGBoost, that of the tests is the one that pip installs.
 FOLDER has models, N.ubj, and the rows of each, N.npy. It gets N.npz: arrays `contribs` and `interactions`.

@@ -45,7 +45,7 @@ def hex_rows(lines: list[str]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Golden:
-    """One model in one format, and what the newest XGBoost makes of its rows."""
+    """One model in one format, with the predictions of the newest XGBoost for its rows."""
 
     path: PurePosixPath
     record: dict
@@ -71,13 +71,13 @@ class Golden:
 
 
 def release_folders() -> list[str]:
-    """The releases that there are models of."""
+    """The releases with golden models."""
     folders = {PurePosixPath(name).parent.name for name in library("xgboost")}
     return sorted(folder for folder in folders if folder[0].isdigit())
 
 
 def models(release: str) -> list[Golden]:
-    """Every model of a release, in each format that it is there in."""
+    """Every model of a release in each of its formats."""
     found = []
     for expected in names(f"xgboost/{release}/*{SUFFIX}"):
         base = expected.removesuffix(SUFFIX)

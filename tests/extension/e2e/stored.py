@@ -1,4 +1,4 @@
-"""The rows of a table of several types, stored, and what a model makes of each."""
+"""The stored rows of a table of several types, and a model's predictions for them."""
 
 import numpy as np
 import pandas as pd

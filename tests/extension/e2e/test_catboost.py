@@ -33,7 +33,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def label(frame: pd.DataFrame) -> np.ndarray:
-    """Something that all columns have a part in."""
+    """A target to which all columns contribute."""
     return make_label(frame)
 
 
@@ -93,7 +93,7 @@ def test_model_info_and_features(
 def test_unseen_categories(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
 ) -> None:
-    """They are none of the model's categories, which is no error in CatBoost either."""
+    """They are not an error, as in CatBoost."""
     model = train(frame, label, ALL[name])
     load(stored, model)
     row = frame.iloc[[0]].copy()
@@ -109,7 +109,7 @@ def test_unseen_categories(
 def test_null_has_no_statistics(
     stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, batch: str
 ) -> None:
-    """CatBoost has none of a missing category either; a category that is only tested may be NULL."""
+    """CatBoost has no statistics of a missing category either; a category that is only tested may be NULL."""
     load(stored, train(frame, label, STATISTICS["RMSE, one-hot, CTR"]))
     stored.execute(f"SET pgboost.enable_batch = {batch}")
     changed = "SELECT id, single, double, exact, small, whole, large, {}, size, {} FROM stored"

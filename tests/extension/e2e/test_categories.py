@@ -94,7 +94,7 @@ def test_an_enum_is_text(connection: psycopg.Connection, sold: Sold) -> None:
 
 
 def test_an_array_has_codes(connection: psycopg.Connection, sold: Sold) -> None:
-    """As a plain array does for XGBoost: there is no text in it that could be looked up."""
+    """An array has codes, as for XGBoost, and no text to look up."""
     codes = np.column_stack(
         [sold.frame["colour"].cat.codes, sold.frame["size"].cat.codes, sold.frame["weight"]]
     ).astype(np.float64)

@@ -1,4 +1,4 @@
-"""predict_contribs and predict_interactions give what XGBoost gives.
+"""predict_contribs and predict_interactions are equal to XGBoost's.
 
 XGBoost's own error is some millionths of the largest contribution, and so is what is allowed here.
 """
@@ -32,7 +32,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Explained:
-    """A data set in a table, its model loaded as m, and what XGBoost explains of its rows."""
+    """A data set in a table, its model loaded as m, and XGBoost's explanations of its rows."""
 
     connection: psycopg.Connection
     dataset: Dataset
@@ -56,7 +56,7 @@ class Explained:
 
 @dataclass(frozen=True)
 class Model:
-    """A data set, a model of it, and what XGBoost explains of its rows."""
+    """A data set, a model of it, and XGBoost's explanations of its rows."""
 
     dataset: Dataset
     file: bytes

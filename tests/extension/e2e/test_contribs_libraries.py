@@ -1,4 +1,4 @@
-"""predict_contribs gives what LightGBM's pred_contrib and CatBoost's ShapValues give, which are doubles."""
+"""predict_contribs is equal to LightGBM's pred_contrib and CatBoost's ShapValues, which are doubles."""
 
 import numpy as np
 import psycopg

@@ -1,4 +1,4 @@
-"""feature_drift says what evidently says of the same columns; a baseline keeps what a training has read.
+"""feature_drift has evidently's figures for the same columns; a baseline has a training's distributions.
 
 evidently itself is not installed here: `stability_index` follows its formula (psi.py and `get_binned_data` of
 src/evidently/calculations/stattests), with numpy's bins, and the statistic is scipy's.

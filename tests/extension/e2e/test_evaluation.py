@@ -1,4 +1,4 @@
-"""evaluate_model and compare_models say what scikit-learn says.
+"""evaluate_model and compare_models have scikit-learn's figures.
 
 scikit-learn is given the predictions that SQL gives, so that what is compared are the metrics alone: to 1e-9,
 with and without weights, as a whole and for each value of a column.

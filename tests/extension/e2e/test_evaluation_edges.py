@@ -1,4 +1,4 @@
-"""evaluate_model where weights, targets and groups are extreme: what scikit-learn says, or an error.
+"""evaluate_model with extreme weights, targets and groups: scikit-learn's figures, or an error.
 
 Where scikit-learn has no answer it raises; SQL then has NULL or an error, and the tests say which.
 """

@@ -1,4 +1,4 @@
-"""feature_importance gives what Booster.get_score gives, and NULL where a file does not say it."""
+"""feature_importance is equal to Booster.get_score, and NULL if a file does not have it."""
 
 import numpy as np
 import psycopg

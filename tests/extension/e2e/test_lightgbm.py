@@ -32,7 +32,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def label(frame: pd.DataFrame) -> np.ndarray:
-    """Something that all columns have a part in."""
+    """A target to which all columns contribute."""
     return make_label(frame)
 
 

@@ -1,4 +1,4 @@
-"""A hundred thousand rows per model: a rule that is wrong once in a thousand rows shows here."""
+"""A hundred thousand rows per model, to find a rule that is wrong once in a thousand rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The aggregates of metrics say what scikit-learn says, to 1e-9, or nothing where it has no answer.
+"""The aggregates of metrics have scikit-learn's figures, to 1e-9, or NULL where it has none.
 
 They are given made-up rows rather than a model's: with ties, weights and NULLs, as a whole, by group, by
 parallel workers, and of more rows than work_mem holds.

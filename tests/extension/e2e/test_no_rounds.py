@@ -1,4 +1,4 @@
-"""A model before its first round answers what its library does."""
+"""A model before its first round predicts as its library does."""
 
 import numpy as np
 import psycopg

@@ -67,7 +67,7 @@ def test_numerics_are_rounded_by_way_of_the_double(
 def test_numerics_that_no_real_holds(
     connection: psycopg.Connection, staircase: list[np.float32]
 ) -> None:
-    """Beyond real's range PostgreSQL's cast raises; here they are the infinite they stand for."""
+    """Numerics beyond real's range become infinities, where PostgreSQL's cast raises."""
     query = "SELECT predict('staircase', %s::numeric), predict('staircase', %s::real)"
     for number, real in (
         ("1e39", "Infinity"),

@@ -1,4 +1,4 @@
-"""Pipelines with encoders, by skl2onnx: SQL predicts from the table's columns what ONNX Runtime does."""
+"""Pipelines with encoders, by skl2onnx: predictions from the table's columns are ONNX Runtime's."""
 
 from collections.abc import Callable
 from typing import Any
@@ -169,7 +169,7 @@ def test_classes_are_onnx_runtimes(connection: psycopg.Connection) -> None:
 
 
 def test_a_matrix_of_floats_has_categories_too(connection: psycopg.Connection) -> None:
-    """Numbers are cut before the point."""
+    """Numbers are truncated to integers."""
     draw = np.random.default_rng(4)
     trained = draw.integers(-3, 4, size=(ROWS, 4)).astype(np.float32)
     table = np.round(draw.normal(0, 3, size=(ROWS, 4)) * 2).astype(np.float32) / 2

@@ -1,4 +1,4 @@
-"""predict_proba gives what each library's scikit-learn wrapper gives, by the labels of the classes."""
+"""predict_proba is equal to that of each library's scikit-learn wrapper, by the labels of the classes."""
 
 import numpy as np
 import psycopg

@@ -1,4 +1,4 @@
-"""Models of which the first rounds are used: equal to iteration_range, and kept by every way."""
+"""Models with only the first rounds used are equal to iteration_range."""
 
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def test_the_best_rounds_are_those_of_the_wrapper(
 def test_catboost_says_its_best_rounds_and_uses_all(
     connection: psycopg.Connection, tmp_path: Path, file_format: str
 ) -> None:
-    """As its own predict does: which rounds it keeps, its training has decided."""
+    """As CatBoost's predict does, since its training decides which rounds a file has."""
     dataset = load("diabetes")
     dataset.store(connection)
     half = len(dataset.features) // 2

@@ -127,7 +127,7 @@ def file_of(model: CatBoost, file_format: str) -> bytes:
 
 
 def models() -> Iterator[Model]:
-    """Every model in both formats in turn, and what CatBoost makes of all rows."""
+    """Every model in both formats, and CatBoost's predictions for all rows."""
     frame = make_frame()
     label = make_label(frame)
     rows = rows_of(frame)

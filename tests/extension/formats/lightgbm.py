@@ -56,7 +56,7 @@ def make_frame() -> pd.DataFrame:
 
 
 def make_label(frame: pd.DataFrame) -> np.ndarray:
-    """Something that all columns have a part in."""
+    """A target to which all columns contribute."""
     score = score_of_numbers(frame)
     score += np.cos(3.0 * frame["colour"].cat.codes) + np.sin(2.0 * frame["size"].cat.codes)
     return np.asarray(score + frame["flag"].cat.codes * np.nan_to_num(frame["exact"]))
@@ -86,7 +86,7 @@ def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
 
 
 def models() -> Iterator[Model]:
-    """Every model, and what LightGBM makes of all rows."""
+    """Every model, and LightGBM's predictions for all rows."""
     frame = make_frame()
     label = make_label(frame)
     rows = rows_of(frame)

@@ -1,4 +1,4 @@
-"""A model of a library, its rows, and what the library makes of them."""
+"""A model of a library, its rows, and the library's predictions for them."""
 
 from dataclasses import dataclass
 

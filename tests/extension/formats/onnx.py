@@ -95,7 +95,7 @@ def files(table: np.ndarray, score: np.ndarray) -> Iterator[tuple[str, bytes]]:
 
 
 def models() -> Iterator[Model]:
-    """Every model, and what ONNX Runtime makes of all rows."""
+    """Every model, and ONNX Runtime's predictions for all rows."""
     draw = np.random.default_rng(41)
     table = np.round(draw.normal(size=(ROWS, COLUMNS)), 2).astype(np.float32)
     score = table[:, 0] * table[:, 1] + np.sin(table[:, 2] * 3) + draw.normal(size=ROWS) / 4

@@ -25,7 +25,7 @@ MODELS = {
 
 
 def models() -> Iterator[Model]:
-    """Every model, and what XGBoost makes of all rows."""
+    """Every model, and XGBoost's predictions for all rows."""
     draw = np.random.default_rng(31)
     table = np.round(draw.normal(size=(ROWS, 6)), 2).astype(np.float32)
     score = table[:, 0] * table[:, 1] + np.sin(table[:, 2] * 3)

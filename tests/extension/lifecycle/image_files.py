@@ -19,12 +19,12 @@ def images(folder: Path) -> list[Path]:
 
 
 def record(folder: Path) -> Path:
-    """Where the record of the check of the one image is."""
+    """The path of the one image's record of its check."""
     return image(folder).with_suffix(RECORD)
 
 
 def image(folder: Path) -> Path:
-    """The one image that there is."""
+    """The only image."""
     found = images(folder)
     assert len(found) == 1, found
     assert found[0].suffix == ".image"

@@ -1,4 +1,4 @@
-"""Models whose answers a test knows without XGBoost, written in XGBoost's JSON format.
+"""Models with known answers, in XGBoost's JSON format.
 
 A constant model answers one number whatever the row, so a test can tell which of
 many versions answered. A grown model is as large as a test needs: complete trees
@@ -163,14 +163,14 @@ def value(connection: psycopg.Connection, model: str = "m") -> float:
 
 
 def one(connection: psycopg.Connection, query: str, parameters: tuple = ()) -> Any:
-    """The one value of the one row that a query gives."""
+    """The only value of a query's only row."""
     row = connection.execute(query, parameters).fetchone()
     assert row is not None and len(row) == 1
     return row[0]
 
 
 def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
-    """Trees of one long chain each, in UBJSON: what is slowest to walk for its size."""
+    """Trees of one long chain each, in UBJSON: the slowest to walk for their size."""
     generator = np.random.default_rng(seed)
     splits, nodes = np.arange(depth), 2 * depth + 1
 

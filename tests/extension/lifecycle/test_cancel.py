@@ -1,4 +1,4 @@
-"""A long scan, and a long load, end soon after they are told to, and the connection goes on."""
+"""A long scan and a long load end soon after a cancel, and the connection stays usable."""
 
 import threading
 import time
@@ -63,7 +63,7 @@ def times_out(connection: psycopg.Connection, statement: str, milliseconds: int)
 
 
 def reset_statement_timeout(connection: psycopg.Connection) -> None:
-    """Where the machine stands still for as long, the timeout that was set ends this as well."""
+    """Resets the timeout, which may end this statement too if the machine stands still for as long."""
     while True:
         with suppress(errors.QueryCanceled):
             connection.execute("RESET statement_timeout")
@@ -137,7 +137,7 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     "call", ["auc(s::real, c)", "auc(s, c, s)", "rmse(s, c)", "accuracy(s, s)", "logloss(s, c)"]
 )
 def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_mem: str) -> None:
-    """While it takes in rows, and while what it has taken in is sorted."""
+    """While it reads rows, and while it sorts them."""
     connection = connect()
     connection.execute(f"SET work_mem = '{work_mem}'")
     rows = "generate_series(1, 1000) AS x, generate_series(1, 1000) AS y"
@@ -172,7 +172,7 @@ def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
 
 @pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
 def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
-    """And the next statement is not given what was left half done."""
+    """The next statement does not get half-filled buffers."""
     connection = connect()
     times_out(connection, SCAN.format(FORMS["columns"]).replace("predict", function), 200)
     # To make the tables takes as long where the machine does other work.

@@ -202,7 +202,7 @@ def test_changes_by_replication_are_seen(connect: Connect) -> None:
 
 
 def test_changes_before_the_extension_is_first_used_are_seen(connect: Connect) -> None:
-    """A connection that has not yet called any function of ours has nothing to hear with."""
+    """A connection that has not called a function of the extension does not receive invalidations for it."""
     reader, writer = connect(), connect()
     assert one(reader, "SELECT 1") == 1
     load(writer, "m", constant(2))
@@ -212,7 +212,7 @@ def test_changes_before_the_extension_is_first_used_are_seen(connect: Connect) -
 
 
 def test_many_models_and_names_that_are_made_up(connect: Connect) -> None:
-    """A backend forgets names beyond a number; what it answers stays right."""
+    """A backend forgets names beyond a number; its answers stay right."""
     reader, writer = connect(), connect()
     for index in range(20):
         load(writer, f"model {index}", constant(index))

@@ -1,4 +1,4 @@
-"""A backend that is killed takes no model with it, and leaves no torn one."""
+"""The kill of a backend loses no model, and leaves no torn one."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def connect_after_recovery(spare: Cluster) -> psycopg.Connection:
 
 
 def kill_during(spare: Cluster, query: str, after: float) -> None:
-    """Kills a backend so long after its query began, and waits until the server has noticed."""
+    """Kills a backend this time after its query began, and waits until the server has noticed."""
     with closing(spare.connect()) as witness, closing(spare.connect()) as victim:
         killer = threading.Timer(after, os.kill, (victim.info.backend_pid, signal.SIGKILL))
         killer.start()

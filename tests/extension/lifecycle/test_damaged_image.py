@@ -1,4 +1,4 @@
-"""An image is never the truth: whatever happens to the file, predictions stay right.
+"""Predictions stay right whatever happens to the file of an image.
 
 It is made again where that is possible; where it is not, each connection makes its own.
 """

@@ -1,4 +1,4 @@
-"""A statement ends, and gives the same, while PostgreSQL throws every cache away at each chance.
+"""A statement ends, with the same result, while PostgreSQL discards its caches at every opportunity.
 
 Only a PostgreSQL with assertions does: make test-assertions.
 tests/extension/long/test_regression_settings.py runs whole SQL files like that.

@@ -60,7 +60,7 @@ def source(cluster: Cluster, dbname: str) -> str:
 
 
 def facts(cluster: Cluster, database: str) -> list[tuple]:
-    """All that the registry says, and what each version answers."""
+    """The registry's content, and the answer of each version."""
     query = """
         SELECT name, version, deployed, owner::text, objective, features, trees, size, loaded_by,
                loaded_at, model_info(name || '@' || version) ->> 'sha256',

@@ -1,4 +1,4 @@
-"""A database in another encoding than UTF-8: what is ASCII works, the rest works or is refused."""
+"""In a database with another encoding than UTF-8, ASCII works, and other text works or is refused."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A model is an identity, not a name: who takes a freed name or a dropped role's number gets nothing else."""
+"""A freed name, or the number of a dropped role, gives no access to the former model."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The lowered image of a model: one file for all connections, for as long as a version uses it.
+"""The image of a model: one file for all connections, as long as a version uses it.
 
 The file is below the data directory, in pgboost/<oid of the database>.
 """
@@ -90,7 +90,7 @@ def test_a_reader_goes_on_with_an_image_that_is_removed(connect: Connect, folder
 
 
 def test_a_load_that_rolls_back_leaves_nothing(connect: Connect, folder: Path) -> None:
-    """However it does, and however often; what another version uses is made again when it is asked for."""
+    """However it rolls back, and however often."""
     writer = connect(autocommit=False)
     for number in range(20):
         load(writer, "m", constant(number))
@@ -144,7 +144,7 @@ def test_a_rolled_back_load_of_a_model_that_is_there_takes_nothing(
 
 
 def test_a_load_after_one_that_rolled_back_writes_the_image(connect: Connect, folder: Path) -> None:
-    """Although the connection has it open."""
+    """Although the connection still has the image open."""
     writer = connect(autocommit=False)
     load(writer, "m", constant(1))
     writer.rollback()
