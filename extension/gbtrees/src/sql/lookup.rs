@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::inputs::Prologue;
 use super::nested::sum_type;
 use super::quote::{array, number};
+use super::symmetric::{ordered, unordered};
 use super::trees::{Forest, SqlNode, SqlSplit, SqlTree, Test};
 use crate::ensemble::{Precision, end_of_set, is_in_set};
 use crate::memory::push;
@@ -29,16 +30,6 @@ enum Key<'m> {
     Below { missing_left: bool, cut: u64 },
     Present,
     In { missing_left: bool, words: &'m [u32] },
-}
-
-/// Returns the bits of a number in the order of numbers.
-fn ordered(number: f64) -> u64 {
-    let bits = number.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-fn unordered(bits: u64) -> f64 {
-    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
 }
 
 impl<'m> Key<'m> {

@@ -25,6 +25,7 @@ mod nested;
 mod objects;
 mod quote;
 mod script;
+mod symmetric;
 mod trees;
 mod values;
 

@@ -10,6 +10,7 @@ use super::guard::{self, Kept, MARK, SETTINGS, qualified};
 use super::inputs::{ArgumentType, Inputs};
 use super::nested::{sum_type, sums};
 use super::quote::{body, comment, identifier, literal};
+use super::symmetric::Symmetric;
 use super::trees::Forest;
 use super::values::{
     are_probabilities, class, has_one_value, margin_scaling, probabilities, result, values,
@@ -39,6 +40,10 @@ const INTERNAL: [&str; 9] = [
     "_integer",
     "_text",
 ];
+
+/// The endings of the functions of trees, for one row and for many.
+const ONE: &str = "_sum";
+const SCAN: &str = "_scan_sum";
 
 /// Names of an export's functions.
 struct Names<'a> {
@@ -145,11 +150,13 @@ impl Functions<'_> {
     fn script(&self, cancel: Cancel<'_>) -> Result<String> {
         let mut functions = self.readers();
         functions.extend(self.hashes());
-        functions.extend(self.margins(cancel)?);
+        let margins = self.margins(cancel)?;
+        let scan = if margins.iter().any(|own| own.name.ends_with(SCAN)) { SCAN } else { ONE };
+        functions.extend(margins);
         functions.extend(self.results());
-        functions.extend(self.public(&self.names.own("")));
+        functions.extend(self.public(&self.names.own(""), scan));
         if self.options.version.is_some() {
-            functions.extend(self.public(&self.options.name));
+            functions.extend(self.public(&self.options.name, scan));
         }
         let mut out = self.header();
         out.push_str("BEGIN;\n");
@@ -259,8 +266,15 @@ impl Functions<'_> {
             let rounding = linear::ROUND.to_owned();
             return Ok(vec![
                 self.internal("_single", vec![number], number, rounding, "a number as real"),
-                function("_sum", declared, statements),
+                function(ONE, declared, statements),
             ]);
+        }
+        if let Some(trees) = Symmetric::of(&self.forest, cancel)? {
+            let variables = self.forest.variables.len();
+            let (declared, statements) = trees.loops(variables, outputs, precision, &prologue);
+            let one = function(ONE, sums(model) + &declared, statements);
+            let (declared, statements) = trees.unrolled(variables, outputs, precision, &prologue);
+            return Ok(vec![one, function(SCAN, sums(model) + &declared, statements)]);
         }
         let factors = model.has_linear_leaves().then(|| self.inputs.factors());
         let (declared, statements) = lookup::statements(
@@ -272,10 +286,10 @@ impl Functions<'_> {
             factors.as_deref(),
             cancel,
         )?;
-        let mut all = vec![function("_sum", sums(model) + &declared, statements)];
+        let mut all = vec![function(ONE, sums(model) + &declared, statements)];
         if self.has_nested() {
             let statements = nested::statements(&self.forest, trees, outputs, precision, &prologue);
-            all.push(function("_scan_sum", sums(model), statements));
+            all.push(function(SCAN, sums(model), statements));
         }
         Ok(all)
     }
@@ -338,13 +352,12 @@ impl Functions<'_> {
     }
 
     /// The functions that users call, under a name.
-    fn public(&self, name: &str) -> Vec<Function> {
-        let scan = if self.has_nested() { "_scan_sum" } else { "_sum" };
+    fn public(&self, name: &str, scan: &str) -> Vec<Function> {
         let mut all = Vec::new();
         let numbers = !self.inputs.are_columns() && self.inputs.are_numbers();
         if self.inputs.are_columns() || numbers {
             for ending in PUBLIC {
-                let trees = if ending.starts_with("_scan") { scan } else { "_sum" };
+                let trees = if ending.starts_with("_scan") { scan } else { ONE };
                 all.extend(self.of_values(name, ending, trees));
             }
         }
@@ -426,7 +439,7 @@ impl Functions<'_> {
             let (numbers, texts) = (of(true), of(false));
             format!("ARRAY[{numbers}]::pg_catalog.float8[], ARRAY[{texts}]::pg_catalog.text[]")
         };
-        let margins = format!("{}({passed})", self.names.qualified("_sum"));
+        let margins = format!("{}({passed})", self.names.qualified(ONE));
         let names = vec!["features".to_owned()];
         self.query(name, ending, names, vec!["pg_catalog.jsonb"], &margins)
     }
