@@ -154,7 +154,7 @@ def test_a_load_after_one_that_rolled_back_writes_the_image(connect: Connect, fo
 
 
 def test_what_was_left_behind_is_swept(cluster: Cluster, connect: Connect, folder: Path) -> None:
-    """Images and unfinished files of dead backends; nothing of strangers."""
+    """Removes images and unfinished files of dead backends, and no other files."""
     writer = connect()
     load(writer, "kept", constant(1))
     kept = image(folder)
@@ -204,7 +204,7 @@ def test_the_folder_of_a_dropped_database_is_swept(
 def test_the_images_of_a_dropped_extension_are_swept(
     cluster: Cluster, connect: Connect, folder: Path
 ) -> None:
-    """With the next load in any other database; those of extensions that are there stay."""
+    """The next load in any other database removes them; those of existing extensions stay."""
     folders = {}
     for name in ("image_dropped", "image_kept", "image_written_anew"):
         cluster.create_database(name, replace=True)

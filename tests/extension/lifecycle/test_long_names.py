@@ -1,4 +1,4 @@
-"""Names may be long: a message, and what is logged, has a bound whatever callers and files are called."""
+"""Names may be long: messages and log lines have a bound, whatever the names of models and features."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A backend with thousands of models open: a change costs it no more than one with few."""
+"""A change costs a backend with thousands of open models no more than one with few."""
 
 import statistics
 import time

@@ -1,4 +1,4 @@
-"""A backend's memory does not grow with what it has done, and its cache keeps to its bound."""
+"""A backend's memory does not grow with its work, and its cache keeps to its bound."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def descriptors(connection: psycopg.Connection) -> int:
 
 
 def peak_kb(connection: psycopg.Connection) -> int:
-    """The most memory that the backend has had since this was last asked."""
+    """The backend's peak memory since the last call."""
     process = Path(f"/proc/{connection.info.backend_pid}")
     peak = int(re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())[1])
     (process / "clear_refs").write_text("5")
@@ -58,7 +58,7 @@ def mapped_images(connection: psycopg.Connection) -> tuple[int, int]:
 
 
 def grows_by(connection: psycopg.Connection, work: Callable[[], object], times: int) -> int:
-    """Kilobytes that the backend takes more after doing the work again and again.
+    """The growth of the backend's memory in kilobytes by repeated work.
 
     A leak grows in each round; what the allocator keeps of work that ends anywhere does not.
     """
@@ -166,7 +166,7 @@ def test_many_cancelled_statements_leave_nothing(connect: Connect) -> None:
 
 
 def test_a_file_above_the_limit_is_refused_before_it_is_read(connect: Connect) -> None:
-    """The file as stored is not even put together."""
+    """The stored file is not even detoasted."""
     connection = connect()
     connection.execute("CREATE TEMP TABLE large (content bytea)")
     connection.execute("ALTER TABLE large ALTER content SET STORAGE EXTERNAL")
@@ -205,7 +205,7 @@ def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts
 
 
 def test_different_models_stay_within_the_bound(connect: Connect) -> None:
-    """Many more than fit are used in turn: few stay mapped, and every answer is right."""
+    """Many more models than fit are used in turn: few stay mapped, and every answer is right."""
     writer, reader = connect(), connect()
     models = 30
     expected = []

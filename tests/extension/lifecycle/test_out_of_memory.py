@@ -1,4 +1,4 @@
-"""Where memory is not to be had, a load fails as any other statement does; the server goes on."""
+"""Without memory a load fails as any other statement, and the server goes on."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tools.cluster.server import bin_directory
 
 
 def restart(spare: Cluster, limit_kb: int | str) -> None:
-    """Restarts the server so that no process of it may have more address space."""
+    """Restarts the server with a limit of each process's address space."""
     command = f"ulimit -v {limit_kb} && exec '{bin_directory()}/pg_ctl' restart -w -m fast"
     spare.place.run("bash", "-c", f"{command} -D '{spare.place.data}' -l '{spare.place.log}'")
 

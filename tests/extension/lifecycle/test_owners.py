@@ -1,4 +1,4 @@
-"""Functions of models, and models whose owners go: nobody loses what is theirs, each model has an owner."""
+"""Functions of models, and models of dropped owners: nobody loses objects, and each model has an owner."""
 
 from collections.abc import Iterator
 
@@ -65,7 +65,7 @@ BODIES = ["1", "predict('am', f0)"]
 def test_a_function_of_anothers_that_took_the_name_stays(
     connect: Connect, connection: psycopg.Connection, user: str, body: str
 ) -> None:
-    """And keeps nobody from dropping the model."""
+    """It does not keep anybody from dropping the model."""
     alice, bob = connect("alice"), connect("bob")
     namesake(alice, bob, body)
     connect(user).execute("SELECT drop_model('am')")
@@ -110,7 +110,7 @@ def test_another_members_function_keeps_no_owner_from_dropping(
 def test_a_function_of_anothers_is_not_replaced(
     connect: Connect, connection: psycopg.Connection
 ) -> None:
-    """Nor dropped because the model has other features now."""
+    """Nor is it dropped after the model's features have changed."""
     alice, bob = connect("alice"), connect("bob")
     namesake(alice, bob, "1")
     with pytest.raises(errors.InsufficientPrivilege):
@@ -140,7 +140,7 @@ def owner(connection: psycopg.Connection, name: str) -> str:
 def test_a_model_whose_owner_was_dropped_has_another(
     connect: Connect, connection: psycopg.Connection
 ) -> None:
-    """REASSIGN OWNED does not know models: the extension's owner gets them, with the next load."""
+    """REASSIGN OWNED does not apply to models: the extension's owner gets them, with the next load."""
     carl = connect("carl")
     load(carl, "carls", constant(1))
     carl.execute("SELECT create_predict_function('carls', 'scored')")

@@ -47,7 +47,7 @@ def beside() -> "Callable[[Callable[[], object]], Future]":
 def test_unpinning_waits_for_an_index_that_is_made(
     connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, rows: int
 ) -> None:
-    """Also if there is no row to predict for."""
+    """Also without a row to predict for."""
     connection.execute("DELETE FROM t WHERE a > %s", (rows,))
     maker, owner = connect(autocommit=False), connect()
     maker.execute(index(model))
@@ -229,7 +229,7 @@ def test_columns_arrays_and_jsonb_are_taken(connection: psycopg.Connection, mode
 def test_no_setting_changes_a_number(
     connection: psycopg.Connection, setting: tuple[str, str]
 ) -> None:
-    """Whatever the types: what they are read as depends on no setting."""
+    """The reading of every type depends on no setting."""
     version = load(connection, "settings", grown(40, 5))
     connection.execute(f"SELECT pin_model('settings@{version}')")
     query = (
@@ -246,7 +246,7 @@ def test_no_setting_changes_a_number(
 
 
 def test_categories_are_compared_by_their_bytes(connection: psycopg.Connection) -> None:
-    """Whatever the collation says to be equal, and the type."""
+    """Whatever the collation and the type."""
     try:
         connection.execute(
             "CREATE COLLATION IF NOT EXISTS caseless (provider = icu, locale = 'und-u-ks-level2', "
@@ -266,7 +266,7 @@ def test_categories_are_compared_by_their_bytes(connection: psycopg.Connection) 
 
 
 def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:
-    """Makes and drops indexes of whatever is pinned; how many, and what they answered wrongly."""
+    """Makes and drops indexes of pinned versions; returns their number and the wrong answers."""
     made, wrong = 0, []
     session.execute(f"CREATE TABLE {table} AS SELECT * FROM t")
     session.execute("SET enable_seqscan = off")

@@ -195,7 +195,7 @@ def test_objects_without_a_call_keep_no_pin(
 
 
 def test_an_operator_class_keeps_no_pin(connection: psycopg.Connection, model: str) -> None:
-    """Even of a superuser's; and a cast by it is none."""
+    """Even a superuser's; and a cast by the function is refused."""
     connection.execute(
         "CREATE OPERATOR CLASS pin_grantee.made FOR TYPE text USING gist AS "
         'FUNCTION 1 (text, text) predict_pinned(text, "any")'
@@ -209,7 +209,7 @@ def test_an_operator_class_keeps_no_pin(connection: psycopg.Connection, model: s
 def test_an_object_counts_by_who_owns_it_now(
     connection: psycopg.Connection, open_as: Callable, model: str, allowed: bool
 ) -> None:
-    """Not by who made it, nor by what its owner could do when it was made."""
+    """Neither its creator counts, nor its owner's privileges when it was created."""
     open_as(STRANGER if allowed else GRANTEE).execute(EXPRESSIONS["view"].format(model=model))
     if allowed:
         connection.execute(f"ALTER VIEW {STRANGER}.made OWNER TO {GRANTEE}")

@@ -76,7 +76,7 @@ def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
 
 
 def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
-    """Also those of models that were dropped: what was stored of them elsewhere must not come true again."""
+    """Also the numbers of dropped models, whose stored results must never become another model's."""
     source(cluster, "pin_numbers", "public", generated=False)
     with cluster.connect("pin_numbers") as connection:
         connection.execute("DROP TABLE a_table")
@@ -90,7 +90,7 @@ def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel: bool) -> None:
-    """In parallel section by section: else an index may be built before the models are there."""
+    """In parallel section by section: otherwise an index may be built before the models are restored."""
     before = source(cluster, "pin_archive", "public", generated=False)
     target = restored(cluster, "pin_archive")
     archive = tmp_path / "archive"

@@ -17,7 +17,7 @@ CONNECTIONS = 200 * TIMES
 
 
 def restart(spare: Cluster, **environment: str) -> None:
-    """Restarts the server, with what is written in its configuration, in this environment."""
+    """Restarts the server with its configuration files in this environment."""
     command = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-l", spare.place.log]
     variables = [f"{name}={text}" for name, text in environment.items()]
     spare.place.run("env", *variables, *command, "-m", "fast", "-w")
@@ -94,7 +94,7 @@ def test_settings_of_the_configuration_hold(preloaded: Cluster) -> None:
 
 @pytest.mark.parametrize("preload", ["", "pgboost"])
 def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload: str) -> None:
-    """Whatever the environment of the server asks of Rust programs."""
+    """Whatever the server's environment sets for Rust programs."""
     if preload:
         with spare.connect() as connection:
             connection.execute(f"ALTER SYSTEM SET shared_preload_libraries = '{preload}'")

@@ -1,4 +1,4 @@
-"""A right that is taken away is gone with the next statement of every connection, cached or not."""
+"""A revoked privilege is gone with the next statement of every connection, cached or not."""
 
 from collections.abc import Iterator
 
@@ -100,7 +100,7 @@ def test_a_revoke_counts_when_it_is_committed(connect: Connect) -> None:
 
 
 def test_a_revoke_counts_within_a_transaction_that_reads_repeatably(connect: Connect) -> None:
-    """As PostgreSQL treats its own rights: the snapshot says what is seen, not what is allowed."""
+    """As with PostgreSQL's own privileges, the snapshot determines the visible rows, not the privileges."""
     admin, user = connect(), connect(user="lifecycle_user", autocommit=False)
     admin.execute("SELECT grant_model('m', 'lifecycle_user')")
     user.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

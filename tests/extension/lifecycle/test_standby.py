@@ -1,4 +1,4 @@
-"""A physical standby predicts as its primary does, and hears of changes without reconnecting."""
+"""A physical standby predicts as its primary, and its connections see changes."""
 
 import os
 import shutil
@@ -90,7 +90,7 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
 
 
 def test_images_of_dropped_versions_are_removed(standby: Cluster, pair: Pair) -> None:
-    """By a connection that notices the drop, and by new ones a while after."""
+    """A connection that notices the drop removes them, and a while later new connections do."""
     primary, replica = pair
     database = one(replica, "SELECT oid FROM pg_database WHERE datname = current_database()")
     folder = standby.place.data / "pgboost" / str(database)
@@ -157,7 +157,7 @@ def test_a_pinned_version_predicts(pair: Pair) -> None:
     ],
 )  # fmt: skip
 def test_a_look_at_a_model_needs_no_writing(pair: Pair, query: str) -> None:
-    """Nor a transaction id, which a standby cannot give."""
+    """Nor does it need a transaction id, which a standby cannot assign."""
     primary, replica = pair
     replayed(primary, replica)
     assert one(replica, query) == one(primary, query)

@@ -1,4 +1,4 @@
-"""No stale answer: many connections predict while one deploys the versions in turn."""
+"""No answer is stale while many connections predict and one deploys versions in turn."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A load or a drop that is prepared takes effect when it is committed, by whichever connection."""
+"""A prepared load or drop takes effect when any connection commits it."""
 
 from collections.abc import Iterator
 from pathlib import Path

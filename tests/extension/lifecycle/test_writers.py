@@ -1,4 +1,4 @@
-"""Two connections that change the same model wait for each other, and neither's work is lost."""
+"""Two connections that change the same model wait for each other, and no change is lost."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A server whose libraries fail, or wait, where a session says: extension/pg_interface/src/fault.rs.
+"""A server whose libraries fail or wait at places that a session names: extension/pg_interface/src/fault.rs.
 
 They are built for this alone, and the server finds them first in dynamic_library_path.
 """

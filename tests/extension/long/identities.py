@@ -1,4 +1,4 @@
-"""A model of the registry outside the server: who may do what, and what each then reads.
+"""A model of the registry outside the server: the privileges of roles, and the rows that they read.
 
 It knows two kinds of time. Rows (names, versions, aliases) are those of a snapshot, a copy of `Rows`.
 Privileges are those of the newest commit, by a model's `uid`, which no name and no other model shares.

@@ -1,4 +1,4 @@
-"""The server's clock jumps, by seconds or by years, and nothing notices.
+"""Jumps of the server's clock, by seconds or by years, have no effect.
 
 libfaketime gives the server and all that it starts another time of day, which a file says; files keep the
 kernel's times, and the clock that only goes forward is left alone, as when an administrator sets the time.

@@ -1,4 +1,4 @@
-"""Emulated processors give what this one gives: one without AVX2, and one with AVX2 by QEMU's own code.
+"""Emulated processors give the same results: one without AVX2, and one with AVX2 by QEMU's own code.
 
 QEMU knows no AVX-512.
 """

@@ -1,4 +1,4 @@
-"""A statement that fails in the middle, by an error or a panic, leaves nothing, and the session goes on."""
+"""A statement that fails in the middle, by an error or a panic, leaks nothing, and the session goes on."""
 
 import re
 from dataclasses import dataclass
@@ -124,7 +124,7 @@ class Held:
 
 
 def fail(connection: psycopg.Connection, place: str, kind: str, statement: str) -> None:
-    """Has the statement fail there, and checks how."""
+    """Lets the statement fail at that place, and checks the error."""
     connection.execute(f"SET fault.kind = '{kind}'")
     connection.execute(f"SET fault.place = '{place}'")
     with pytest.raises(psycopg.Error) as caught:

@@ -1,4 +1,4 @@
-"""A full disk is an error of the statement: what was there predicts, and nothing unfinished stays.
+"""A full disk is an error of the statement: existing models predict, and no unfinished file stays.
 
 The data directory lies on a separate small file system, its log elsewhere, as on real servers: a
 full log ends any PostgreSQL. Mounting needs root.

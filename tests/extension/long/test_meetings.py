@@ -1,4 +1,4 @@
-"""Sessions meet where it matters: one waits in the middle of its work while another changes the model."""
+"""One session waits at a critical place of its work while another changes the model."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

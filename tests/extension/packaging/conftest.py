@@ -15,7 +15,7 @@ Planted = Callable[[str], psycopg.Connection]
 
 @pytest.fixture
 def earlier() -> Iterator[str]:
-    """A version that ALTER EXTENSION UPDATE leads from to the present one."""
+    """A version from which ALTER EXTENSION UPDATE leads to the present one."""
     with earlier_installed():
         yield EARLIER
 

@@ -1,4 +1,4 @@
-"""The archives of golden models are what the script that packs them makes of their files."""
+"""The archives of golden models are reproduced by the script that packs their files."""
 
 import lzma
 import shutil

@@ -1,4 +1,4 @@
-"""`make install`: what it installs and where, and what it says where something is missing."""
+"""`make install`: the installed files, and the messages for missing tools."""
 
 import os
 import resource

@@ -96,7 +96,7 @@ def plant(attacker: psycopg.Connection) -> None:
 def test_a_careless_script_would_call_planted_objects(
     attacker: psycopg.Connection, superuser: psycopg.Connection
 ) -> None:
-    """By a script that is careless, with the path that a script has."""
+    """With the search path of an extension's script."""
     plant(attacker)
     superuser.execute("SET search_path = planted, pg_temp")
     for careless in ("1::oid = 'version'::regproc", "format('%s', 'version()'::regprocedure)"):
@@ -134,7 +134,7 @@ def own_names(superuser: psycopg.Connection) -> set[str]:
 def refuses(
     superuser: psycopg.Connection, attacker: psycopg.Connection, names: set[str], script: str
 ) -> None:
-    """With each of the objects planted the script ends with an error that says that there is one."""
+    """With each of the objects planted the script fails with the error that it exists."""
     for statement in sorted(names):
         attacker.execute(statement)
         with pytest.raises(TAKEN):
