@@ -1,4 +1,4 @@
-"""Training that goes on from a version: Python's trees, and what must agree with the model."""
+"""Training that continues a version: Python's trees, and refusals of what does not fit the model."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ EXPORT = "SELECT export_model('m')"
 
 @pytest.fixture(autouse=True)
 def no_model(connection: psycopg.Connection) -> None:
-    """There is no version of `m` yet."""
+    """Drops the model `m`."""
     connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
 
 
@@ -287,7 +287,7 @@ def test_only_who_may_read_the_model_continues_it(
     connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any],
     plain: str,
 ) -> None:  # fmt: skip
-    """A right to predict is none to the trees, which the new model would hold."""
+    """A privilege to predict is not one to read the trees, which the new model would have."""
     connection.execute("DROP ROLE IF EXISTS heir; CREATE ROLE heir LOGIN")
     connection.execute("GRANT EXECUTE ON FUNCTION train_model, load_model TO heir")
     connection.execute("GRANT SELECT ON rows TO heir")

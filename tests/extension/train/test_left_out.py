@@ -1,4 +1,4 @@
-"""Columns that libxgboost could not train on, or that are seldom meant: each is named."""
+"""Notices name columns on which libxgboost cannot train, or that are seldom meant as features."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ TRAIN = "SELECT * FROM train_model('m', %s, 'y', rounds => 3{})"
 
 @pytest.fixture(autouse=True)
 def no_model(connection: psycopg.Connection) -> None:
-    """There is no version of `m` yet."""
+    """Drops the model `m`."""
     connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
 
 

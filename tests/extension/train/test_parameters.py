@@ -1,4 +1,4 @@
-"""Parameters and arguments: what is out of range, unknown, or not for users."""
+"""Parameters and arguments out of range, unknown, or not for users."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def test_some_are_not_for_users(raises: Callable[..., Any], name: str) -> None:
 def test_null_leaves_a_parameter_at_its_default(
     connection: psycopg.Connection, raises: Callable[..., Any]
 ) -> None:
-    """As in what `get_params` returns; a name that there is not is still an error."""
+    """As in the result of `get_params`; an unknown name is still an error."""
     connection.execute(CALL, ('{"subsample": null, "device": null, "objective": null}',))
     raises("22023", CALL, ('{"sub_sample": null}',))
 

@@ -31,7 +31,7 @@ def _trained(
 
 
 def _holds(found: dict[str, Any], scores: list[Any]) -> None:
-    """The trees are the same, and so is what was said of them."""
+    """Compares the trees and their scores."""
     assert found["same_trees"]
     assert found["differing_margins"] == 0
     for set_name, metric, best_round, value in scores:

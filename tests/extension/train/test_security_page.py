@@ -1,4 +1,4 @@
-"""SECURITY.md's table of who can do what with a model: a role of each kind tries each cell."""
+"""SECURITY.md's table of privileges for a model: a role of each kind tries each cell."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -169,7 +169,7 @@ def test_a_role_can_do_what_the_table_says(
 
 
 def test_the_table_has_every_function(connection: psycopg.Connection) -> None:
-    """And every view: a new one is in no line until somebody has thought of it."""
+    """The table also has every view, so that a new one cannot be forgotten."""
     member = "EXISTS (SELECT FROM pg_depend WHERE objid = o.oid AND deptype = 'e')"
     found = connection.execute(
         "SELECT proname FROM pg_proc AS o WHERE pronamespace = 'public'::regnamespace AND prokind = 'f' "

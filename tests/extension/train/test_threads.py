@@ -1,4 +1,4 @@
-"""Connections one after another that each train: no thread of one keeps another from going on."""
+"""Connections that train one after another: no thread of one blocks another."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The process that trains: what it may die of, and that nothing of it stays."""
+"""The training process: the errors of its deaths, and the absence of leftovers."""
 
 import os
 import shutil
@@ -75,7 +75,7 @@ def test_out_of_memory(
 def test_it_is_alone_with_its_socket(
     connection: psycopg.Connection, connect: Callable[..., Any]
 ) -> None:
-    """No file and no variable of the server's; and where memory runs out, the system ends it first."""
+    """It has no file and no variable of the server, and is the first that the system kills without memory."""
     running = Running(connect(), ENDLESS)
     with seen(connection, running.pid, "reading rows", rows=1):
         (trainer,) = trainers(running.pid)
@@ -239,7 +239,7 @@ def test_replies_of_the_trainer_are_checked(
 def test_unfinished_files_of_progress_go(
     cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
 ) -> None:
-    """Where the disk takes no byte, and where a backend was killed while it wrote."""
+    """After a full disk, and after the kill of a backend that was writing."""
     files = "SELECT f FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
     other = connect()
     cluster.place.run("prlimit", "--pid", str(other.info.backend_pid), "--fsize=0")
@@ -254,7 +254,7 @@ def test_unfinished_files_of_progress_go(
 
 
 def _unfinished(connection: psycopg.Connection) -> str:
-    """The file of a process that is no more."""
+    """The file of a process that has ended."""
     with subprocess.Popen(["true"]) as process:
         process.wait()
     (data,) = connection.execute("SHOW data_directory").fetchone()

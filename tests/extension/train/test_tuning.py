@@ -1,4 +1,4 @@
-"""tune_model: each trial is a separate training, and the best can be trained as it is returned."""
+"""tune_model: each trial is a separate training, and the best one's parameters train the same model."""
 
 import json
 from collections.abc import Callable
