@@ -166,6 +166,27 @@ def test_what_differs_names_its_form(
         pgboost.push(connection, "changed", changed, check=NAME)
 
 
+@pytest.mark.parametrize("none", [f"SELECT * FROM {NAME} WHERE false", np.empty((0, 4))], ids=type)
+def test_no_rows_are_not_compared(connection: psycopg.Connection, model: Any, none: Any) -> None:
+    pgboost.push(connection, "empty", model)
+    with pytest.raises(pgboost.InvalidDataError, match="no rows"):
+        pgboost.verify(connection, "empty", model, none)
+    with pytest.raises(pgboost.InvalidDataError, match="no rows"):
+        pgboost.push(connection, "empty", model, check=none)
+
+
+def test_more_columns_than_a_function_has(connection: psycopg.Connection) -> None:
+    rows = np.random.default_rng(1).normal(size=(50, 130))
+    columns = ", ".join(f"1.5 AS c{number}" for number in range(130))
+    model = xgboost.XGBRegressor(n_estimators=2).fit(rows, rows[:, 0])
+    pgboost.push(connection, "many", model)
+    with pytest.raises(pgboost.InvalidDataError, match="push it with feature_names"):
+        pgboost.verify(connection, "many", model, f"SELECT {columns}")
+    names = [f"c{number}" for number in range(130)]
+    pgboost.push(connection, "many", model, feature_names=names, allow_change=True)
+    assert pgboost.verify(connection, "many", model, f"SELECT {columns}")
+
+
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg", "psycopg2+sqlalchemy"])
 def test_through_every_driver(cluster: Cluster, dbname: str, model: Any, driver: str) -> None:
     module = psycopg if driver == "psycopg" else psycopg2

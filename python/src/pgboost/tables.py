@@ -63,6 +63,11 @@ class Table:
                 " names: select these in their order"
             )
         forms = self._forms(features, info)
+        if not forms:
+            raise InvalidDataError(
+                f"a function has at most {MAX_COLUMNS} columns, and the model {len(features)} features"
+                " without names: push it with feature_names"
+            )
         calls = [
             sql.SQL("{}(%s, {})").format(extension.name(function), arguments)
             for arguments in forms.values()

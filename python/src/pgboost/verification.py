@@ -60,6 +60,8 @@ def compare(
         sent = of_features(rows, info["feature_names"], by_position=True)
         frame = sent.frame if isinstance(rows, (list, tuple)) else rows
         found = {"": predicted(extension, functions, info["reference"], sent)}
+    if not any(found.values()):
+        raise InvalidDataError("there are no rows to compare")
     theirs = in_python(file, info["labels"], frame)
     ours = {form: Predictions.of(rows, len(functions)) for form, rows in found.items()}
     by_form = [replace(compared(ours[form], theirs, file.tolerance), form=form) for form in ours]
