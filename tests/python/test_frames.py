@@ -19,6 +19,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
+import catboost
+import lightgbm
 import pgboost
 from pgboost.frames import type_of
 from tests.python import models
@@ -105,6 +107,40 @@ def test_frames_are_predicted(connection: psycopg.Connection, make: Callable[[],
     if isinstance(given, pd.DataFrame) and given.paid.isna().all():
         numbers = numbers.assign(paid=np.nan)
     np.testing.assert_array_equal(found, MODEL.predict(numbers).astype(np.float32))
+
+
+def of_text(last: Any) -> Any:
+    columns = make_column_transformer((OneHotEncoder(), ["city"]), ("passthrough", ["price"]))
+    return make_pipeline(columns, last)
+
+
+TAKEN: dict[str, Callable[[], Any]] = {
+    "Pipeline": lambda: of_text(RandomForestRegressor(5)),
+    "XGBoost": lambda: xgboost.XGBRegressor(n_estimators=4, enable_categorical=True),
+    "LightGBM": lambda: lightgbm.LGBMRegressor(n_estimators=4, min_data_per_group=2, verbose=-1),
+    "CatBoost": lambda: catboost.CatBoostRegressor(
+        iterations=4, cat_features=["city"], verbose=False, allow_writing_files=False
+    ),
+}
+
+
+@pytest.mark.parametrize("make", TAKEN.values(), ids=TAKEN.keys())
+def test_models_are_compared_on_frames_of_polars_and_arrow(
+    connection: psycopg.Connection, make: Callable[[], Any]
+) -> None:
+    """Their libraries do not take all of them."""
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    frame = NUMBERS[["price"]].assign(city=np.resize(["Graz", "Linz", "Wien"], ROWS), day=STAMPS)
+    model, rows = make(), frame[["price", "city"]]
+    is_category = type(model).__name__.startswith(("XGB", "LGBM"))
+    model.fit(rows.astype({"city": "category"}) if is_category else rows, TARGET)
+    of_polars = polars.DataFrame({name: frame[name].tolist() for name in frame})
+    of_categories = of_polars.with_columns(polars.col("city").cast(polars.Categorical))
+    table = pyarrow.Table.from_pandas(frame.astype({"city": "category"}))
+    for given in (of_polars, of_categories, of_polars.lazy(), table):
+        pgboost.push(connection, "taken", model, check=given)
+        assert pgboost.verify(connection, "taken", model, given).differing == 0
+    pgboost.drop(connection, "taken")
 
 
 def test_no_rows(connection: psycopg.Connection) -> None:

@@ -24,6 +24,7 @@ from .errors import (
     translated,
 )
 from .extension import require_name
+from .frames import framed
 from .inputs import drawn
 from .libraries import model_file
 from .model_file import label_text
@@ -105,6 +106,7 @@ def verify_sql(
             if file.inputs is None:
                 raise UnsupportedModelError("no rows can be drawn: pass some as frame")
             frame = drawn(file.inputs(), list(arguments))
+        frame = framed(frame)
         endings = ["", "_class"] if file.classes else [""]
         functions = [sql.Identifier(schema, f"{name}{ending}") for ending in endings]
         found = _in_sql(database, functions, arguments, frame)

@@ -10,6 +10,7 @@ from .comparison import Predictions, Verification, compared
 from .connecting import Connection, connected
 from .errors import InvalidDataError, UnsupportedModelError, translated
 from .extension import Extension, require_name
+from .frames import framed
 from .libraries import model_file
 from .model_file import ModelFile
 from .rows import of_features, predicted
@@ -54,12 +55,13 @@ def compare(
     if isinstance(rows, str):
         with translated(InvalidDataError):
             frame, found = Table(extension.database, rows).predicted(extension, functions, info)
-        if file.inputs:
-            frame = as_fitted(frame, file.inputs(), info)
     else:
-        sent = of_features(rows, info["feature_names"], by_position=True)
-        frame = sent.frame if isinstance(rows, (list, tuple)) else rows
+        frame = framed(rows)
+        sent = of_features(frame, info["feature_names"], by_position=True)
         found = {"": predicted(extension, functions, info["reference"], sent)}
+    # Not every library takes frames of Polars and Arrow, which are converted, as rows of a table are.
+    if file.inputs and frame is not rows and hasattr(frame, "columns"):
+        frame = as_fitted(frame, file.inputs(), info)
     if not any(found.values()):
         raise InvalidDataError("there are no rows to compare")
     theirs = in_python(file, info["labels"], frame)
