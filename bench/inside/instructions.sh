@@ -39,7 +39,7 @@ per_execution() {
 if ! [ -d "$data" ]; then
     "$bin/initdb" --no-sync --auth=trust -D "$data" >/dev/null
     printf '%s\n' jit=off max_parallel_workers_per_gather=0 fsync=off >>"$data/postgresql.conf"
-    single >/dev/null <<SQL
+    single >"$directory/setup.log" 2>&1 <<SQL
 CREATE EXTENSION pgboost_train CASCADE;
 
 SELECT setseed(0.5);
