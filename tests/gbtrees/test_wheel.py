@@ -172,6 +172,11 @@ def test_models_are_written_as_sql() -> None:
     assert script != gbtrees.Model(content, rounds=2).to_sql("churn", schema="models", version=3)
 
 
+def test_labels_are_in_the_sql() -> None:
+    script = gbtrees.Model(golden.model(BINARY), labels=["no", "it's"]).to_sql("churn")
+    assert "'it''s'" in script
+
+
 def test_a_regression_has_no_classes() -> None:
     model = gbtrees.Model(golden.model("lightgbm/4.7.0/regression.txt"))
     X = rows(model, 2)

@@ -21,7 +21,7 @@ from tests.python import models as data
 from tools.cluster import Cluster
 
 ROWS = data.frame()
-NUMBERS = data.numbers()
+NUMBERS = data.numbers().astype(float)
 TARGET = data.target(ROWS)
 LABELS = data.classes(ROWS, ["no", "it's"])
 QUICK = {"n_estimators": 12}

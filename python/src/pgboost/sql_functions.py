@@ -31,12 +31,12 @@ from .model_file import label_text
 from .rows import of_features
 from .verification import in_python
 
-# The arguments of the functions of one row: of columns, unless there are too many, and of an object.
+# The arguments of the functions of one row: columns, or an array if there are too many; and an object.
 _ARGUMENTS = """
     SELECT p.proargnames[1:p.pronargs], p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[]
       FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
      WHERE n.nspname = %s AND p.proname = %s AND NOT p.proretset
-     ORDER BY p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[] = '{jsonb}'
+     ORDER BY p.proargtypes[0] = 'pg_catalog.jsonb'::pg_catalog.regtype
 """
 
 
@@ -131,27 +131,28 @@ def _refused(engine: ModuleType) -> Iterator[None]:
 
 
 def _arguments(database: Database, schema: str, name: str) -> dict[str, str]:
-    """Returns the types of a function's arguments by feature; empty if it takes an object alone."""
+    """Returns the types of a function's arguments by name."""
     _, rows = database.fetched(sql.SQL(_ARGUMENTS), [schema, name])
     if not rows:
         raise ModelNotFoundError(f"there is no function {name!r} of one row in schema {schema!r}")
     names, types = rows[0]
-    return {} if types == ["jsonb"] else dict(zip(names, types, strict=True))
+    return dict(zip(names or types, types, strict=True))
 
 
 def _in_sql(
     database: Database, functions: list[sql.Identifier], arguments: dict[str, str], frame: Any
 ) -> Predictions:
     rows = of_features(frame, list(arguments), by_position=True)
-    rows.form = "columns" if arguments else "jsonb"
-    if arguments and len(rows.types) != len(arguments):
+    (kind, *others) = arguments.values()
+    rows.form = kind if not others and kind in ("jsonb", "double precision[]") else "columns"
+    if rows.form == "columns" and len(rows.types) != len(arguments):
         message = (
             f"the frame has {len(rows.types)} columns, the function {len(arguments)} arguments"
         )
         raise InvalidDataError(message)
     passed = sql.SQL(", ").join(
         sql.SQL("t.{}::{}").format(sql.Identifier(f"c{number}"), sql.SQL(kind))
-        for number, kind in enumerate(arguments.values() or ["jsonb"])
+        for number, kind in enumerate(arguments.values())
     )
     calls = sql.SQL(", ").join(sql.SQL("{}({})").format(function, passed) for function in functions)
     query = sql.SQL("SELECT {} FROM {} ORDER BY row").format(calls, rows.relation())

@@ -186,12 +186,13 @@ class Model:
         """
         rounds, names, labels = self._given
         found = self._source
-        texts = found.classes if labels is None else labels
+        if labels is None and found.classes is not None and not self._engine.labels:
+            labels = found.classes
         return to_sql(
             found.content,
             found.rounds if rounds is None else int(rounds),
             None if names is None else [str(one) for one in names],
-            [] if texts is None or self._engine.labels else [str(one) for one in texts],
+            [] if labels is None else [str(one) for one in labels],
             (name, schema, version),
         )
 
