@@ -12,7 +12,7 @@ use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTable
 use super::batched_call::Call;
 use super::plain::{Plain, plain};
 use super::rows::Rows;
-use super::shape::Shape;
+use super::shape::{Shape, Source};
 use crate::predictor::batch::BatchValidity;
 
 pub(super) struct RowOutput {
@@ -24,12 +24,6 @@ pub(super) struct RowOutput {
     /// Made for the first row that is evaluated without results.
     pub(super) plain: Option<Plain>,
     pub(super) validity: Option<BatchValidity>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Source {
-    Column(usize),
-    Call(usize),
 }
 
 /// Returns the output of a row of the plan below, with the calls evaluated one by one; null if a condition

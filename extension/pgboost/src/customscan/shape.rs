@@ -14,7 +14,6 @@ use super::arguments::referred;
 use super::call_shape::CallShape;
 use super::plan_data::{ColumnType, PlanData};
 use super::read_ahead::{self, ReadAhead};
-use super::row_output::Source;
 use super::rows::{KeptColumn, RowShape};
 
 pub(super) struct Shape {
@@ -30,6 +29,13 @@ pub(super) struct Shape {
     /// The sources of the output's columns, if it has only columns and calls.
     pub(super) direct: Option<Vec<Source>>,
     pub(super) read_ahead: ReadAhead,
+}
+
+/// The source of an output column: a kept column, or a call.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Column(usize),
+    Call(usize),
 }
 
 /// Returns the shape of a node; `None` if the plan's data is damaged.
