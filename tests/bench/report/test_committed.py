@@ -108,12 +108,13 @@ def test_no_table_is_empty_and_all_is_of_one_machine(committed: Sources) -> None
         assert machine["processor"] == committed.local.facts["processor"]
 
 
-def test_there_are_seven_pages() -> None:
+def test_there_are_eight_pages() -> None:
     found = {
         path.name for path in (ROOT / pages.PAGES).iterdir() if path.suffix in (".md", ".html")
     }
     assert found == {
         "README.md",
+        "anywhere.md",
         "index.html",
         "claims.md",
         "ways.md",
