@@ -172,7 +172,7 @@ class Reader:
         if found is not None:
             return found
         if self._unknown_is_missing:
-            return np.nan
+            return float("nan")
         raise GbtreesError(f"{value!r} is no category of the feature {name!r} that the model knows")
 
 
