@@ -143,12 +143,16 @@ CATEGORICAL: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("library", CATEGORICAL)
-def test_categories_predict_as_in_the_library(library: str) -> None:
+def fitted_on_categories(library: str) -> tuple[pd.DataFrame, Any]:
     X = with_categories()
     if library == "CatBoost":
         X = X.assign(colour=X.colour.astype(object).fillna("none"), year=X.year.astype(int))
-    model = CATEGORICAL[library](X)
+    return X, CATEGORICAL[library](X)
+
+
+@pytest.mark.parametrize("library", CATEGORICAL)
+def test_categories_predict_as_in_the_library(library: str) -> None:
+    X, model = fitted_on_categories(library)
     assert_as_the_object(model, X)
     # Columns are found by their names, and categories by their values.
     expected = margins(model, X)
@@ -157,10 +161,15 @@ def test_categories_predict_as_in_the_library(library: str) -> None:
         order = ["green", "red", "blue", "violet"]
         mixed = mixed.assign(colour=pd.Categorical(X.colour.astype(object), order))
     assert same(gbtrees.Model(model).margins(mixed), expected)
+
+
+@pytest.mark.parametrize("library", CATEGORICAL)
+def test_frames_of_polars_and_arrow_predict_alike(library: str) -> None:
     polars, arrow = (pytest.importorskip(name) for name in ("polars", "pyarrow"))
+    X, model = fitted_on_categories(library)
     plain = X.assign(colour=X.colour.astype(object), year=X.year.astype(int))
     for frame in (polars.from_pandas(plain), arrow.Table.from_pandas(plain)):
-        assert same(gbtrees.Model(model).margins(frame), expected)
+        assert same(gbtrees.Model(model).margins(frame), margins(model, X))
 
 
 def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
