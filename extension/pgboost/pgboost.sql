@@ -376,6 +376,13 @@ CREATE FUNCTION @extschema@.export_model(model text)
     AS 'MODULE_PATHNAME', 'pgboost_export_model_wrapper';
 COMMENT ON FUNCTION @extschema@.export_model(text) IS 'returns a model file as it was loaded';
 
+CREATE FUNCTION @extschema@.export_model_sql(model text, function text DEFAULT NULL,
+    schema text DEFAULT 'public', drop boolean DEFAULT false)
+    RETURNS text LANGUAGE c STABLE PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pgboost_export_model_sql_wrapper';
+COMMENT ON FUNCTION @extschema@.export_model_sql(text, text, text, boolean) IS
+    'returns a script that creates a model as SQL functions, for servers without pgboost';
+
 CREATE FUNCTION @extschema@.rename_model(model text, new_name text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_rename_model_wrapper';

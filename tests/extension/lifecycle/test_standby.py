@@ -142,6 +142,7 @@ def test_a_pinned_version_predicts(pair: Pair) -> None:
         "SELECT array_agg(f::text) FROM model_features('grown') AS f",
         "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
         "SELECT export_model('grown')",
+        "SELECT export_model_sql('grown')",
         *[
             f"SELECT {function}('grown', {ROW})"
             for function in (

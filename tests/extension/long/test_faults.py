@@ -45,7 +45,8 @@ CASES = [
     ("registry: asked", "SELECT deploy_model('m@1')"),
     ("registry: asked", "SELECT set_alias('m@1', 'best')"),
     *[("registry: opened", call) for call in (
-        "SELECT deploy_model('m@1')", "SELECT export_model('m')", "SELECT model_info('m')",
+        "SELECT deploy_model('m@1')", "SELECT export_model('m')", "SELECT export_model_sql('m')",
+        "SELECT model_info('m')",
         "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m@1')",
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",

@@ -54,8 +54,8 @@ STATEMENTS = {
         "SELECT FROM pg_stat_progress_train_model WHERE usename = 'postgres' AND model = 'long'"
     ],
     "`pg_stat_pgboost_reset`": ["SELECT pg_stat_pgboost_reset()"],
-    "`export_model`, `verify_model`, `xgboost_predict`": [
-        "SELECT export_model('m')", f"SELECT verify_model('n', '{ROW}')",
+    "`export_model`, `export_model_sql`, `verify_model`, `xgboost_predict`": [
+        "SELECT export_model('m')", "SELECT export_model_sql('m')", f"SELECT verify_model('n', '{ROW}')",
         "SELECT xgboost_predict('n', '{1}')",
     ],
     "`grant_model`, `revoke_model`, `rename_model`, `set_model_owner`": [

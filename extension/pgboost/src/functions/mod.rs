@@ -7,6 +7,7 @@ mod drift;
 pub(crate) mod entry;
 mod evaluate;
 mod explanations;
+mod export_sql;
 mod inspect;
 mod load;
 mod predict;

@@ -1,0 +1,251 @@
+"""Models as plain SQL functions in a database without the extension: `export_model_sql`."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import psycopg
+import pytest
+import xgboost as xgb
+from psycopg import sql
+
+from tests.extension.lifecycle.client_programs import run
+from tools.cluster import Cluster
+
+# As arguments, keys and labels; the last two are one name once PostgreSQL has cut them.
+HOSTILE = [
+    'a"; DROP TABLE kept; --', "it's \\' a", "$body$; $body1$", "line\n-- end\nDROP TABLE kept;",
+    "s0", "v", "é" * 40, "é" * 41,
+]  # fmt: skip
+LABELS = ["no'; DROP TABLE kept; --", "\\yes$body$"]
+BARE = "bare"
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    values = np.random.default_rng(3).normal(size=(400, len(HOSTILE))).astype(np.float32)
+    values[np.random.default_rng(4).random(values.shape) < 0.1] = np.nan
+    return values
+
+
+@pytest.fixture(scope="module")
+def booster(rows: np.ndarray) -> xgb.Booster:
+    target = (np.nan_to_num(rows[:, 0]) > np.nan_to_num(rows[:, 1])).astype(int)
+    params = {"objective": "binary:logistic", "nthread": 1, "max_depth": 5}
+    return xgb.train(params, xgb.DMatrix(rows, label=target), 30)
+
+
+@pytest.fixture(scope="module")
+def script(cluster: Cluster, dbname: str, booster: xgb.Booster) -> str:
+    """The script of version 1, with hostile names."""
+    with cluster.connect(dbname) as connection:
+        connection.execute(
+            "SELECT load_model('churn', %s, feature_names => %s, labels => %s)",
+            (bytes(booster.save_raw("ubj")), HOSTILE, LABELS),
+        )
+        return connection.execute("SELECT export_model_sql('churn@1')").fetchone()[0]
+
+
+@pytest.fixture
+def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[psycopg.Connection]:
+    """A database without the extension, with the script's functions, and rows in a table."""
+    cluster.create_database(BARE, replace=True)
+    with cluster.connect(BARE) as connection:
+        connection.execute("CREATE TABLE kept (id int, x float8[])")
+        with connection.cursor().copy("COPY kept FROM STDIN") as copy:
+            for number, row in enumerate(rows.tolist()):
+                copy.write_row([number, row])
+        psql(cluster, BARE, script)
+        yield connection
+
+
+def psql(cluster: Cluster, database: str, script: str | bytes) -> None:
+    """Runs a script as users do."""
+    script = script.encode() if isinstance(script, str) else script
+    run(cluster, database, "psql", "-q", "-v", "ON_ERROR_STOP=1", stdin=script)
+
+
+def asked(connection: psycopg.Connection, function: str) -> list:
+    columns = ", ".join(f"x[{number + 1}]" for number in range(len(HOSTILE)))
+    query = f"SELECT {function}({columns}) FROM kept ORDER BY id"
+    return [answer for (answer,) in connection.execute(query)]
+
+
+def margins(booster: xgb.Booster, rows: np.ndarray) -> np.ndarray:
+    return booster.predict(xgb.DMatrix(rows), output_margin=True)
+
+
+@pytest.mark.parametrize("function", ["churn_margin", "churn_scan_margin", "churn_1_margin"])
+@pytest.mark.parametrize("jit", ["off", "on"])
+def test_margins_are_the_librarys(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray, function: str, jit: str
+) -> None:
+    bare.execute(f"SET jit = {jit}")
+    bare.execute("SET jit_above_cost = 0")
+    found = np.array(asked(bare, function), dtype=np.float32)
+    assert found.tobytes() == margins(booster, rows).tobytes()
+
+
+def test_classes_and_probabilities_have_the_labels(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+) -> None:
+    values = np.array(asked(bare, "churn"), dtype=np.float32)
+    np.testing.assert_array_max_ulp(values, booster.predict(xgb.DMatrix(rows)), 2)
+    assert asked(bare, "churn_class") == [LABELS[int(value > 0.5)] for value in values]
+    for object, value in zip(asked(bare, "churn_proba"), values, strict=True):
+        assert list(object) == sorted(LABELS, key=lambda label: (len(label.encode()), label))
+        assert np.float32(object[LABELS[1]]) == value
+
+
+def test_hostile_names_are_arguments_and_keys(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+) -> None:
+    row = rows[np.isfinite(rows).all(axis=1)][0]
+    expected = margins(booster, row[None, :])[0]
+    values = [float(value) for value in row]
+    names = [*HOSTILE[:-2], "é" * 31, "é" * 30 + "_2"]
+    named = sql.SQL(", ").join(
+        sql.SQL("{} => {}").format(sql.Identifier(name), value)
+        for name, value in reversed(list(zip(names, values, strict=True)))
+    )
+    query = sql.SQL("SELECT churn_margin({})").format(named)
+    assert bare.execute(query).fetchone() == (expected,)
+    features = dict(zip(HOSTILE, values, strict=True))
+    query = "SELECT churn_margin(%s::jsonb)"
+    assert bare.execute(query, (json.dumps(features),)).fetchone() == (expected,)
+    assert bare.execute("SELECT count(*) FROM kept").fetchone() == (len(rows),)
+    del features["v"]
+    with pytest.raises(psycopg.errors.UndefinedColumn, match='"v" is not in the jsonb object'):
+        bare.execute(query, (json.dumps(features),))
+    with pytest.raises(psycopg.errors.DatatypeMismatch, match='"v" cannot be a jsonb array'):
+        bare.execute(query, (json.dumps(features | {"v": []}),))
+
+
+def test_absent_arguments_are_missing_values(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+) -> None:
+    nothing = margins(booster, np.full((1, rows.shape[1]), np.nan, dtype=np.float32))[0]
+    assert bare.execute("SELECT churn_margin(), churn_scan_margin()").fetchone() == (nothing,) * 2
+
+
+def test_planted_operators_are_not_found(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+) -> None:
+    expected = [asked(bare, name) for name in ("churn", "churn_scan", "churn_class")]
+    bare.execute("CREATE SCHEMA evil")
+    for number, (operator, left, right, result, body) in enumerate([
+        ("<", "float8", "float8", "bool", "true"), (">=", "float8", "float8", "bool", "true"),
+        (">", "float8", "float8", "bool", "true"), ("=", "int4", "int4", "bool", "true"),
+        ("+", "float4", "float4", "float4", "0::float4"), ("-", "int4", "int4", "int4", "1"),
+        ("/", "float4", "float4", "float4", "0::float4"), (">", "int4", "int4", "bool", "false"),
+        ("||", "varbit", "varbit", "varbit", "B'0'::varbit"),
+    ]):  # fmt: skip
+        function = f"evil.f{number}"
+        bare.execute(
+            f"CREATE FUNCTION {function}({left}, {right}) RETURNS {result} LANGUAGE sql "
+            f"AS $$ SELECT {body} $$"
+        )
+        bare.execute(
+            f"CREATE OPERATOR evil.{operator} (leftarg = {left}, rightarg = {right}, "
+            f"function = {function})"
+        )
+    for name, types, result, body in [
+        ("exp", "float8", "float8", "0::float8"), ("get_bit", "bit, int4", "int4", "1"),
+        ("width_bucket", "float8, float8[]", "int4", "0"),
+    ]:  # fmt: skip
+        bare.execute(
+            f"CREATE FUNCTION evil.{name}({types}) RETURNS {result} LANGUAGE sql "
+            f"AS $$ SELECT {body} $$"
+        )
+    bare.execute("SET search_path = evil, public, pg_catalog")
+    found = [asked(bare, f"public.{name}") for name in ("churn", "churn_scan", "churn_class")]
+    bare.execute("RESET search_path")
+    assert found == expected
+
+
+@pytest.mark.parametrize("owner", ["other", "postgres"])
+def test_functions_of_others_are_not_replaced(cluster: Cluster, script: str, owner: str) -> None:
+    """An overload, which calls would find first, stops the script as a function of the same types does."""
+    cluster.create_database(BARE, replace=True)
+    with cluster.connect(BARE) as connection:
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'other'").fetchone():
+            connection.execute("CREATE ROLE other")
+        connection.execute("CREATE FUNCTION churn(int) RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        connection.execute("COMMENT ON FUNCTION churn(int) IS 'mine'")
+        if owner == "other":
+            connection.execute("COMMENT ON FUNCTION churn(int) IS 'gbtrees: prediction'")
+        connection.execute(f"ALTER FUNCTION churn(int) OWNER TO {owner}")
+        with pytest.raises(psycopg.errors.DuplicateFunction, match="is not one of an export"):
+            connection.execute(script)
+        connection.execute("ROLLBACK")
+        assert connection.execute(
+            "SELECT count(*) FROM pg_proc WHERE proname LIKE 'churn%'"
+        ).fetchone() == (1,)
+
+
+def test_a_role_needs_the_privilege_alone(bare: psycopg.Connection) -> None:
+    if not bare.execute("SELECT 1 FROM pg_roles WHERE rolname = 'caller'").fetchone():
+        bare.execute("CREATE ROLE caller")
+    bare.execute("SET ROLE caller")
+    bare.execute("SELECT churn(), churn_scan(), churn_class(), churn_proba()")
+    bare.execute("RESET ROLE")
+    bare.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC")
+    bare.execute("SET ROLE caller")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bare.execute("SELECT churn()")
+    bare.execute("RESET ROLE")
+
+
+def test_a_dump_restores_the_functions(cluster: Cluster, bare: psycopg.Connection) -> None:
+    expected = asked(bare, "churn_margin"), asked(bare, "churn_scan_margin")
+    dump = run(cluster, BARE, "pg_dump")
+    cluster.create_database("bare_restored", replace=True)
+    psql(cluster, "bare_restored", dump)
+    with cluster.connect("bare_restored") as restored:
+        found = asked(restored, "churn_margin"), asked(restored, "churn_scan_margin")
+    assert found == expected
+
+
+def test_a_version_takes_the_place_of_another(
+    cluster: Cluster, connection: psycopg.Connection, bare: psycopg.Connection, script: str
+) -> None:
+    """Privileges stay where the arguments do; a version whose features are others has its own arguments."""
+    rows = np.random.default_rng(5).normal(size=(50, 2)).astype(np.float32)
+    other = xgb.train({"nthread": 1}, xgb.DMatrix(rows, label=rows[:, 0]), 3)
+    connection.execute(
+        "SELECT load_model('churn', %s, feature_names => '{a,b}', deploy => false)",
+        (bytes(other.save_raw("ubj")),),
+    )
+    second = connection.execute("SELECT export_model_sql('churn@2')").fetchone()[0]
+    before = asked(bare, "churn_1_margin")
+    psql(cluster, BARE, second)
+    assert asked(bare, "churn_1_margin") == before
+    query = "SELECT churn_margin(a => 0.5, b => 0), churn_2_margin(0.5, 0)"
+    expected = margins(other, np.array([[0.5, 0]], dtype=np.float32))[0]
+    assert bare.execute(query).fetchone() == (expected, expected)
+    psql(cluster, BARE, script)
+    assert asked(bare, "churn_margin") == before
+    for reference in ("churn@1", "churn@2", "churn"):
+        query = "SELECT export_model_sql(%s, drop => true)"
+        psql(cluster, BARE, connection.execute(query, (reference,)).fetchone()[0])
+    assert bare.execute(
+        "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
+    ).fetchone() == (0,)
+    connection.execute("SELECT drop_model('churn@2')")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ("'churn', function => ''", psycopg.errors.InvalidParameterValue),
+        ("'churn', function => repeat('n', 41)", psycopg.errors.InvalidParameterValue),
+        ("'churn', schema => NULL", psycopg.errors.NullValueNotAllowed),
+        ("'churn@9'", psycopg.errors.UndefinedObject),
+        ("'nosuch'", psycopg.errors.UndefinedObject),
+    ],
+)
+def test_bad_calls_are_errors(
+    connection: psycopg.Connection, script: str, arguments: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        connection.execute(f"SELECT export_model_sql({arguments})")
