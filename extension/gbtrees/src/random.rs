@@ -331,6 +331,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
             task,
             class_by: ClassBy::Value,
             class_threshold: if shape.outputs > 1 { 0.0 } else { 0.5 },
+            levels: Vec::new(),
         },
         value_precision: library.value_precision,
         real_input: crate::ensemble::RealInput::Decimal,

@@ -169,6 +169,7 @@ pub struct Objective {
     pub(crate) task: Task,
     pub(crate) class_by: ClassBy,
     pub(crate) class_threshold: f64,
+    pub(crate) levels: Vec<f32>,
 }
 
 impl Objective {
@@ -196,6 +197,11 @@ impl Objective {
     /// Returns which numbers choose the class.
     pub fn class_by(&self) -> ClassBy {
         self.class_by
+    }
+
+    /// Returns the quantiles or expectiles that the outputs are, if the file has them.
+    pub fn levels(&self) -> &[f32] {
+        &self.levels
     }
 
     /// Returns the value or margin above which the second of two classes is chosen.

@@ -36,6 +36,15 @@ pub fn estimates_another(before: &str, after: &str) -> bool {
     }
 }
 
+/// Returns whether an objective estimates quantiles or expectiles, of which a file has the levels.
+pub fn has_levels(objective: &str) -> bool {
+    objective.ends_with("Quantile")
+        || matches!(
+            objective,
+            "reg:quantileerror" | "quantile" | "reg:expectileerror" | "Expectile"
+        )
+}
+
 fn quantity(objective: &str) -> Option<usize> {
     QUANTITIES.iter().position(|names| names.contains(&objective))
 }

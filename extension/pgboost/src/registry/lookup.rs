@@ -99,6 +99,7 @@ pub(crate) struct Stored<'a> {
     registry: &'a Registry,
     model: Option<Model<'a>>,
     version: i32,
+    snapshot: ReadSnapshot,
     row: &'a Row<'a>,
 }
 
@@ -125,7 +126,7 @@ impl Stored<'_> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
         let read = |(size, model): (usize, Model<'_>)| {
-            model_file::read(self.registry, model.id, self.version, size, digest)
+            model_file::read(self.registry, model.id, self.version, self.snapshot, size, digest)
         };
         size.zip(self.model).and_then(read).ok_or_else(|| self.invalid("model file"))
     }
@@ -231,7 +232,7 @@ pub(crate) fn with_version<T>(
     let mut read = Some(read);
     rows(registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
-            result = read(&Stored { registry, model: Some(model), version, row });
+            result = read(&Stored { registry, model: Some(model), version, snapshot, row });
         }
         ControlFlow::Break(())
     });
@@ -246,8 +247,9 @@ pub(crate) fn each_version(
     mut visit: impl FnMut(&Stored<'_>),
 ) {
     let keys = model.map(ModelId::key);
-    rows(registry.version, keys.as_slice(), ReadSnapshot::Latest, |row| {
-        visit(&Stored { registry, model: None, version: 0, row });
+    let snapshot = ReadSnapshot::Latest;
+    rows(registry.version, keys.as_slice(), snapshot, |row| {
+        visit(&Stored { registry, model: None, version: 0, snapshot, row });
         ControlFlow::Continue(())
     });
 }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use gbtrees::internals::estimates_another;
+use gbtrees::internals::{estimates_another, has_levels};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
@@ -61,6 +61,8 @@ pub(crate) struct Meaning {
     pub(crate) task: String,
     pub(crate) link: String,
     pub(crate) objective: String,
+    /// The quantiles or expectiles that the outputs are.
+    pub(crate) levels: Vec<f32>,
     pub(crate) outputs: i32,
     pub(crate) labels: Vec<String>,
     pub(crate) feature_names: Vec<String>,
@@ -68,10 +70,17 @@ pub(crate) struct Meaning {
 
 impl Meaning {
     fn of(stored: &Stored<'_>) -> Result<Meaning> {
+        let objective = stored.objective()?;
+        // The file alone has them.
+        let levels = match has_levels(&objective) {
+            true => stored.model()?.objective().levels().to_vec(),
+            false => Vec::new(),
+        };
         Ok(Meaning {
             task: stored.task(),
             link: stored.link(),
-            objective: stored.objective()?,
+            objective,
+            levels,
             outputs: stored.outputs(),
             labels: stored.labels(),
             feature_names: stored.feature_names(),
@@ -90,6 +99,11 @@ impl Meaning {
         } else {
             self.labels.clone()
         }
+    }
+
+    /// Returns the link, by what it makes of margins: one value is in ascending order.
+    fn values(&self) -> &str {
+        if self.outputs == 1 && self.link == "ascending" { "identity" } else { &self.link }
     }
 
     /// Returns the property in which a later version differs, with both values.
@@ -114,7 +128,7 @@ impl Meaning {
             };
             return Some((what, both(|one| format!("the labels {}", listed(&one.classes())))));
         }
-        if self.link != after.link {
+        if self.values() != after.values() {
             return Some(("another link", both(|one| format!("the link {}", one.link))));
         }
         if estimates_another(&self.objective, &after.objective) {
@@ -122,6 +136,12 @@ impl Meaning {
                 "another objective",
                 both(|one| format!("the objective {}", one.objective)),
             ));
+        }
+        let are_known = !self.levels.is_empty() && !after.levels.is_empty();
+        if are_known && self.levels != after.levels {
+            let levels =
+                |one: &Meaning| format!("the objective {} of {:?}", one.objective, one.levels);
+            return Some(("other quantiles", both(levels)));
         }
         if self.is_moved(after) {
             let names = |one: &Meaning| format!("the features {}", listed(&one.feature_names));
@@ -229,6 +249,7 @@ mod tests {
             task: task.to_owned(),
             link: link.to_owned(),
             objective: objective.to_owned(),
+            levels: Vec::new(),
             outputs: if task == "multiclass" { 3 } else { 1 },
             labels: texts(&labels.split_terminator(',').collect::<Vec<_>>()),
             feature_names: texts(&names.split_terminator(',').collect::<Vec<_>>()),

@@ -44,19 +44,20 @@ pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[
     Ok(())
 }
 
-/// Reads the file of a version that the statement sees. Returns `None` unless it is complete and has its
+/// Reads a version's file. Returns `None` unless it is complete and has its
 /// digest.
 pub(crate) fn read(
     registry: &Registry,
     model: ModelId,
     version: i32,
+    snapshot: ReadSnapshot,
     size: usize,
     stored_digest: &[u8],
 ) -> Option<NewBytea> {
     let mut file = NewBytea::zeroed(size)?;
     let mut fits = true;
     let keys = [model.key(), Key::Integer(version)];
-    rows(registry.part, &keys, ReadSnapshot::Active, |row| {
+    rows(registry.part, &keys, snapshot, |row| {
         check_for_interrupts();
         let start = row.integer(c"start").and_then(|start| usize::try_from(start).ok());
         fits &= start.is_some_and(|start| {

@@ -107,6 +107,7 @@ pub(crate) fn store<'a>(
             new.deploy.into(),
         ],
     )?;
+    model_file::insert(registry, model.id, version, new.file)?;
     if new.deploy {
         let change =
             Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
@@ -118,7 +119,6 @@ pub(crate) fn store<'a>(
             &[model.id.into(), version.into()],
         )?;
     }
-    model_file::insert(registry, model.id, version, new.file)?;
     Ok((model, version))
 }
 

@@ -18,6 +18,7 @@ fn parts() -> EnsembleParts {
             task,
             class_by: ClassBy::Value,
             class_threshold: 0.0,
+            levels: Vec::new(),
         },
         value_precision: Precision::Double,
         sum_precision: Precision::Double,

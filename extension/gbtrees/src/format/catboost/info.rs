@@ -14,6 +14,8 @@ use crate::{Cancel, Error, ErrorKind, Limits, Result};
 pub(super) struct Info {
     pub(super) version: [u32; 3],
     pub(super) objective: Option<String>,
+    /// The objective's parameter `alpha`: quantiles or expectiles.
+    pub(super) levels: Vec<f32>,
     pub(super) classes: Classes,
     /// Margin above which a row is of class 1, if the model sets a threshold.
     pub(super) class_threshold: Option<f64>,
@@ -112,6 +114,7 @@ impl Info {
                     self.objective = Some(owned(reader.string()?)?);
                     Ok(())
                 }
+                "params" if reader.kind()? == ValueKind::Object => self.add_levels(reader),
                 _ => reader.skip(),
             }),
             "class_params" | "multiclass_params" => {
@@ -120,6 +123,18 @@ impl Info {
             }
             _ => reader.skip(),
         }
+    }
+
+    fn add_levels<'a, R: Reader<'a>>(&mut self, reader: &mut R) -> Result<()> {
+        object(reader, |reader, key| match (key, reader.kind()?) {
+            ("alpha", ValueKind::String) => {
+                let levels = reader.string()?;
+                self.levels =
+                    levels.split(',').filter_map(|level| level.trim().parse().ok()).collect();
+                Ok(())
+            }
+            _ => reader.skip(),
+        })
     }
 
     fn add_ctr_targets<'a, R: Reader<'a>>(

@@ -85,7 +85,21 @@ pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
         task,
         class_by: ClassBy::Margin,
         class_threshold: info.class_threshold.unwrap_or(0.0),
+        levels: levels(name, &info.levels),
     })
+}
+
+/// The quantiles or expectiles of an objective that has such; CatBoost takes the middle by default.
+fn levels(objective: &str, stated: &[f32]) -> Vec<f32> {
+    match objective {
+        "Quantile" | "GroupQuantile" | "LogLinQuantile" | "Expectile" if stated.is_empty() => {
+            vec![0.5]
+        }
+        "Quantile" | "GroupQuantile" | "LogLinQuantile" | "Expectile" | "MultiQuantile" => {
+            stated.to_vec()
+        }
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

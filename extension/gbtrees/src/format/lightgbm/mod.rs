@@ -127,7 +127,7 @@ fn place(line: Line<'_>) -> Place {
 }
 
 fn build(
-    header: Header<'_>,
+    mut header: Header<'_>,
     trees: Vec<TreeParts>,
     tail: Tail,
     limits: &Limits,
@@ -135,6 +135,9 @@ fn build(
 ) -> Result<Ensemble> {
     let outputs = header.outputs;
     let rounds = trees.len() / outputs;
+    if header.objective.name() == "quantile" {
+        header.objective.levels.extend(tail.alpha);
+    }
     let categories = tail::categories_by_feature(&header.infos, tail)?;
     let feature_types = header.infos.iter().zip(&categories).map(|pair| match pair {
         (FeatureInfo::Categorical { .. }, _) | (_, Some(_)) => FeatureType::Categorical,

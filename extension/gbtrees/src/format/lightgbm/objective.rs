@@ -110,6 +110,7 @@ pub(super) fn objective(
         task,
         class_by: ClassBy::Value,
         class_threshold: 0.5,
+        levels: Vec::new(),
     };
     let Some(field) = field else { return Ok(objective) };
     let (mut classes, mut slope) = (None, None);

@@ -16,6 +16,8 @@ use crate::{Error, ErrorKind, Limits, Place, Result};
 pub(super) struct Tail {
     /// Features listed in the parameter `categorical_feature`.
     pub categorical: Vec<usize>,
+    /// The parameter `alpha`: the quantile, in a model of one.
+    pub alpha: Option<f32>,
     /// The categories of the data frame's categorical columns, in column order.
     pub categories: Vec<Categories>,
     /// Position of the categories in the file.
@@ -24,6 +26,7 @@ pub(super) struct Tail {
 
 const PARAMETERS: &[u8] = b"parameters:";
 const END_OF_PARAMETERS: &[u8] = b"end of parameters";
+const ALPHA: &[u8] = b"[alpha: ";
 const CATEGORICAL: &[u8] = b"[categorical_feature: ";
 const CATEGORIES: &[u8] = b"pandas_categorical:";
 
@@ -36,6 +39,9 @@ pub(super) fn read(lines: &mut Lines<'_, '_>, limits: &Limits) -> Result<Tail> {
                 in_parameters = false;
             } else if let Some(list) = line.bytes.strip_prefix(CATEGORICAL) {
                 tail.categorical = indices(list, limits);
+            } else if let Some(alpha) = line.bytes.strip_prefix(ALPHA) {
+                let text = std::str::from_utf8(alpha).unwrap_or_default();
+                tail.alpha = text.trim_end_matches(']').parse().ok();
             }
         } else if line.bytes == PARAMETERS {
             in_parameters = true;

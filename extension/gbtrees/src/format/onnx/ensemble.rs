@@ -60,6 +60,7 @@ pub(super) fn objective(name: &str, transform: Transform, task: Task) -> Objecti
         task,
         class_by: ClassBy::Margin,
         class_threshold: 0.0,
+        levels: Vec::new(),
     }
 }
 

@@ -202,6 +202,7 @@ impl File {
                 task,
                 class_by,
                 class_threshold: self.class_threshold.unwrap_or(one_half),
+                levels: Vec::new(),
             },
             value_precision: self.value_precision,
             sum_precision: self.sum_precision,

@@ -89,7 +89,6 @@ fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result
         attributes,
         booster,
         training: Training::default(),
-        fractions: Vec::new(),
     };
     Ok(File { version: [major, minor, 0], learner })
 }

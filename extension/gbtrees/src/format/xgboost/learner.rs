@@ -23,8 +23,6 @@ pub(super) struct Learner {
     pub attributes: Vec<(String, String)>,
     pub booster: Booster,
     pub training: Training,
-    /// The quantiles or expectiles of the outputs, if the objective has such.
-    pub fractions: Vec<f32>,
 }
 
 pub(super) struct Parameters {
@@ -63,8 +61,7 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     })?;
     let parameters = required(parameters, "learner_model_param")?;
     let booster = required(booster, "gradient_booster")?;
-    let ObjectiveFile { objective, link, fractions, mut training } =
-        required(objective, "objective")?;
+    let ObjectiveFile { objective, link, mut training } = required(objective, "objective")?;
     training.boost_from_average = parameters.boost_from_average.map(|switch| switch != 0);
     training.boosted_rounds = booster.boosted_rounds;
     Ok(Learner {
@@ -76,7 +73,6 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
         attributes,
         booster,
         training,
-        fractions,
     })
 }
 
@@ -131,7 +127,6 @@ fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
 struct ObjectiveFile {
     objective: Objective,
     link: Link,
-    fractions: Vec<f32>,
     training: Training,
 }
 
@@ -151,11 +146,11 @@ fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<
         }
         Ok(())
     })?;
-    let (objective, link) = objective_named(&required(name, "name")?, &fractions)?;
-    if !matches!(objective.transform, Transform::Expectile) && objective.name != QUANTILES {
-        fractions.clear();
+    let (mut objective, link) = objective_named(&required(name, "name")?, &fractions)?;
+    if matches!(objective.transform, Transform::Expectile) || objective.name == QUANTILES {
+        objective.levels = fractions;
     }
-    Ok(ObjectiveFile { objective, link, fractions, training })
+    Ok(ObjectiveFile { objective, link, training })
 }
 
 /// The objective whose outputs are quantiles.

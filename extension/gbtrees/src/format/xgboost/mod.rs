@@ -126,7 +126,7 @@ pub(in crate::format) fn build(
     cancel: Cancel<'_>,
 ) -> Result<Ensemble> {
     let File { version, learner } = file;
-    check_fractions(&learner)?;
+    check_levels(&learner)?;
     let (parameters, booster) = (learner.parameters, learner.booster);
     let num_features = size(parameters.num_feature, 1, "features")?;
     let classes = size(parameters.num_class, 0, "classes")?;
@@ -226,13 +226,13 @@ fn num_outputs(
 }
 
 /// As many quantiles or expectiles as outputs, if any are listed.
-fn check_fractions(learner: &Learner) -> Result<()> {
-    let (fractions, outputs) = (learner.fractions.len(), learner.parameters.num_target);
-    if fractions == 0 || i64::try_from(fractions) == Ok(outputs) {
+fn check_levels(learner: &Learner) -> Result<()> {
+    let (levels, outputs) = (learner.objective.levels.len(), learner.parameters.num_target);
+    if levels == 0 || i64::try_from(levels) == Ok(outputs) {
         return Ok(());
     }
     let name = &learner.objective.name;
-    let message = format!("objective \"{name}\" has {fractions} levels for {outputs} outputs");
+    let message = format!("objective \"{name}\" has {levels} levels for {outputs} outputs");
     Err(Error::new(ErrorKind::Length, message))
 }
 

@@ -63,7 +63,8 @@ pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
             _ => (ClassBy::Margin, 0.0),
         };
         let name = name.to_owned();
-        (Objective { name, transform, slope: 1.0, task, class_by, class_threshold }, link)
+        let levels = Vec::new();
+        (Objective { name, transform, slope: 1.0, task, class_by, class_threshold, levels }, link)
     })
 }
 
