@@ -5,7 +5,7 @@
 >>> model.contributions(X, n_jobs=-1)
 """
 
-from ._gbtrees import GbtreesError, __version__
-from .model import Model
+from gbtrees._gbtrees import GbtreesError, __version__
+from gbtrees.model import Model
 
 __all__ = ["GbtreesError", "Model", "__version__"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ._gbtrees import GbtreesError
+from gbtrees._gbtrees import GbtreesError
 
 _TAKEN = (
     "pass a path, the bytes of a model file, or a fitted model of XGBoost, LightGBM or CatBoost"

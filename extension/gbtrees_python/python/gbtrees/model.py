@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._gbtrees import Engine, GbtreesError, to_sql
-from .fitted import Source, source
-from .rows import Reader
+from gbtrees._gbtrees import Engine, GbtreesError, to_sql
+from gbtrees.fitted import Source, source
+from gbtrees.rows import Reader
 
 _VALUE, _MARGIN, _CLASS = 0, 1, 2
 _FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))

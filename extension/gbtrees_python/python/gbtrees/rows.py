@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._gbtrees import Engine, GbtreesError
+from gbtrees._gbtrees import Engine, GbtreesError
 
 _FLOATS = {np.dtype(np.float32), np.dtype(np.float64)}
 _TAKEN = (
