@@ -9,6 +9,7 @@ import pytest
 import xgboost as xgb
 from psycopg import sql
 
+import lightgbm as lgb
 from tests.extension.lifecycle.client_programs import run
 from tools.cluster import Cluster
 
@@ -119,6 +120,29 @@ def test_hostile_names_are_arguments_and_keys(
         bare.execute(query, (json.dumps(features),))
     with pytest.raises(psycopg.errors.DatatypeMismatch, match='"v" cannot be a jsonb array'):
         bare.execute(query, (json.dumps(features | {"v": []}),))
+
+
+def test_a_row_is_read_by_its_columns(
+    cluster: Cluster, connection: psycopg.Connection, bare: psycopg.Connection
+) -> None:
+    """Its reals are decimals to a model that compares doubles, as they are to `predict`."""
+    values = np.arange(400, dtype=np.float64).reshape(200, 2) / 10
+    params = {"objective": "regression", "min_data_in_leaf": 1, "verbosity": -1}
+    model = lgb.train(params, lgb.Dataset(values, values.sum(axis=1), feature_name=["a", "b"]), 5)
+    connection.execute("SELECT load_model('reals', %s)", (model.model_to_string().encode(),))
+    script = connection.execute("SELECT export_model_sql('reals')").fetchone()[0]
+    psql(cluster, BARE, script)
+    table = """CREATE TEMP TABLE t AS
+        SELECT i, i / 10::real AS b, (i + 1) / 10::real AS a FROM generate_series(0, 398) AS i"""
+    of_row, of_rows = "SELECT array_agg({}t) ORDER BY i) FROM t", []
+    for session, call in ((connection, "predict_margin('reals', "), (bare, "reals_margin(")):
+        session.execute(table)
+        of_rows.append(session.execute(of_row.format(call)).fetchone()[0])
+    expected = model.predict([[(i + 1) / 10, i / 10] for i in range(399)], raw_score=True)
+    assert of_rows[1] == expected.tolist()
+    assert np.float32(of_rows[1]).tolist() == np.float32(np.ravel(of_rows[0])).tolist()
+    with pytest.raises(psycopg.errors.UndefinedColumn, match='"b" is not in'):
+        bare.execute("SELECT reals(s) FROM (SELECT 1 AS a) AS s")
 
 
 def test_absent_arguments_are_missing_values(

@@ -45,6 +45,8 @@ const INTERNAL: [&str; 9] = [
 const ONE: &str = "_sum";
 const SCAN: &str = "_scan_sum";
 
+const IMMUTABLE: &str = "IMMUTABLE";
+
 /// Names of an export's functions.
 struct Names<'a> {
     options: &'a Options,
@@ -70,6 +72,7 @@ struct Function {
     names: Vec<String>,
     returns: String,
     language: &'static str,
+    volatility: &'static str,
     cost: u64,
     body: String,
     comment: String,
@@ -99,10 +102,11 @@ impl Function {
         };
         let _ = write!(
             out,
-            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} IMMUTABLE PARALLEL \
-             SAFE COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
+            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} {} PARALLEL SAFE COST \
+             {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
             self.returns,
             self.language,
+            self.volatility,
             self.cost,
             body(&self.body),
             literal(&format!("{MARK}{}", self.comment)),
@@ -176,7 +180,7 @@ impl Functions<'_> {
         format!(
             "-- {}: a model as SQL functions, for PostgreSQL 13 and later without an extension.\n\
              -- {} of {} trees with {} nodes, {} features, {}.\n\
-             -- {}(...) and {}(jsonb) are for one row, {}_scan(...) for the rows of a table.\n\
+             -- {}(...), {}(record) and {}(jsonb) are for one row, {}_scan(...) for the rows of a table.\n\
              -- Written by gbtrees {}.\n",
             comment(&self.options.name),
             comment(model.format()),
@@ -184,6 +188,7 @@ impl Functions<'_> {
             self.forest.num_nodes(),
             self.inputs.arguments.len(),
             comment(model.objective().name()),
+            comment(&self.options.name),
             comment(&self.options.name),
             comment(&self.options.name),
             comment(&self.options.name),
@@ -206,6 +211,7 @@ impl Functions<'_> {
             names: Vec::new(),
             returns: returns.to_owned(),
             language: "plpgsql",
+            volatility: IMMUTABLE,
             cost: 100,
             body,
             comment: comment.to_owned(),
@@ -362,7 +368,10 @@ impl Functions<'_> {
             }
         }
         for ending in ["", "_margin", "_class", "_proba"] {
-            all.extend(self.of_object(name, ending));
+            if let Some(of_object) = self.of_object(name, ending) {
+                all.push(self.of_row(&of_object));
+                all.push(of_object);
+            }
         }
         all
     }
@@ -444,6 +453,24 @@ impl Functions<'_> {
         self.query(name, ending, names, vec!["pg_catalog.jsonb"], &margins)
     }
 
+    /// A function with a row, whose columns are matched by name as an object's keys are; a column of type real
+    /// is its decimal there.
+    fn of_row(&self, of_object: &Function) -> Function {
+        let name = qualified(&self.options.schema, &of_object.name);
+        Function {
+            name: of_object.name.clone(),
+            types: vec!["pg_catalog.record"],
+            names: Vec::new(),
+            returns: of_object.returns.clone(),
+            language: "plpgsql",
+            // The text of a time depends on settings.
+            volatility: "STABLE",
+            cost: of_object.cost,
+            body: format!("BEGIN\n  RETURN {name}(pg_catalog.to_jsonb($1));\nEND"),
+            comment: of_object.comment.clone(),
+        }
+    }
+
     fn query(
         &self,
         name: &str,
@@ -463,6 +490,7 @@ impl Functions<'_> {
             names,
             returns: returns.to_owned(),
             language: "sql",
+            volatility: IMMUTABLE,
             cost: self.cost(),
             body: format!("SELECT {result}"),
             comment: format!(
