@@ -24,9 +24,12 @@ def test_every_job_has_steps_and_what_it_needs(path: Path) -> None:
         assert job["steps"] and {*job.get("needs", ())} <= {*jobs}
 
 
-def test_a_release_has_packages_images_and_the_wheel() -> None:
+def test_a_release_has_packages_images_and_wheels() -> None:
     jobs = yaml.safe_load((WORKFLOWS / "package.yml").read_text())["jobs"]
     ran = {name: [step.get("run", "") for step in job["steps"]] for name, job in jobs.items()}
-    assert {*jobs["release"]["needs"]} == {*jobs} - {"release"} == {"deb", "image", "wheel"}
+    assert (
+        {*jobs["release"]["needs"]} == {*jobs} - {"release"} == {"deb", "image", "wheel", "engine"}
+    )
+    assert any("tools/toolchain/wheel.sh test" in step for step in ran["engine"])
     assert "make deb" in ran["deb"] and "pip wheel" in ran["wheel"][1]
     assert ran["image"][1].startswith("packaging/image/build.sh")
