@@ -214,7 +214,7 @@ unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
     description
         .iter()
         .map(|attribute| Column {
-            name: attribute.name().to_owned(),
+            name: tuple::name_of(attribute),
             type_oid: attribute.type_oid().value(),
         })
         .collect()

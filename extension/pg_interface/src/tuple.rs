@@ -247,7 +247,7 @@ impl RowType {
 }
 
 /// Returns a column's name; pgrx's accessor fails in databases whose encoding is not UTF-8.
-fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
+pub(crate) fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
     // SAFETY: a name is a zero-terminated array.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
 }

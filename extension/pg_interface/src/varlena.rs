@@ -219,8 +219,21 @@ pub fn require_representable<T: AsRef<str>>(
     what: &'static str,
 ) -> Result<T, EncodingError> {
     use pg_sys::pg_enc::{PG_SQL_ASCII, PG_UTF8};
-    // SAFETY: returns a variable of the backend.
-    let encoding = || unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned();
-    let allowed = text.as_ref().is_ascii() || matches!(encoding(), PG_UTF8 | PG_SQL_ASCII);
+    let allowed = text.as_ref().is_ascii() || matches!(database_encoding(), PG_UTF8 | PG_SQL_ASCII);
     if allowed { Ok(text) } else { Err(EncodingError(what)) }
+}
+
+/// Returns the text that [`text`] has read, if it has replaced no byte: two texts may be one otherwise.
+///
+/// # Errors
+/// [`EncodingError`].
+pub fn require_unreplaced<T: AsRef<str>>(text: T, what: &'static str) -> Result<T, EncodingError> {
+    let is_replaced = text.as_ref().contains(char::REPLACEMENT_CHARACTER)
+        && database_encoding() != pg_sys::pg_enc::PG_UTF8;
+    if is_replaced { Err(EncodingError(what)) } else { Ok(text) }
+}
+
+fn database_encoding() -> pg_sys::pg_enc::Type {
+    // SAFETY: returns a variable of the backend.
+    unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned()
 }

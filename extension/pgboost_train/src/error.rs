@@ -18,6 +18,10 @@ error_table! {
         detail (error.report().detail), hint (error.report().hint);
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
+    /// A text that the database's encoding cannot hold.
+    Encoding { what: &'static str } =>
+        FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
+        hint "Use a database whose encoding is UTF8.";
     ArgumentRange { argument: &'static str, given: String, allowed: &'static str } =>
         INVALID_PARAMETER_VALUE, "{argument} must be {allowed}, not {given}";
     /// Two arguments that exclude each other, or one that needs another.
@@ -174,6 +178,12 @@ impl From<SourceError> for Error {
     }
 }
 
+impl From<varlena::EncodingError> for Error {
+    fn from(error: varlena::EncodingError) -> Self {
+        Error::Encoding { what: error.0 }
+    }
+}
+
 impl From<gbtrees::Error> for Error {
     /// Converts an error of reading a model that extension pgboost has read before: only memory can be short.
     fn from(error: gbtrees::Error) -> Self {
@@ -200,6 +210,7 @@ mod tests {
         vec![
             Error::Source { error: SourceError::AmbiguousColumn { column: text() } },
             Error::NullArgument { argument },
+            Error::Encoding { what: argument },
             Error::ArgumentRange { argument, given: text(), allowed: "between 1 and 2" },
             Error::Arguments { message: "one needs the other", hint },
             Error::ModelName { name: text(), reason: "It is empty." },

@@ -31,11 +31,30 @@ mod functions {
     mod train;
     mod xgboost_predict;
 
+    use pg_interface::varlena;
+    use pgrx::Array;
+
     use crate::error::{Error, Result};
 
     /// Returns the value of a mandatory argument.
     fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
         value.ok_or(Error::NullArgument { argument })
+    }
+
+    /// Returns a text argument. It is taken as bytes, because pgrx's conversion to UTF-8 raises an internal error
+    /// if the database has another encoding, and does not check the elements of an array.
+    fn text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<Option<&'a str>> {
+        Ok(value.map(|bytes| varlena::utf8(bytes, argument)).transpose()?)
+    }
+
+    /// Returns the elements of a text[] argument.
+    fn texts(
+        given: Option<Array<'_, &[u8]>>,
+        argument: &'static str,
+    ) -> Result<Option<Vec<Option<String>>>> {
+        let Some(given) = given else { return Ok(None) };
+        let texts = given.iter().map(|value| Ok(text(value, argument)?.map(str::to_owned)));
+        texts.collect::<Result<_>>().map(Some)
     }
 }
 

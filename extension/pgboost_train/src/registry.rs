@@ -130,7 +130,8 @@ impl Registry {
     /// Returns the deployed version of a model, or `None` if there is none that the current user may see.
     pub(crate) fn deployed(&self, name: &str) -> Result<Option<Replaced>> {
         let info = self.ask::<JsonB>(
-            "SELECT {schema}.model_info(m.name) FROM {schema}.pgboost_models AS m \
+            "SELECT {schema}.model_info(m.name) \
+             OPERATOR(pg_catalog.-) '{parameters,metrics}'::pg_catalog.text[] FROM {schema}.pgboost_models AS m \
              WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
             &[name.into()],
         );
@@ -188,8 +189,12 @@ impl Registry {
     /// or is not visible.
     fn version(&self, reference: &str) -> Result<Version> {
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        // Its errors show the statement, so this one is short.
-        let info = self.ask::<JsonB>("SELECT {schema}.model_info($1)", &[reference.into()]);
+        // Users may store any jsonb as parameters and metrics, such as numbers that serde_json cannot hold.
+        let info = self.ask::<JsonB>(
+            "SELECT {schema}.model_info($1) \
+             OPERATOR(pg_catalog.-) '{parameters,metrics}'::pg_catalog.text[]",
+            &[reference.into()],
+        );
         let info = info.ok_or(Error::Registry { what: "version" })?.0;
         let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
         let whole = |key| info.get(key).and_then(Value::as_i64).and_then(|n| i32::try_from(n).ok());

@@ -24,7 +24,7 @@ def elsewhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psyc
         )
         with cluster.connect(name) as connection:
             connection.execute("SET client_encoding = 'UTF8'")
-            connection.execute("CREATE EXTENSION pgboost")
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
             connection.execute("CREATE TABLE file (content bytea)")
             connection.execute(
                 "INSERT INTO file VALUES (%s)", ((MODELS / "flower.json").read_bytes(),)
@@ -103,3 +103,80 @@ def test_unknown_names_are_reported(elsewhere: psycopg.Connection, query: str) -
 def test_parameters_may_be_any_text(elsewhere: psycopg.Connection) -> None:
     elsewhere.execute("SELECT load_model('p', content, params => '{\"a\": \"é\"}') FROM file")
     assert one(elsewhere, "SELECT model_info('p') #>> '{parameters,a}'") == "é"
+
+
+ROWS = "'SELECT g AS a, g AS y FROM generate_series(1, 9) AS g'"
+BYTE = r"E'\xe9'"
+TRAININGS = ("train_model(model => 't',", "cross_validate_model(", "tune_model(search => '{}',")
+TEXTS = ("weight", "qid", "label_upper_bound")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT xgboost_predict({BYTE}, '{{1}}')", f"SELECT verify_model({BYTE}, 'file')",
+        f"SELECT verify_model('m', 'SELECT 1 AS ' || {BYTE})",
+        f"SELECT train_model({BYTE}, {ROWS}, 'y')",
+        f"SELECT train_model('t', {ROWS}, 'y', continue_from => {BYTE})",
+        *[
+            f"SELECT {function} {arguments})"
+            for function in TRAININGS
+            for arguments in (
+                f"source => 'SELECT 1 AS ' || {BYTE}, target => 'y'",
+                f"source => {ROWS}, target => {BYTE}",
+                f"source => {ROWS}, target => 'y', features => ARRAY[{BYTE}]",
+                *[f"source => {ROWS}, target => 'y', {name} => {BYTE}" for name in TEXTS],
+                *[f"source => {ROWS}, target => 'y', eval_source => {BYTE}"] * ("cross" not in function),
+                *[f"source => {ROWS}, target => 'y', fold_by => {BYTE}"] * ("train" not in function),
+            )
+        ],
+    ],
+)  # fmt: skip
+def test_arguments_of_trainings_are_refused(elsewhere: psycopg.Connection, query: str) -> None:
+    """They are bytes that are no UTF-8."""
+    with pytest.raises(psycopg.Error) as raised:
+        elsewhere.execute(query)
+    assert raised.value.sqlstate is not None
+    assert raised.value.sqlstate[:2] in ("0A", "22"), raised.value
+    assert one(elsewhere, "SELECT 1") == 1
+
+
+def test_a_source_may_have_columns_of_any_name(elsewhere: psycopg.Connection) -> None:
+    elsewhere.execute('CREATE TEMP TABLE accents (f1 real, y real, "é" real)')
+    elsewhere.execute("INSERT INTO accents VALUES (1, 1, 1)")
+    load(elsewhere, "of_accents", constant(3))
+    assert one(elsewhere, "SELECT count(*) > 0 FROM evaluate_model('of_accents', 'accents', 'y')")
+
+
+@pytest.mark.parametrize("role", ["feature", "target"])
+def test_texts_that_cannot_be_told_apart_are_not_learned(
+    elsewhere: psycopg.Connection, role: str
+) -> None:
+    """Bytes that are no UTF-8, of which two texts would be one category."""
+    text = "CASE WHEN g % 2 = 0 THEN E'\\xe9' ELSE E'\\xe8' END"
+    columns = f"{text} AS a, g AS y" if role == "feature" else f"g AS a, {text} AS y"
+    objective = "reg:squarederror" if role == "feature" else "binary:logistic"
+    try:
+        elsewhere.execute(
+            f"CREATE TEMP TABLE {role}s AS SELECT {columns} FROM generate_series(1, 20) AS g"
+        )
+    except psycopg.errors.CharacterNotInRepertoire:
+        pytest.skip("the encoding has no such text")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="a text beyond ASCII"):
+        elsewhere.execute(
+            "SELECT train_model('texts', %s, 'y', params => jsonb_build_object('objective', %s::text))",
+            (f"SELECT * FROM {role}s", objective),
+        )
+
+
+def test_a_function_in_a_schema_of_any_name(elsewhere: psycopg.Connection) -> None:
+    load(elsewhere, "m", constant(3))
+    elsewhere.execute('CREATE SCHEMA IF NOT EXISTS "é"; SET search_path = "é", public')
+    try:
+        elsewhere.execute("SELECT create_predict_function('m')")
+    except psycopg.errors.FeatureNotSupported as error:
+        assert "schema's name" in str(error)
+    else:
+        assert one(elsewhere, "SELECT m(1)") == 3
+    finally:
+        elsewhere.execute('RESET search_path; DROP SCHEMA "é" CASCADE')

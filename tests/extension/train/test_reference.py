@@ -278,3 +278,18 @@ def test_rounds_names_and_categories_of_load_model_count(connection: psycopg.Con
         ).fetchone()
         assert (np.float32(found) == expected).all()
     connection.execute("SELECT drop_model('given')")
+
+
+@pytest.mark.parametrize("kind", ["params", "metrics"])
+@pytest.mark.parametrize("stored", ['{"a": 1e400}', f'{{"a": {"[" * 200}1{"]" * 200}}}'])
+def test_any_jsonb_may_be_stored_with_a_model(
+    connection: psycopg.Connection, kind: str, stored: str
+) -> None:
+    """Also numbers beyond double precision, and levels that a parser of JSON may refuse."""
+    connection.execute(f"SELECT load_model('any', %s, {kind} => %s)", (constant(1), stored))
+    assert one(connection, "SELECT xgboost_predict('any', '{1}')") == 1
+    source = "SELECT i::real AS f1, i AS y FROM generate_series(1, 9) AS i"
+    found = connection.execute("SELECT * FROM verify_model('any', %s)", (source,)).fetchone()
+    assert found == (9, 0, 0)
+    connection.execute("SELECT train_model('any', %s, 'y', rounds => 1)", (source,))
+    connection.execute("SELECT drop_model('any')")

@@ -6,10 +6,10 @@ use pg_interface::{fault, report, session};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, Array, JsonB, name, pg_extern, pg_sys};
 use serde_json::{Map, Value, json};
 
-use super::required;
+use super::{required, text, texts};
 use crate::error::{Error, Result};
 use crate::params::{MAX_ROUNDS, Parameters, type_name};
 use crate::registry::{Registry, Storing, Trained};
@@ -26,21 +26,21 @@ use crate::training::{self, Evaluation, Outcome, Request, Score};
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_train_model(
-    model: Option<&str>,
-    source: Option<&str>,
-    target: Option<&str>,
+    model: Option<&[u8]>,
+    source: Option<&[u8]>,
+    target: Option<&[u8]>,
     params: Option<AnyElement>,
     rounds: Option<i32>,
-    features: Option<Vec<Option<String>>>,
-    weight: Option<&str>,
-    qid: Option<&str>,
-    label_upper_bound: Option<&str>,
+    features: Option<Array<'_, &[u8]>>,
+    weight: Option<&[u8]>,
+    qid: Option<&[u8]>,
+    label_upper_bound: Option<&[u8]>,
     eval_fraction: Option<f64>,
-    eval_source: Option<&str>,
+    eval_source: Option<&[u8]>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
     verbose_eval: Option<i32>,
-    continue_from: Option<&str>,
+    continue_from: Option<&[u8]>,
     deploy: Option<bool>,
     allow_change: Option<bool>,
 ) -> std::result::Result<
@@ -52,26 +52,27 @@ fn pgboost_train_model(
 > {
     session::require_writable(c"train_model()");
     let mut request = Arguments {
-        source,
-        target,
+        source: text(source, "source")?,
+        target: text(target, "target")?,
         rounds,
-        features,
-        weight,
-        qid,
-        label_upper_bound,
+        features: texts(features, "features")?,
+        weight: text(weight, "weight")?,
+        qid: text(qid, "qid")?,
+        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
         eval_fraction,
-        eval_source,
+        eval_source: text(eval_source, "eval_source")?,
         early_stopping_rounds,
         seed,
         verbose_eval,
         ..Arguments::default()
     }
     .request(&json(params)?)?;
-    let name = required(model, "model")?;
+    let name = required(text(model, "model")?, "model")?;
     let storing = Storing {
         deploy: required(deploy, "deploy")?,
         allow_change: required(allow_change, "allow_change")?,
     };
+    let continue_from = text(continue_from, "continue_from")?;
     let (rounds, scores) = train(name, &mut request, continue_from, storing)?;
     let rows: Vec<_> = scores
         .into_iter()
@@ -141,16 +142,16 @@ fn metrics(outcome: &Outcome) -> Map<String, Value> {
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_cross_validate_model(
-    source: Option<&str>,
-    target: Option<&str>,
+    source: Option<&[u8]>,
+    target: Option<&[u8]>,
     params: Option<AnyElement>,
     rounds: Option<i32>,
-    features: Option<Vec<Option<String>>>,
-    weight: Option<&str>,
-    qid: Option<&str>,
-    label_upper_bound: Option<&str>,
+    features: Option<Array<'_, &[u8]>>,
+    weight: Option<&[u8]>,
+    qid: Option<&[u8]>,
+    label_upper_bound: Option<&[u8]>,
     folds: Option<i32>,
-    fold_by: Option<&str>,
+    fold_by: Option<&[u8]>,
     stratified: Option<bool>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
@@ -172,15 +173,15 @@ fn pgboost_cross_validate_model(
     ErrorReport,
 > {
     let request = Arguments {
-        source,
-        target,
+        source: text(source, "source")?,
+        target: text(target, "target")?,
         rounds,
-        features,
-        weight,
-        qid,
-        label_upper_bound,
+        features: texts(features, "features")?,
+        weight: text(weight, "weight")?,
+        qid: text(qid, "qid")?,
+        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
         folds,
-        fold_by,
+        fold_by: text(fold_by, "fold_by")?,
         stratified,
         folds_by_default: true,
         early_stopping_rounds,
@@ -217,20 +218,20 @@ fn pgboost_cross_validate_model(
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_tune_model(
-    source: Option<&str>,
-    target: Option<&str>,
+    source: Option<&[u8]>,
+    target: Option<&[u8]>,
     search: Option<AnyElement>,
     params: Option<AnyElement>,
     trials: Option<i32>,
     rounds: Option<i32>,
-    features: Option<Vec<Option<String>>>,
-    weight: Option<&str>,
-    qid: Option<&str>,
-    label_upper_bound: Option<&str>,
+    features: Option<Array<'_, &[u8]>>,
+    weight: Option<&[u8]>,
+    qid: Option<&[u8]>,
+    label_upper_bound: Option<&[u8]>,
     eval_fraction: Option<f64>,
-    eval_source: Option<&str>,
+    eval_source: Option<&[u8]>,
     folds: Option<i32>,
-    fold_by: Option<&str>,
+    fold_by: Option<&[u8]>,
     stratified: Option<bool>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
@@ -252,17 +253,17 @@ fn pgboost_tune_model(
 > {
     let no_evaluation = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
     let arguments = Arguments {
-        source,
-        target,
+        source: text(source, "source")?,
+        target: text(target, "target")?,
         rounds,
-        features,
-        weight,
-        qid,
-        label_upper_bound,
+        features: texts(features, "features")?,
+        weight: text(weight, "weight")?,
+        qid: text(qid, "qid")?,
+        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
         eval_fraction,
-        eval_source,
+        eval_source: text(eval_source, "eval_source")?,
         folds,
-        fold_by,
+        fold_by: text(fold_by, "fold_by")?,
         stratified,
         folds_by_default: no_evaluation == [true; 3],
         early_stopping_rounds,

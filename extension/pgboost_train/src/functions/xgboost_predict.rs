@@ -12,7 +12,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern, pg_sys};
 use row_source::{Row, Source, SourceError};
 
-use super::required;
+use super::{required, text};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::source::columns::{self, Columns, UsedColumn};
@@ -51,11 +51,11 @@ impl Statement {
 /// `xgboost_predict(model, features) -> real`
 #[pg_extern(sql = false)]
 fn pgboost_xgboost_predict(
-    model: Option<&str>,
+    model: Option<&[u8]>,
     features: Option<Vec<Option<f32>>>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<Option<f32>, ErrorReport> {
-    let (Some(model), Some(features)) = (model, features) else {
+    let (Some(model), Some(features)) = (text(model, "model")?, features) else {
         return Ok(None);
     };
     let state = call::kept(call, || Statement::begin(model))?;
@@ -71,12 +71,13 @@ const BATCH_ROWS: usize = 512;
 /// `verify_model(name, source) -> table(rows, differing, max_ulp)`
 #[pg_extern(sql = false)]
 fn pgboost_verify_model(
-    model: Option<&str>,
-    source: Option<&str>,
+    model: Option<&[u8]>,
+    source: Option<&[u8]>,
 ) -> std::result::Result<
     TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
     ErrorReport,
 > {
+    let (model, source) = (text(model, "name")?, text(source, "source")?);
     let found = verify(required(model, "name")?, required(source, "source")?)?;
     Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
 }

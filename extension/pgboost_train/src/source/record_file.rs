@@ -1,7 +1,10 @@
 //! Rows of a source as records (features, target, weight, bounds, fold) in a temporary file, which is written
 //! once; the trainer reads it as often as libxgboost asks.
 
+use std::borrow::Cow;
+
 use pg_interface::temporary_file::TemporaryFile;
+use pg_interface::varlena;
 use pgboost_trainer::Layout;
 use row_source::{Field, Row, SourceError};
 
@@ -112,7 +115,7 @@ impl<'a> Records<'a> {
             match (row.get(column.position), texts, place) {
                 (None, _, place) => place.fill(f32::NAN),
                 (Some(field), Some(texts), [place]) => {
-                    *place = code(column, self.argument, texts.code(&field.label()), texts)?;
+                    *place = code(column, self.argument, texts.code(&label(field)?), texts)?;
                 }
                 (Some(field), _, [place]) if column.elements.is_none() => {
                     *place = number(column, field)?;
@@ -140,7 +143,7 @@ impl<'a> Records<'a> {
     fn target(&mut self, columns: &Columns, field: Field<'_>) -> Result<f32> {
         let column = &columns.target;
         if let Some(classes) = &mut self.dictionaries.target {
-            let found = classes.code_of_class(&field.label());
+            let found = classes.code_of_class(&label(field)?);
             return code(column, self.argument, found, classes);
         }
         let value = number(column, field)?;
@@ -174,6 +177,11 @@ fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
 fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
     columns::read_elements(&column.name, field, place)?;
     place.iter().try_for_each(|value| finite(column, *value).map(|_| ()))
+}
+
+/// Returns a category's or class's text, whose bytes the model must keep apart.
+fn label(field: Field<'_>) -> Result<Cow<'_, str>> {
+    Ok(varlena::require_unreplaced(field.label(), "a text")?)
 }
 
 fn finite(column: &UsedColumn, value: f32) -> Result<f32> {
