@@ -121,6 +121,15 @@ def test_a_loaded_model_has_a_baseline_once_it_is_set(connection: psycopg.Connec
     assert loaded == {name: trained[name] for name in ("exact", "many")}
 
 
+def test_no_setting_changes_a_baseline(connection: psycopg.Connection) -> None:
+    connection.execute("SET extra_float_digits = -15")
+    connection.execute("CREATE TEMP TABLE found AS SELECT * FROM feature_drift('trained', 'now')")
+    connection.execute("RESET extra_float_digits")
+    differing = """SELECT count(*) FROM found FULL JOIN feature_drift('trained', 'now') AS f USING (feature)
+                   WHERE (found.psi, found.ks) IS DISTINCT FROM (f.psi, f.ks)"""
+    assert connection.execute(differing).fetchone() == (0,)
+
+
 def test_severity_is_that_of_the_stability_index(connection: psycopg.Connection) -> None:
     query = "SELECT psi, severity, baseline_rows, rows FROM feature_drift('trained', %s)"
     rows = connection.execute(query, ("now",)).fetchall()

@@ -142,17 +142,19 @@ pub(crate) fn query<T: FromDatum + IntoDatum>(
 }
 
 /// Runs a read-only statement, also on a standby, and returns the jsonb of its first row, if there is
-/// one.
+/// one. Numbers in it keep all digits.
 pub(crate) fn query_jsonb(
     registry: &Registry,
     statement: &str,
     arguments: &[DatumWithOid<'_>],
 ) -> Result<Option<AnyElement>> {
-    as_owner(registry, statement, |statement| {
-        Spi::connect(|client| {
-            let table = client.select(statement, None, arguments)?;
-            let row = if table.is_empty() { return Ok(None) } else { table.first() };
-            Ok(row.get_datum_by_ordinal(1)?.and_then(jsonb::outlive_spi))
+    session::with_setting(c"extra_float_digits", c"1", || {
+        as_owner(registry, statement, |statement| {
+            Spi::connect(|client| {
+                let table = client.select(statement, None, arguments)?;
+                let row = if table.is_empty() { return Ok(None) } else { table.first() };
+                Ok(row.get_datum_by_ordinal(1)?.and_then(jsonb::outlive_spi))
+            })
         })
     })
 }
