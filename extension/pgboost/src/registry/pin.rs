@@ -74,7 +74,7 @@ pub(crate) fn first_version(registry: &Registry, name: &str) -> Result<i32> {
         last = last.max(row.integer(c"version").unwrap_or(0));
         ControlFlow::Continue(())
     });
-    Ok(last + 1)
+    Ok(last.saturating_add(1))
 }
 
 /// Keeps the pin until the transaction ends, when an expression that names a version is planned: if it is stored

@@ -12,7 +12,7 @@ use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::nodes::StoredText;
 use pg_interface::scan::rows;
 use pg_interface::transaction::{Lock, Mode};
-use pg_interface::{Oid, catalog, session};
+use pg_interface::{Oid, catalog, session, varlena};
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
@@ -164,8 +164,14 @@ pub(crate) fn exists(schema: &str, name: &str) -> Result<bool> {
 
 /// Returns the schema in which the caller's statements create objects.
 pub(crate) fn current_schema() -> Result<String> {
-    let schema = ask::<String>("SELECT pg_catalog.current_schema()::pg_catalog.text", &[])?;
-    schema.ok_or(Error::NoSchema)
+    // As bytes, since pgrx's conversion to UTF-8 fails in databases of another encoding.
+    let schema = ask::<Vec<u8>>(
+        "SELECT pg_catalog.convert_to(pg_catalog.current_schema()::pg_catalog.text, \
+         pg_catalog.getdatabaseencoding())",
+        &[],
+    )?;
+    let schema = schema.ok_or(Error::NoSchema)?;
+    Ok(varlena::utf8(&schema, "a schema's name")?.to_owned())
 }
 
 /// Runs a statement that changes the database, as the caller.
