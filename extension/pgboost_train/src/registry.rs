@@ -130,10 +130,9 @@ impl Registry {
     /// Returns the deployed version of a model, or `None` if there is none that the current user may see.
     pub(crate) fn deployed(&self, name: &str) -> Result<Option<Replaced>> {
         let info = self.ask::<JsonB>(
-            "SELECT {schema}.model_info(m.name) \
-             OPERATOR(pg_catalog.-) '{parameters,metrics}'::pg_catalog.text[] FROM {schema}.pgboost_models AS m \
+            "SELECT {schema}.model_info(m.name) OPERATOR(pg_catalog.-) $2 FROM {schema}.pgboost_models AS m \
              WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
-            &[name.into()],
+            &[name.into(), any_jsonb().into()],
         );
         let Some(JsonB(info)) = info else { return Ok(None) };
         let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -189,11 +188,10 @@ impl Registry {
     /// or is not visible.
     fn version(&self, reference: &str) -> Result<Version> {
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        // Users may store any jsonb as parameters and metrics, such as numbers that serde_json cannot hold.
+        // Its errors show the statement, so this one is short.
         let info = self.ask::<JsonB>(
-            "SELECT {schema}.model_info($1) \
-             OPERATOR(pg_catalog.-) '{parameters,metrics}'::pg_catalog.text[]",
-            &[reference.into()],
+            "SELECT {schema}.model_info($1) OPERATOR(pg_catalog.-) $2",
+            &[reference.into(), any_jsonb().into()],
         );
         let info = info.ok_or(Error::Registry { what: "version" })?.0;
         let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -371,4 +369,10 @@ fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
         names.insert(reference.into(), Resolved { version, validity, latest });
     });
     Ok(version)
+}
+
+/// Returns the keys of a description with what users pass as they like, such as numbers that serde_json cannot
+/// hold.
+fn any_jsonb() -> Vec<String> {
+    vec!["parameters".to_owned(), "metrics".to_owned()]
 }
