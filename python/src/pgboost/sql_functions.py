@@ -36,6 +36,7 @@ _ARGUMENTS = """
     SELECT p.proargnames[1:p.pronargs], p.proargtypes::pg_catalog.regtype[]::pg_catalog.text[]
       FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
      WHERE n.nspname = %s AND p.proname = %s AND NOT p.proretset
+       AND NOT 'pg_catalog.record'::pg_catalog.regtype = ANY (p.proargtypes)
      ORDER BY p.proargtypes[0] = 'pg_catalog.jsonb'::pg_catalog.regtype
 """
 

@@ -76,7 +76,7 @@ def store(connection: psycopg.Connection, script: Path) -> tuple[str, bool, bool
     rows = script.with_suffix(".tsv").read_text()
     types, result = connection.execute(
         "SELECT proargtypes::regtype[]::text[], prorettype::regtype::text FROM pg_proc "
-        "WHERE proname = 'm_margin' AND proargtypes <> '3802'"
+        "WHERE proname = 'm_margin' AND proargtypes::text NOT IN ('3802', '2249')"
     ).fetchone()
     is_array = types == ["double precision[]"]
     if is_array:
