@@ -73,7 +73,7 @@ class Agent:
             raise CommandFailed(f"{name} is not installed")
         if process.returncode != 0:
             raise CommandFailed(f"{name} failed:\n{output}{errors or ''}")
-        return output or errors
+        return output or errors or ""
 
     def run(self, command: list[str], environment: dict[str, str]) -> str:
         """Runs a command and returns its output."""

@@ -26,13 +26,17 @@ def command(
     program: PurePath, url: str, body: Path, load: Load, log: PurePath
 ) -> list[str | PurePath]:
     """Returns the command that POSTs the body, with the log of single requests at `log`."""
-    # A worker has a connection, and sends its next request when it has its answer.
+    # A worker has a connection, and sends its next request when it has its answer. The report is for readers.
+    script = (
+        'url=$1 program=$2 log=$3; shift 3; echo "POST $url" | "$program" attack -output="$log" "$@" && '
+        '"$program" report -type=json "$log"'
+    )
     return [
-        "sh", "-c", 'echo "POST $0" | exec "$@"', url, program, "attack", f"-rate={load.rate}/s",
+        "sh", "-c", script, "sh", url, program, log, f"-rate={load.rate}/s",
         f"-duration={load.end + CONNECTING_SECONDS}s", f"-workers={load.clients}",
         f"-max-workers={load.clients}", f"-connections={load.clients}",
         f"-timeout={PATIENCE_SECONDS}s", "-http2=false", "-max-body=0",
-        "-header=Content-Type: application/json", f"-body={body}", f"-output={log}",
+        "-header=Content-Type: application/json", f"-body={body}",
     ]  # fmt: skip
 
 
