@@ -52,10 +52,11 @@ class Model:
 
 @dataclass
 class Privileges:
-    """Who owns a model, and who else may predict with it."""
+    """Who owns a model, who else may predict with it, and who of these may inspect it."""
 
     owner: str
     granted: set[str] = field(default_factory=set)
+    inspecting: set[str] = field(default_factory=set)
 
 
 Rows = dict[str, Model]
@@ -84,6 +85,12 @@ class Registry:
             return True
         found = self.privileges.get(uid)
         return found is not None and (user == found.owner or bool({user, "public"} & found.granted))
+
+    def may_inspect(self, user: str, uid: int) -> bool:
+        """Returns whether a user may now see values of a model's training data."""
+        found = self.privileges.get(uid)
+        given = found is not None and bool({user, "public"} & found.inspecting)
+        return given or self.owns(user, uid)
 
     def owns(self, user: str, uid: int) -> bool:
         """Returns whether a user now owns a model."""
@@ -198,18 +205,24 @@ class Registry:
         if role != "public" and role not in self.roles:
             raise Refused(MISSING)
 
-    def grant(self, user: str, name: str, role: str) -> None:
-        """grant_model."""
+    def grant(self, user: str, name: str, role: str, privilege: str) -> None:
+        """grant_model, in which inspect includes predict."""
         self._known(role)
         model = self._owned(user, name)
-        self.privileges[model.uid].granted.add(role)
+        found = self.privileges[model.uid]
+        found.granted.add(role)
+        if privilege == "inspect":
+            found.inspecting.add(role)
         model.changes += 1
 
-    def revoke(self, user: str, name: str, role: str) -> None:
-        """revoke_model."""
+    def revoke(self, user: str, name: str, role: str, privilege: str) -> None:
+        """revoke_model, in which predict includes inspect."""
         self._known(role)
         model = self._owned(user, name)
-        self.privileges[model.uid].granted.discard(role)
+        found = self.privileges[model.uid]
+        found.inspecting.discard(role)
+        if privilege == "predict":
+            found.granted.discard(role)
         model.changes += 1
 
     def set_owner(self, user: str, name: str, role: str) -> None:
@@ -232,6 +245,7 @@ class Registry:
         self.losses += 1
         for found in self.privileges.values():
             found.granted.discard(role)
+            found.inspecting.discard(role)
             if found.owner == role:
                 found.owner = EXTENSION_OWNER
 

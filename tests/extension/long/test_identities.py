@@ -27,6 +27,7 @@ NAMES = ("a", "b", "c", "d")
 ALIASES = ("best", "next")
 # The last one is dropped and made again.
 OWNERS, OTHERS, PASSING = ("ann", "bob"), ("gil", "lou", "sam"), "tom"
+GRANTEES = (*OTHERS, "public", PASSING)
 WRITERS = (*OWNERS, "lou", EXTENSION_OWNER)
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 # The methods of `identities.Registry` that change it: how often, and the same call in SQL.
@@ -39,8 +40,8 @@ CHANGES: dict[str, tuple[float, Callable[..., tuple[str, tuple]]]] = {
     "set_alias": (2, lambda n, v, alias: ("set_alias(%s, %s)", (f"{n}@{v}", alias))),
     "drop_alias": (1, lambda n, alias: ("drop_alias(%s)", (f"{n}@{alias}",))),
     "set_baseline": (1, lambda n, v, rows: ("set_baseline(%s, %s)", (f"{n}@{v}", baseline(rows)))),
-    "grant": (3, lambda n, role: ("grant_model(%s, %s)", (n, role))),
-    "revoke": (3, lambda n, role: ("revoke_model(%s, %s)", (n, role))),
+    "grant": (3, lambda n, role, p: ("grant_model(%s, %s, %s)", (n, role, p))),
+    "revoke": (3, lambda n, role, p: ("revoke_model(%s, %s, %s)", (n, role, p))),
     "set_owner": (1.5, lambda n, role: ("set_model_owner(%s, %s)", (n, role))),
 }
 
@@ -132,6 +133,8 @@ class Machine:
         registry = self.registry
         model, number = registry.read(rows, user, name, wanted, as_owner=kind == "export_model")
         version = model.versions[number]
+        if kind == "feature_baseline" and not registry.may_inspect(user, model.uid):
+            raise Refused("42501")
         match kind:
             case "model_info":
                 return [(number, constant_digest(version.value))]
@@ -295,7 +298,9 @@ class Machine:
             "drop_alias": lambda: (pick(ALIASES),),
             "set_baseline": lambda: (version, self.random.randint(2, 9)),
             "set_owner": lambda: (pick((*OWNERS, PASSING)),),
-        }.get(change, lambda: (pick((*OTHERS, "public", PASSING)),))()
+            "grant": lambda: (pick(GRANTEES), pick(("predict", "inspect"))),
+            "revoke": lambda: (pick(GRANTEES), pick(("predict", "inspect"))),
+        }[change]()
 
     def change(self, registry: Registry, user: str) -> None:
         """A random change by a user, on the server and on the registry outside of it."""
@@ -396,7 +401,9 @@ class Machine:
 
 
 def copied(privileges: dict) -> dict:
-    return {uid: type(p)(p.owner, set(p.granted)) for uid, p in privileges.items()}
+    return {
+        uid: type(p)(p.owner, set(p.granted), set(p.inspecting)) for uid, p in privileges.items()
+    }
 
 
 def constant_digest(value: int) -> str:
