@@ -215,6 +215,9 @@ pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> R
         return Err(Error::RenameInUse { name: model.name.to_owned(), function: function.into() });
     }
     let exists = || Error::ModelExists { name: new_name.to_owned() };
+    if new_name == model.name {
+        return Err(exists());
+    }
     // The index alone knows of a name that another session takes meanwhile.
     report::or_if_not_unique(exists, || {
         execute(
