@@ -66,7 +66,6 @@ class Session:
     def __init__(self, connection: psycopg.Connection, user: str) -> None:
         self.connection, self.user = connection, user
         self.level: str | None = None
-        self.losses = 0
         self.rows: Rows | None = None
         # Its snapshot, the model that it names, and what it has answered so far.
         self.cursor: tuple[Rows, str, Any] | None = None
@@ -77,7 +76,7 @@ class Session:
 
     def begin(self, level: str, registry: Registry) -> None:
         self.connection.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
-        self.level, self.losses = level, registry.losses
+        self.level = level
         self.rows = None if level == LEVELS[0] else registry.snapshot()
 
     def end(self, how: str) -> None:
@@ -256,8 +255,9 @@ class Machine:
             now = next((m for m in registry.rows.values() if m.uid == model.uid), None)
             if now is None or now.changes != model.changes:
                 raise Refused(SERIALIZATION)
-            # Rows that DROP OWNED left without effect are deleted at any time since.
-            if found == SERIALIZATION and session.losses != registry.losses:
+            # Rows of any model that DROP OWNED left without effect are deleted at any time since, and by who
+            # names their role again.
+            if found == SERIALIZATION and registry.losses:
                 raise Refused(SERIALIZATION)
             registry.privileges[model.uid].granted.add(role)
             now.changes += 1
