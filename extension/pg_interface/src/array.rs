@@ -181,8 +181,11 @@ pub fn dimensions<T>(array: Array<'_, T>) -> usize {
 /// # Safety
 /// `datum` is a text[].
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
+    // As bytes, because pgrx takes elements that are texts for UTF-8 in any database.
     // SAFETY: the datum is a text[].
-    unsafe { Vec::<Option<String>>::from_datum(datum, false) }.unwrap_or_default()
+    let array = unsafe { Array::<&[u8]>::from_datum(datum, false) };
+    let elements = array.iter().flat_map(|array| array.iter());
+    elements.map(|text| text.map(|bytes| String::from_utf8_lossy(bytes).into_owned())).collect()
 }
 
 /// Creates a one-dimensional real[].
