@@ -33,7 +33,7 @@ const SPECIAL: [f64; 14] = [
 ];
 
 #[test]
-#[ignore = "writes files for the tests of tests/extension/managed"]
+#[ignore = "writes files for tests/extension/long/test_exported_golden_models.py"]
 fn scripts_and_rows_are_written() {
     let directory = PathBuf::from(std::env::var("GBTREES_SQL").unwrap());
     let wanted = std::env::var("GBTREES_SQL_MODELS").unwrap_or_default();

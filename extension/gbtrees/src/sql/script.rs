@@ -176,22 +176,18 @@ impl Functions<'_> {
     }
 
     fn header(&self) -> String {
-        let model = self.model;
+        let (model, name) = (self.model, comment(&self.options.name));
         format!(
-            "-- {}: a model as SQL functions, for PostgreSQL 13 and later without an extension.\n\
+            "-- {name}: a model as SQL functions, for PostgreSQL 13 and later without an extension.\n\
              -- {} of {} trees with {} nodes, {} features, {}.\n\
-             -- {}(...), {}(record) and {}(jsonb) are for one row, {}_scan(...) for the rows of a table.\n\
+             -- {name}(...), {name}(record) and {name}(jsonb) are for one row, {name}_scan(...) for the rows of a \
+             table.\n\
              -- Written by gbtrees {}.\n",
-            comment(&self.options.name),
             comment(model.format()),
             model.trees().len(),
             self.forest.num_nodes(),
             self.inputs.arguments.len(),
             comment(model.objective().name()),
-            comment(&self.options.name),
-            comment(&self.options.name),
-            comment(&self.options.name),
-            comment(&self.options.name),
             env!("CARGO_PKG_VERSION"),
         )
     }

@@ -100,6 +100,10 @@ impl<'m> Symmetric<'m> {
         line
     }
 
+    fn trees_of(&self, output: usize) -> Vec<usize> {
+        (0..self.levels.len()).filter(|tree| self.outputs[*tree] == output).collect()
+    }
+
     /// Returns declarations and statements that add trees in a loop, which is ready faster.
     pub(super) fn loops(
         &self,
@@ -110,8 +114,7 @@ impl<'m> Symmetric<'m> {
     ) -> (String, String) {
         let (declared, mut out) = self.found(variables, prologue);
         for output in 0..outputs {
-            let own: Vec<usize> =
-                (0..self.levels.len()).filter(|tree| self.outputs[*tree] == output).collect();
+            let own = self.trees_of(output);
             if own.is_empty() {
                 continue;
             }
@@ -147,8 +150,7 @@ impl<'m> Symmetric<'m> {
     ) -> (String, String) {
         let (declared, mut out) = self.found(variables, prologue);
         for output in 0..outputs {
-            let own: Vec<usize> =
-                (0..self.levels.len()).filter(|tree| self.outputs[*tree] == output).collect();
+            let own = self.trees_of(output);
             for trees in own.chunks(TREES) {
                 let _ = write!(out, "  s{output} := s{output}");
                 for tree in trees {
