@@ -11,7 +11,7 @@ use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, report, session};
 use pgrx::pg_extern;
 
-use super::{feature_name, owned, required_text};
+use super::{feature_name, optional_text, owned, required_text};
 use crate::cache::{ModelImage, images};
 use crate::error::{Error, Result};
 use crate::registry::model::Model;
@@ -52,9 +52,8 @@ fn pgboost_create_predict_function(
             images::image_of(&registry, stored)
         })
     })?;
-    let given = |text: Option<&[u8]>, what| {
-        text.map(|text| required_text(Some(text), what).map(str::to_owned)).transpose()
-    };
+    let given =
+        |text: Option<&[u8]>, what| Ok::<_, Error>(optional_text(text, what)?.map(str::to_owned));
     let function = Function {
         schema: given(schema, "schema")?.map_or_else(predict_functions::current_schema, Ok)?,
         name: given(function, "function")?.unwrap_or_else(|| name.to_owned()),

@@ -7,7 +7,7 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::{ErrorReport, FunctionCallInfo, varlena};
 use pgrx::pg_extern;
 
-use super::{OwnedVersion, required, required_text};
+use super::{OwnedVersion, optional_text, required, required_text};
 use crate::error::{Error, Result};
 use crate::registry::lookup;
 use crate::registry::reference::{Reference, Wanted};
@@ -23,10 +23,7 @@ fn pgboost_export_model_sql(
 ) -> std::result::Result<String, ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let schema = required_text(schema, "schema")?;
-    let function = match function {
-        Some(function) => required_text(Some(function), "function")?,
-        None => reference.name,
-    };
+    let function = optional_text(function, "function")?.unwrap_or(reference.name);
     let found = OwnedVersion::find(call, &reference)?;
     let options = Options::new(function).schema(schema);
     let script = match required(drop, "drop")? {

@@ -35,6 +35,11 @@ fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<
     Ok(varlena::utf8(required(value, argument)?, argument)?)
 }
 
+/// Returns an optional text argument.
+fn optional_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<Option<&'a str>> {
+    value.map(|value| required_text(Some(value), argument)).transpose()
+}
+
 /// Returns the name in a reference to a whole model, which must have no `@`.
 fn whole_model(model: Option<&[u8]>) -> Result<&str> {
     let model = required_text(model, "model")?;
