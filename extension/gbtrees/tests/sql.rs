@@ -1,5 +1,5 @@
-//! Writes golden models as SQL, with rows and the engine's results, for tests/extension/managed to run on a
-//! server without the extension.
+//! Writes golden models as SQL, with rows and the engine's results, which
+//! `tests/extension/long/test_exported_golden_models.py` runs on a server without the extension.
 //!
 //! A model NAME gives NAME.sql, and NAME.tsv for COPY: a column per feature, then the margins, the values and
 //! the number of the class as the engine has them; or NAME.refused, with the error.
