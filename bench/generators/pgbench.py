@@ -82,15 +82,20 @@ def _early(output: str, warm_up: int) -> tuple[float, float]:
 
 
 def rate(output: str, warm_up: int) -> float:
-    """Returns the rate of a closed loop after its warm-up, which --progress=1 tells apart."""
+    """Returns the rate of a closed loop from its warm-up, which --progress=1 tells apart, to its end.
+
+    After the end each client completes the transaction under way. With many clients that takes seconds, so
+    neither that time nor those transactions count.
+    """
     requests = _number(r"^number of transactions actually processed: (\d+)", output)
-    # The progress counts the seconds of connecting, the rate does not.
-    connecting = _number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
-    per_second = _number(r"^tps = ([0-9.]+)", output)
     if not (warm_up and requests):
-        return per_second
-    early, until = _early(output, warm_up)
-    return (requests - early) / (requests / per_second + connecting - until)
+        return _number(r"^tps = ([0-9.]+)", output)
+    early, since = _early(output, warm_up)
+    clients = _number(r"^number of clients: (\d+)", output)
+    seconds = _number(r"^duration: (\d+) s", output) - since
+    if seconds <= 0:
+        raise InvalidRun(f"the warm-up of {warm_up} s lasted to the end:\n{output}")
+    return max(requests - early - clients, 0) / seconds
 
 
 def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
