@@ -1,9 +1,8 @@
-"""Compares others' claims and this project's targets with the committed results.
+"""Compares others' claims with the committed results.
 
-claims.toml and targets.toml list them; each names a function of finding.py that finds its figure. Without a
-figure it was not run. A verdict needs four measurements. A claim holds if the median reaches its bound, is
-weaker if the whole range is on its side of `none`, and else does not hold. A target is met or missed if the
-whole range is on one side of its bound.
+claims.toml lists them; each names a function of finding.py that finds its figure. Without a figure it was not
+run. A verdict needs four measurements, and a share of time that is not negative in any. A claim holds if the
+median reaches its bound, is weaker if the whole range is on its side of `none`, and else does not hold.
 """
 
 import tomllib
@@ -14,15 +13,15 @@ from typing import Any
 
 from bench.report.files import Sources
 from bench.report.finding import found_by
+from bench.report.headline import ENOUGH
 from bench.results import Spread
 
-HERE = Path(__file__).parent
-ENOUGH = 4
+CLAIMS = Path(__file__).with_name("claims.toml")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim or a target, as its file describes it, with the measured figure or None."""
+    """A claim, as its file describes it, with the measured figure or None."""
 
     says: str
     found: Sequence[Any]
@@ -56,7 +55,10 @@ class Claim:
         if self.ours is None:
             return "not run"
         count = self.ours.count
-        return "" if count >= ENOUGH else "one run" if count <= 1 else f"{count} runs"
+        if count < ENOUGH:
+            return "one run" if count <= 1 else f"{count} runs"
+        # Differences of two measurements that are smaller than their noise.
+        return "noise" if self.shown == "percent" and self.ours.smallest < 0 else ""
 
     @property
     def noisy(self) -> bool:
@@ -66,24 +68,13 @@ class Claim:
         low, high = self.ours.smallest, self.ours.largest
         return low < self.bound <= high if self.most is None else low <= self.bound < high
 
-    @property
-    def reached(self) -> str:
-        """The verdict of a target."""
-        if few := self.few:
-            return few
-        return "within noise" if self.noisy else "met" if self.verdict == "holds" else "missed"
-
-
-def _read(sources: Sources, given: list[dict[str, Any]]) -> list[Claim]:
-    return [Claim(**one, ours=found_by(sources, one["found"])) for one in given]
-
 
 def judged(sources: Sources) -> list[dict[str, Any]]:
     """Returns the documents, each with its claims."""
-    documents = tomllib.loads((HERE / "claims.toml").read_text())["document"]
-    return [one | {"claims": _read(sources, one.pop("claim"))} for one in documents]
-
-
-def targets(sources: Sources, topology: str) -> list[Claim]:
-    """Returns the targets on one machine (`local`) or on three hosts (`split`)."""
-    return _read(sources, tomllib.loads((HERE / "targets.toml").read_text())[topology])
+    documents = tomllib.loads(CLAIMS.read_text())["document"]
+    return [
+        document
+        | {"claims": [Claim(**one, ours=found_by(sources, one["found"])) for one in claims]}
+        for document in documents
+        if (claims := document.pop("claim"))
+    ]

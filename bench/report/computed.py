@@ -1,6 +1,5 @@
-"""Computes the pages' derived figures: controls, steps of a request, fixed rates, and distance.
+"""Computes the pages' derived figures: steps of a request, fixed rates, and distance.
 
-- Controls: the query with `predict` relative to the same without it.
 - Steps, each the difference of two requests: `ping` is a round trip, `fetch` also finds the flight, `columns`
   also reads the ten features of its row, a separate step in PostgreSQL only, and `hot` also predicts. They
   are in CPU time of the server, which a load generator on the same machine does not distort.
@@ -12,48 +11,21 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bench.report.measured import (
-    AS_PUBLISHED,
-    POSTGRES,
     TREES,
     Entry,
     Measured,
     RequestSpec,
     by_repetition,
     held,
-    values,
 )
 from bench.results import Spread
 
-# With fewer clients the control is mostly the wake-up of an idle core.
-FEWEST_CLIENTS = 5
-# The steps, with their titles on pages.
-STEPS: Mapping[str, str] = {
-    "ping": "there and back",
-    "fetch": "finding the flight",
-    "columns": "reading its ten columns",
-    "hot": "predicting",
-}
+STEPS = ("ping", "fetch", "columns", "hot")
 # The steps that an entry must have; without `columns`, its time is part of `hot`.
 NEEDED = {"ping", "fetch", "hot"}
-# Pages mention the runs of a cell whose p99 differ by more than this factor.
-OUTLIER = 3
-
-
-def against_control(measured: Measured, control: str) -> dict[tuple[Entry, int], Spread]:
-    """Returns the share of a control's throughput that remains with predict, by entry and clients."""
-    return {
-        (one, clients): found
-        for one in measured.entries
-        if one.side == POSTGRES
-        for clients in measured.clients("hot")
-        if clients >= FEWEST_CLIENTS
-        for spec in [RequestSpec(clients=clients)]
-        if (found := measured.times(one, one, spec, "rate", replace(spec, request=control)))
-    }
 
 
 def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
@@ -68,16 +40,6 @@ def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
         taken[name] = [now[turn] - before[turn] for turn in common]
         before = now
     return taken
-
-
-def step_spreads(measured: Measured, entry: Entry) -> dict[str, Spread]:
-    """Summarizes the steps over all repetitions."""
-    return {name: Spread.of(found) for name, found in steps(measured, entry).items()}
-
-
-def stepped(measured: Measured) -> list[Entry]:
-    """Returns the entries with all needed steps."""
-    return [one for one in measured.entries if one != AS_PUBLISHED and steps(measured, one)]
 
 
 @dataclass(frozen=True)
@@ -99,19 +61,10 @@ class FixedRates:
         cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
         return [rate for rate, cell in cells.items() if cell and held(cell) == really]
 
-    def outliers(self) -> Iterator[tuple[Entry, int, list[float], float]]:
-        """Yields entry, rate, its runs' sorted p99 and the slowest request, where runs differ much."""
-        for entry in self.entries:
-            for rate in self.held(entry):
-                cell = self.measured.cell(entry, self.asked(rate))
-                p99 = sorted(values(cell, "p99"))
-                if p99[-1] > OUTLIER * p99[0]:
-                    yield entry, rate, p99, max(values(cell, "max"))
-
 
 def fixed_rates(measured: Measured) -> FixedRates | None:
-    """Returns the runs at fixed rates for the hot key, or None."""
-    found = [one for one in measured.asked_for(request="hot", trees=TREES) if one.rate is not None]
+    """Returns the runs at fixed rates for one prediction, or None."""
+    found = [one for one in measured.asked_for(trees=TREES) if one.rate is not None]
     if not found:
         return None
     # Only runs with one number of connections are comparable: the most frequent one.
@@ -165,7 +118,8 @@ def growth(measured: Measured) -> list[Growth]:
             (trip, latency)
             for delay in delays(measured)
             if (trip := round_trip_ms(measured, delay)) is not None
-            if (latency := measured.spread(entry, RequestSpec(clients=1, delay_ms=delay), "mean"))
+            for request in ("random", "hot")
+            if (latency := measured.spread(entry, RequestSpec(request, 1, delay_ms=delay), "mean"))
         ]
         if len(points) >= 3:
             middle = [(trip, latency.median) for trip, latency in points]

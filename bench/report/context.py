@@ -1,18 +1,17 @@
 """The templates' variables: results, computed figures, and functions for the figures of a cell."""
 
+import contextlib
 import statistics
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import claims, computed, finding, measured, ways
+from bench.report import claims, computed, headline, measured, ways
 from bench.report.figures import WAYS
-from bench.report.files import Sources, note, place
+from bench.report.files import Sources
 from bench.report.measured import Measured, MissingFigure, better, values
 
 NOT_MEASURED = "(not measured)"
-# The cell of the best service in Python.
-BEST = "asgi/http/hot/25t/20c"
 
 
 def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
@@ -32,17 +31,6 @@ def _rate(of: Measured, name: str) -> float:
     return statistics.median(values(of.named(name), "rate"))
 
 
-def _quick(sources: Sources) -> dict[str, Any] | None:
-    """Returns the best service's figures and note from the newest quick run, if the full run lacks it."""
-    if named(sources.local)["has"](BEST):
-        return None
-    quick = [one for one in sources.all if one.result.workload["name"] == "quick"]
-    for one in quick:
-        if place(one) == place(sources.local) and (found := named(one))["has"](BEST):
-            return found | {"name": one.name, "note": note(sources.directory / one.name)}
-    return None
-
-
 def named(of: Measured) -> dict[str, Callable[..., Any]]:
     """Returns functions for the figures of a cell, named as `bench/run --list` prints it."""
 
@@ -58,24 +46,31 @@ def named(of: Measured) -> dict[str, Callable[..., Any]]:
 
 def of_comparison(sources: Sources) -> dict[str, Any]:
     """Returns the variables of the comparison's pages."""
-    local, runs = sources.local, {one.name: one for one in sources.all}
-
-    def against(name: str, figure: str = "rate", memory: bool = False) -> float:
-        return finding.against_rival(sources, name, figure, memory).median
-
+    local = sources.local
     return {
-        **named(local), "local": local, "split": sources.split,
-        "against_rival": _said("times", against), "elsewhere": sources.elsewhere, "runs": runs,
-        # Another run's rate relative to the pooled runs'.
-        "before": _said("times", lambda run, name: _rate(runs[run], name) / _rate(local, name)),
-        "quick": _quick(sources),
-        "goals": claims.targets(sources, "local"), "split_goals": claims.targets(sources, "split"),
-        "documents": claims.judged(sources), "ENOUGH": claims.ENOUGH,
+        **named(local), "local": local, "split": sources.split, "before": _days(sources),
+        "documents": claims.judged(sources), "ENOUGH": headline.ENOUGH, "headline": headline,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "starved": [cell for cell in local.result.cells if cell.starved],
         "e": measured, "computed": computed, "RequestSpec": measured.RequestSpec,
-        "BEST": BEST, "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
+        "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip
+
+
+def _round_trip_us(of: Measured) -> float:
+    """Returns the time of a round trip between client and server."""
+    return computed.round_trip_ms(of, None) * 1e3
+
+
+def _days(sources: Sources) -> list[dict[str, Any]]:
+    """Returns how fast the machine was on the days of earlier runs, relative to this one."""
+    cell = "postgres_direct/simple/hot/25t/20c"
+    found = []
+    for one in sources.earlier:
+        with contextlib.suppress(MissingFigure):
+            faster = _rate(one, cell) / _rate(sources.local, cell)
+            found.append({"of": one, "times": faster, "us": _round_trip_us(one)})
+    return [one | {"now": _round_trip_us(sources.local)} for one in found]
 
 
 def of_ways(sources: Sources) -> dict[str, Any]:

@@ -4,7 +4,6 @@ The input is explanations.jsonl and machine.json of `extension/gbtrees/benches/g
 is that of the medians of two sides that were measured interleaved, for the same model and call.
 """
 
-import itertools
 import json
 import statistics
 from collections.abc import Callable
@@ -32,27 +31,7 @@ class Call(NamedTuple):
 Times = dict[Call, dict[str, list[float]]]
 
 
-class Aim(NamedTuple):
-    """The target ratio of some models."""
-
-    says: str
-    models: tuple[str, ...]
-    what: str
-    rows: int
-    least: float
-
-
 BATCH = 2048
-# With AVX-512; in batches half of that with AVX2 and portable code.
-AIMS = (
-    Aim("LightGBM 127x200 and 255x200", ("lightgbm-200x127", "lightgbm-200x255", "lightgbm-200x255-30"),
-        CONTRIBUTIONS, BATCH, 250),
-    Aim("XGBoost 100x10 and 50x12", ("xgboost-100x10", "xgboost-50x12"), CONTRIBUTIONS, BATCH, 60),
-    Aim("a forest of 50 trees of depth 20", ("xgboost-forest-50x20",), CONTRIBUTIONS, BATCH, 60),
-    Aim("XGBoost 25x6 and 500x8", ("xgboost-25x6", "xgboost-500x8"), CONTRIBUTIONS, BATCH, 80),
-    Aim("interactions of 500x8 and 25x12", ("xgboost-500x8", "xgboost-25x12"), INTERACTIONS, 256, 50),
-    Aim("one row of any model", (), CONTRIBUTIONS, 1, 8),
-)  # fmt: skip
 
 
 def read(path: Path) -> tuple[Times, dict[str, float]]:
@@ -102,23 +81,6 @@ def table(run: Path) -> list[list[Any]]:
     ]
 
 
-def _targets(found: Ratios, kernels: list[str]) -> list[tuple[str, float, float]]:
-    """Returns each target's text, its ratio, and the ratio reached."""
-    targets = []
-    for aim, kernel in itertools.product(AIMS, kernels):
-        measured = [
-            ratio
-            for (call, ours, _), ratio in found.items()
-            if (call.what, call.rows, ours) == (aim.what, aim.rows, kernel)
-            and call.model in (aim.models or (call.model,))
-        ]
-        if measured:
-            least = aim.least / (1 if aim.rows == 1 or "512" in kernel else 2)
-            says = f"{aim.says}, {kernel.removeprefix(ENGINE)}"
-            targets.append((says, least, min(measured)))
-    return targets
-
-
 def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
     times, apart = read(run / FILE)
@@ -128,14 +90,12 @@ def given(run: Path) -> dict[str, Any]:
     # Both use the same instructions for explanations, so one is shown.
     if {*AVX512} <= {*kernels}:
         kernels.remove(AVX512[1])
-    targets = _targets(found, kernels)
     return {
         "machine": json.loads((run / "machine.json").read_text()), "apart": apart,
         "peers": sorted({peer for _, _, peer in every}), "first": kernels[0].removeprefix(ENGINE),
         "models": list(dict.fromkeys(call.model for call in times)), "header": _header(kernels),
         "lines": _lines(times, every, kernels), "cells": found, "least": min(found.values()),
         "lost": [ratio for ratio in found.values() if ratio < 1], "BATCH": BATCH,
-        "targets": targets, "missed": [one for one in targets if one[2] < one[1]],
         "medians": {
             (rows, kernel.removeprefix(ENGINE)): statistics.median(
                 ratio for (call, ours, _), ratio in found.items()

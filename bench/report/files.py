@@ -1,8 +1,9 @@
 """Selects the files that the report is made from.
 
-On one machine these are all complete runs of the workload `full` of the newest run's commit, pooled into one;
-runs of single cells are no comparison. On three hosts it is the newest run whose delays show how latency
-grows. Of each other kind of file it is the newest of the same machine.
+On one machine these are all complete runs of the workload `full` of the newest run's commit, pooled into
+one; runs of single cells are no comparison. Claims that it has no figures for are looked up in the pools of
+earlier commits. On three hosts it is the newest run whose delays show how latency grows. Of each other kind
+of file it is the newest of the same machine.
 """
 
 import json
@@ -11,18 +12,20 @@ from pathlib import Path
 
 from bench.report.computed import growth
 from bench.report.measured import (
-    ONE_THREAD,
     PREPARED,
     SIMPLE,
     Measured,
     MissingFigure,
     RequestSpec,
+    entry,
     pooled,
 )
 from bench.results import SCHEMA, BadResult, parse
 
-# The entries whose hot cell the pages' first sentences need.
-ESSENTIAL = (SIMPLE, PREPARED, ONE_THREAD)
+# The entries whose main figure the pages' first sentences need.
+ESSENTIAL = (SIMPLE, PREPARED, entry("asgi", "http"))
+# A full run has more systems than this.
+MIN_SYSTEMS = 4
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,15 @@ class Sources:
     directory: Path
     local: Measured
     split: Measured | None
-    # The newest complete run of each other machine and topology.
-    elsewhere: list[Measured]
+    # The full runs of earlier commits with as many rows on the same machine, the newest first.
+    earlier: list[Measured]
     # All runs, the newest first.
     all: list[Measured]
+
+    @property
+    def comparisons(self) -> list[Measured]:
+        """The results in the order in which a figure is looked up."""
+        return [self.local, *([self.split] if self.split else []), *self.earlier]
 
     def other(self, kind: str) -> Path | None:
         """Returns the newest KIND.json of this machine and the topology `local`, or None."""
@@ -103,20 +111,23 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     whole = [one for one in full if not _lacks(one)]
     if not whole:
         raise MissingFigure(f"{full[0].name} has no figures of {_lacks(full[0])}")
-    first = pooled(
-        [
-            one
-            for one in whole
-            if (one.result.commit, place(one)) == (whole[0].result.commit, place(whole[0]))
-        ]
-    )
+    first, *earlier = _pools(whole[0], full)
     split = next(
         (one for one in found if one.result.topology.name == "split" and growth(one)), None
     )
-    shown = {place(one) for one in (first, split) if one}
-    rest = {place(one): one for one in reversed(found) if not _lacks(one)}
-    return Sources(
-        directory, first, split,
-        elsewhere=[one for where, one in rest.items() if where not in shown],
-        all=found,
-    )  # fmt: skip
+    return Sources(directory, first, split, earlier, all=found)
+
+
+def _pools(newest: Measured, runs: list[Measured]) -> list[Measured]:
+    """Pools the runs comparable with the newest complete one by commit, its own first."""
+    pools: dict[str, list[Measured]] = {newest.result.commit: []}
+    for one in runs:
+        rows = one.result.workload["rows"] == newest.result.workload["rows"]
+        if place(one) == place(newest) and rows and not (one is not newest and _few(one)):
+            pools.setdefault(one.result.commit, []).append(one)
+    return [pooled(several) for several in pools.values()]
+
+
+def _few(one: Measured) -> bool:
+    """Whether a run is of a few cells only, and so no comparison."""
+    return len({cell.system for cell in one.result.cells if cell.runs}) < MIN_SYSTEMS

@@ -1,7 +1,8 @@
-"""Functions that find a figure in the results, named by claims.toml and targets.toml.
+"""Functions that find a figure in the results, named by claims.toml.
 
 Their arguments are the sources and those in the file: cells as `bench/run --list` prints them, looked up on
-one machine and then on three hosts. For a missing figure they return None, or raise `MissingFigure`,
+one machine, on three hosts, and in the full runs of earlier commits; both cells of a ratio are of one result.
+RIVAL stands for the best Python service. For a missing figure they return None, or raise `MissingFigure`,
 KeyError or StatisticsError.
 """
 
@@ -28,19 +29,21 @@ from bench.report.measured import (
 )
 from bench.results import CellResult, Spread
 
-
-def _cell(sources: Sources, name: str) -> tuple[Measured, CellResult]:
-    """Returns the cell of that name on one machine, else on three hosts."""
-    try:
-        return sources.local, sources.local.named(name)
-    except MissingFigure:
-        if sources.split is None:
-            raise
-        return sources.split, sources.split.named(name)
+# Stands for the best Python service of the main request in a claim.
+RIVAL = "rival"
 
 
-def _entry(name: str) -> Entry:
-    return entry(*name.split("/"))
+def _cells(sources: Sources, *names: str) -> list[CellResult]:
+    """Returns the cells of these names in the first result that has all of them."""
+    for measured in sources.comparisons:
+        found = {cell.name: cell for cell in measured.result.cells if cell.runs}
+        if found.keys() >= {*names}:
+            return [found[name] for name in names]
+    raise MissingFigure(f"no result has figures of {' and '.join(names)}")
+
+
+def _entry(sources: Sources, name: str) -> Entry:
+    return sources.local.rival(RequestSpec()) if name == RIVAL else entry(*name.split("/"))
 
 
 # The count of a figure that is exact and needs no repetition.
@@ -61,27 +64,41 @@ def _file(sources: Sources, kind: str) -> Path:
 
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
     """Returns how many times better the first cell is in a figure."""
-    return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
+    return better(*_cells(sources, above, below), figure)
 
 
-def against_rival(
-    sources: Sources, above: str, figure: str = "rate", memory: bool = False
+def _against_rival(
+    measured: Measured, best: Entry | None, above: str, figure: str, memory: bool
 ) -> Spread:
-    """Returns how many times better a cell is than its rival (measured.py)."""
-    measured, cell = _cell(sources, above)
+    cell = measured.named(above)
     asked = RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
     rival = measured.rival(asked, memory)
-    # The best service of the main cell must have this cell too: a weaker rival proves little.
-    best = measured.rival(replace(RequestSpec(), delay_ms=cell.delay_ms), memory)
     if rival is None or (best and not measured.cell(best, asked)):
         raise MissingFigure(f"the best service was not asked what {above} was")
     return better(cell, measured.cell(rival, asked), figure)
 
 
+def against_rival(
+    sources: Sources, above: str, figure: str = "rate", memory: bool = False
+) -> Spread:
+    """Returns how many times better a cell is than its rival (measured.py).
+
+    The best service of the main request must have this cell too: a weaker rival proves little.
+    """
+    best = sources.local.rival(RequestSpec(), memory)
+    missing = []
+    for measured in sources.comparisons:
+        try:
+            return _against_rival(measured, best, above, figure, memory)
+        except MissingFigure as error:
+            missing.append(error)
+    raise missing[0]
+
+
 def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
     """Returns the network's share of one client's latency with that delay."""
     grown = computed.growth(sources.split) if sources.split else []
-    one = {one.entry: one for one in grown}[_entry(name)]
+    one = {one.entry: one for one in grown}[_entry(sources, name)]
     trip = computed.round_trip_ms(sources.split, delay_ms)
     latency = dict(one.points)[trip]
     away = one.round_trips * trip
@@ -92,41 +109,44 @@ def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
 def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
     """Returns the share of an entry's best throughput that the number of clients nearest to that reaches."""
     wanted = clients or per_core * int(sources.local.result.machine["cores"])
-    cells = [
-        cell
-        for cell in sources.local.result.cells
-        if cell.runs and cell.rate is None and cell.name.startswith(f"{beginning}/")
-    ]
-    near = min(cells, key=lambda cell: abs(cell.clients - wanted), default=None)
-    if near is None or (clients and near.clients != clients):
-        raise MissingFigure(beginning)
-    return ratio(near, max(cells, key=lambda cell: cell.requests_per_second.median), "rate")
-
-
-def lowest_of_control(sources: Sources, control: str) -> Spread:
-    """Returns the lowest share of its control's throughput that remains with predict in PostgreSQL."""
-    found = {one.median: one for one in computed.against_control(sources.local, control).values()}
-    return found[min(found, default=0)]
+    for measured in (sources.local, *sources.earlier):
+        cells = [
+            cell
+            for cell in measured.result.cells
+            if cell.runs and cell.rate is None and cell.name.startswith(f"{beginning}/")
+        ]
+        near = min(cells, key=lambda cell: abs(cell.clients - wanted), default=None)
+        if near and (not clients or near.clients == clients):
+            best = max(cells, key=lambda cell: cell.requests_per_second.median)
+            return ratio(near, best, "rate")
+    raise MissingFigure(beginning)
 
 
 def step(sources: Sources, name: str, request: str) -> Spread:
     """Returns a step's share of an entry's CPU time for a request."""
-    steps = computed.steps(sources.local, _entry(name))
+    every = (computed.steps(one, _entry(sources, name)) for one in sources.comparisons)
+    steps = next(filter(None, every), {})
     taken = zip(steps[request], zip(*steps.values(), strict=True), strict=True)
     return Spread.of([one / sum(together) for one, together in taken])
 
 
-def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
-    """Returns the share of a part in the server's memory."""
-    _, cell = _cell(sources, name)
+def _of_rival(sources: Sources, request: str) -> CellResult:
+    best = _entry(sources, RIVAL)
+    return _cells(sources, f"{best.system}/{best.variant}/{request}")[0]
+
+
+def memory_of_part(sources: Sources, part: str, request: str) -> Spread:
+    """Returns the share of a part in the best Python service's memory."""
+    cell = _of_rival(sources, request)
     return quotient(Spread.of(values(cell, f"mb of {part}")), Spread.of(values(cell, "mb")))
 
 
-def serving_memory(sources: Sources, name: str, part: str) -> Spread | None:
-    """Returns a service's memory relative to the private memory of as many connections as its clients."""
-    _, cell = _cell(sources, name)
+def serving_memory(sources: Sources, request: str) -> Spread | None:
+    """Returns the memory of the best Python service's workers relative to that of as many connections."""
+    cell = _of_rival(sources, request)
     found = inside.read(_file(sources, "inside"))
     private = found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
+    (part,) = cell.runs[0].server_parts.keys() - {"redis"}
     return private and quotient(Spread.of(values(cell, f"mb of {part}")), private)
 
 
@@ -180,7 +200,7 @@ def fresh_ratio(
 FUNCTIONS: dict[str, Callable[..., Spread | None]] = {
     one.__name__: one
     for one in (
-        times, against_rival, waiting, of_best, lowest_of_control, step, memory_of_part, serving_memory,
+        times, against_rival, waiting, of_best, step, memory_of_part, serving_memory,
         trained, largest_table, loading_seconds, loaded, answers, fresh_ratio,
     )
 }  # fmt: skip

@@ -77,16 +77,13 @@ def entry(system: str, variant: str) -> Entry:
 
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")
-ONE_THREAD = entry("python_published_one_thread", "http")
-# The service exactly as in 2022.
-AS_PUBLISHED = entry("python_published", "http")
 
 
 @dataclass(frozen=True)
 class RequestSpec:
     """A request to an entry, with its model, load and delay."""
 
-    request: str = "hot"
+    request: str = "random"
     clients: int = CLIENTS
     trees: int = TREES
     rate: int | None = None
@@ -149,8 +146,7 @@ def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
 
 def better(above: CellResult, below: CellResult, figure: str) -> Spread:
     """Returns how many times better the first cell is."""
-    found = ratio(above, below, figure)
-    return found if figure == "rate" else quotient(Spread(1, 1, 1, found.count), found)
+    return ratio(above, below, figure) if figure == "rate" else ratio(below, above, figure)
 
 
 def held(cell: CellResult) -> bool:

@@ -1,140 +1,104 @@
-"""Draws the front page's pictures by matplotlib: throughput, tail latency at fixed rates, a request's steps.
+"""Draws the picture of README.md and the results page by matplotlib: requests per second over clients.
 
-Text stays text, and the same figures give the same bytes. Blue is inside PostgreSQL, orange a service; pale
-shades are entries outside the main comparison.
+Text stays text, and the same figures give the same bytes. Blue is PostgreSQL, orange a service.
 """
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from bench.report import computed
-from bench.report.figures import tenths, whole
+from bench.report import headline
+from bench.report.figures import whole
 from bench.report.files import Sources
-from bench.report.measured import AS_PUBLISHED, CLIENTS, Entry, Measured, RequestSpec
-from bench.results import Spread
-from bench.systems.description import GROUPS
+from bench.report.measured import PREPARED, SIMPLE, Entry, Measured, RequestSpec
 
-COLOURS = dict(
-    zip(
-        (*GROUPS["postgres"], *GROUPS["service"]),
-        ("#0b62a8", "#8fc1e8", "#d9620f", "#f3bd8e"),
-        strict=True,
-    )
-)
-STEPS = {"ping": "#c9ced6", "fetch": "#8f98a5", "columns": "#5d6673", "hot": "#1f242b"}
 STYLE = {
     "svg.fonttype": "none", "svg.hashsalt": "pgboost", "font.family": "sans-serif", "font.size": 9.5,
     "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 11, "axes.titlelocation": "left",
 }  # fmt: skip
-
 # Inverts the picture on dark pages and keeps its hues.
 DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(93%) hue-rotate(180deg)}}"
+COLOURS = ("#0b62a8", "#5b9bd5", "#f3bd8e", "#d9620f", "#8a3b06")
+# With fewer numbers of clients there is no curve.
+POINTS = 3
+# The least distance of two labels, as a part of the axis.
+APART = 0.055
 
 
-def _entries(measured: Measured, figure: str) -> list[tuple[Entry, Spread]]:
-    """Returns entries in ascending order of a figure of the main cell, without programs and AS_PUBLISHED."""
-    found = [
-        (one, spread)
-        for one in measured.entries
-        if one != AS_PUBLISHED
-        and not one.program
-        and (spread := measured.spread(one, RequestSpec(), figure))
-    ]
-    return sorted(found, key=lambda pair: pair[1].median)
+def _lines(measured: Measured) -> list[tuple[str, Entry]]:
+    """Returns the names and the entries of the lines: two of PostgreSQL's, and three rivals."""
+    them = headline.rivals(measured, RequestSpec())
+    names = {"FastAPI": "FastAPI", "best Python, Redis": "best Python service, Redis"}
+    known = {text: them[name] for name, text in names.items() if name in them}
+    rust = "Rust, Redis"
+    return [
+        ("PostgreSQL, prepared", PREPARED), ("PostgreSQL, simple query", SIMPLE), *known.items(),
+        *([("Rust service, Redis", them[rust])] if rust in them else []),
+    ]  # fmt: skip
 
 
-def _behind(axes: Any, text: str, x: float, y: float) -> None:
-    axes.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center")
+def _points(measured: Measured, of: Entry, request: str) -> list[tuple[int, float, float, float]]:
+    """Returns clients, median, smallest and largest of an entry's rates."""
+    every = measured.clients(request)
+    found = [(n, measured.spread(of, RequestSpec(request, n), "rate")) for n in every]
+    return [(n, one.median, one.smallest, one.largest) for n, one in found if one]
 
 
-def _bars(
-    found: Sequence[tuple[Entry, Spread]], colours: dict[str, str], legend: str, title: str
-) -> tuple[Any, Any]:
-    """Creates a figure with a bar for each entry, and its axes."""
-    figure = Figure((9, 1 + 0.27 * len(found)), layout="constrained")
-    axes = figure.subplots()
-    axes.set_yticks(range(len(found)), [one.label for one, _ in found])
-    axes.tick_params("y", length=0)
-    axes.margins(y=0.01)
-    boxes = [mpl.patches.Patch(color=colour, label=name) for name, colour in colours.items()]
-    axes.legend(handles=boxes, frameon=False, loc=legend)
-    axes.set_title(title)
-    return figure, axes
+def _label(axes: Any, ends: list[tuple[str, float, str]]) -> None:
+    """Writes the names next to the lines' ends, apart from each other."""
+    least, most = axes.get_ylim()
+    place = float("-inf")
+    for name, rate, colour in sorted(ends, key=lambda one: one[1]):
+        place = max((rate - least) / (most - least), place + APART)
+        axes.text(1.01, place, name, transform=axes.transAxes, va="center", color=colour)
 
 
-def _answer(sources: Sources) -> Figure | None:
-    found = _entries(sources.local, "rate")
-    groups = {one.group for one, _ in found}
-    colours = {group: colour for group, colour in COLOURS.items() if group in groups}
-    title = f"Requests per second, one prediction each, {CLIENTS} clients. Medians and ranges."
-    figure, axes = _bars(found, colours, "lower right", title)
-    for place, (one, spread) in enumerate(found):
-        axes.barh(place, spread.median, color=COLOURS[one.group])
-        axes.plot([spread.smallest, spread.largest], [place, place], color="#1b1f24", linewidth=1)
-        _behind(axes, whole(spread.median), spread.largest, place)
-    axes.xaxis.set_major_formatter(lambda value, _: whole(value))
-    return figure
-
-
-def _tail_panel(axes: Any, sources: Sources, rates: computed.FixedRates, name: str) -> None:
-    for number, one in enumerate(rates.entries):
-        spreads = [
-            (rate, sources.local.spread(one, rates.asked(rate), name)) for rate in rates.held(one)
-        ]
-        points = [(rate, spread.median) for rate, spread in spreads if spread]
-        if points:
-            axes.plot(
-                *zip(*points, strict=True), color=COLOURS[one.group], marker="o", markersize=4
-            )
-            place = (5, 4 - 11 * (number % 2))
-            axes.annotate(one.label, points[-1], place, textcoords="offset points", fontsize=7)
-    axes.set(xscale="log", yscale="log", xlabel="requests per second")
-    axes.set_xticks(rates.rates, [whole(rate) for rate in rates.rates])
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.minorticks_off()
-    axes.margins(x=0.3)
-
-
-def _tail(sources: Sources) -> Figure | None:
-    rates = computed.fixed_rates(sources.local)
-    if rates is None:
-        return None
-    figure = Figure((9, 3.8), layout="constrained")
-    titles = {"p99": "99 of 100 within, ms", "max": "the slowest, ms"}
-    for axes, (name, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
-        _tail_panel(axes, sources, rates, name)
-        axes.set_title(title)
-    return figure
-
-
-def _request_time(sources: Sources) -> Figure | None:
+def _clients(sources: Sources) -> Figure | None:
     local = sources.local
-    stepped = computed.stepped(local)
-    found = [(one, spread) for one, spread in _entries(local, "us") if one in stepped][::-1]
-    if not found:
+    drawn = len(local.clients("random")) >= POINTS
+    request = "random" if drawn else "hot"
+    figure = Figure((9, 4), layout="constrained")
+    axes, ends = figure.subplots(), []
+    for (name, of), colour in zip(_lines(local), COLOURS, strict=False):
+        points = _points(local, of, request)
+        if len(points) >= POINTS:
+            clients, middle, low, high = zip(*points, strict=True)
+            axes.plot(clients, middle, color=colour, linewidth=1.6, linestyle="-" if drawn else ":")
+            axes.fill_between(clients, low, high, color=colour, alpha=0.15, linewidth=0)
+            ends.append((name, middle[-1], colour))
+        for number, rate, least, most in _points(local, of, "random"):
+            axes.errorbar(
+                number,
+                rate,
+                [[rate - least], [most - rate]],
+                color=colour,
+                marker="o",
+                markersize=5,
+            )
+    if not ends:
         return None
-    colours = {computed.STEPS[name]: colour for name, colour in STEPS.items()}
-    title = f"Processor time of the servers for a request, µs, {CLIENTS} clients. Medians."
-    figure, axes = _bars(found, colours, "upper right", title)
-    for place, (one, spread) in enumerate(found):
-        begin = 0.0
-        for name, step in computed.step_spreads(local, one).items():
-            # A step within the noise may be negative, and is drawn as zero.
-            axes.barh(place, max(step.median, 0), left=begin, color=STEPS[name])
-            begin += max(step.median, 0)
-        _behind(axes, tenths(spread.median), begin, place)
+    known = sorted({n for _, of in _lines(local) for n, *_ in _points(local, of, request)})
+    axes.set(xscale="log", ylim=(0, None), xlabel="clients, each with one request under way")
+    axes.set_xticks(known, [whole(number) for number in known])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda value, _: whole(value))
+    title = "Requests per second, one prediction each. Medians and ranges."
+    axes.set_title(
+        title if drawn else f"{title}\nDots: a drawn key in each request. Dotted: one key"
+    )
+    _label(axes, ends)
     return figure
 
 
 # The function that draws a picture, or returns None without figures, and the alternative text.
 PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
-    "answer": (_answer, "requests per second of every entry, sorted"),
-    "tail": (_tail, "p99 and largest latency by the rate of requests"),
-    "request-time": (_request_time, "the servers' processor time for a request, in steps"),
+    "clients": (
+        _clients,
+        "requests per second by the number of clients, of PostgreSQL and services",
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Compares the engine's scoring with that of each model's libraries.
 
 The input is one run of extension/gbtrees/benches/grid/run.sh: machine.json, scores.jsonl (the benchmark
-`grid` and `libraries.py libraries`), compiled.jsonl and builds.jsonl (`libraries.py`). A cell is a model, a
+`grid` and `libraries.py libraries`), and compiled.jsonl (`libraries.py`). A cell is a model, a
 number of rows per call and a kernel. Its time is the median of its blocks; its ratio is that to the fastest
 call of the libraries measured interleaved with it, below 1 if the library is faster.
 """
@@ -19,7 +19,6 @@ KERNELS = ("gbdt avx512", "gbdt avx512bw", "gbdt avx2", "gbdt portable")
 BATCH = 2048
 # Libraries called without Python, whose overhead exceeds the time of one row.
 BY_C = ("xgboost", "lightgbm")
-OTHER_BUILD = ", other build"
 
 # Nanoseconds per row of every block, by model, rows per call and side.
 Cells = dict[tuple[str, int, str], list[float]]
@@ -73,27 +72,6 @@ LINES = (
 )  # fmt: skip
 
 
-# Target ratios with 2,048 rows per call, for every model of these kinds and every kernel.
-TARGETS = (
-    (Line("", "LightGBM's default model", ("leafwise",), "100x31"), 40.0),
-    (Line("", "a random forest of 100 trees of depth 25", ("forest",), "100x25"), 15.0),
-    (Line("", "symmetric trees of depth 1 to 16", ("oblivious", *RANDOM)), 1.3),
-)
-# Target ratios of this build's speed to the previous build's, by kernel.
-TARGETS_BEFORE = {
-    "100x31x10-leafwise": {"gbdt avx512": 8.0, "gbdt avx2": 4.0, "gbdt portable": 4.7},
-    "100x31x50-leafwise": {"gbdt avx512": 4.0},
-    "300x63x10-leafwise": {"gbdt avx512": 25.0, "gbdt avx2": 12.0, "gbdt portable": 6.4},
-    "300x63x50-leafwise": {"gbdt avx512": 12.0},
-    "200x255x10-leafwise": {"gbdt avx512": 11.0, "gbdt avx2": 7.0, "gbdt portable": 5.0},
-    "200x255x50-leafwise": {"gbdt avx512": 8.0},
-    "100x10x10-deep": {"gbdt avx512": 2.5, "gbdt avx2": 1.8, "gbdt portable": 1.4},
-    "100x10x50-deep": {"gbdt avx512": 1.0, "gbdt avx2": 1.0, "gbdt portable": 1.0},
-    "50x12x10-deep": {"gbdt avx512": 1.5, "gbdt avx2": 1.0, "gbdt portable": 1.0},
-    "50x12x50-deep": {"gbdt avx512": 1.0, "gbdt avx2": 1.0, "gbdt portable": 1.0},
-}
-
-
 def _parts(name: str) -> list[str]:
     return name.partition("-")[0].split("x")
 
@@ -140,16 +118,6 @@ def ratios(cells: Cells) -> Ratios:
     return found
 
 
-def builds(path: Path) -> dict[tuple[str, int, str], float]:
-    """Returns each cell's speed relative to another build, measured interleaved."""
-    cells, _ = read(path)
-    return {
-        call: statistics.median(cells[*call[:2], call[2] + OTHER_BUILD]) / statistics.median(ns)
-        for call, ns in cells.items()
-        if call[2] in KERNELS
-    }
-
-
 def summary(values: list[float], way: str) -> str:
     """Formats up to three figures each, and more as the median and the range."""
     write = WAYS[way]
@@ -176,13 +144,12 @@ def table(run: Path) -> list[list[Any]]:
 def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
     cells, models = read(run / FILE)
-    found, before = ratios(cells), builds(run / "builds.jsonl")
+    found = ratios(cells)
     names = list(dict.fromkeys(model for model, _, _ in found))
     # The kernels that every model was measured with.
     measured = {kernel: {model for model, _, side in found if side == kernel} for kernel in KERNELS}
     kernels = [kernel for kernel, models_of in measured.items() if models_of == {*names}]
     header, lines = _lines(found, names, kernels)
-    targets = _targets(found, names, kernels, before)
     one_row = [
         one.times for (_, rows, kernel), one in found.items()
         if (rows, kernel) == (1, kernels[0]) and one.peer.startswith(BY_C)
@@ -200,28 +167,17 @@ def given(run: Path) -> dict[str, Any]:
         "one_row": statistics.median(one_row) if one_row else None, "batches": batches,
         "BATCH": BATCH, "kernels": kernels,
         "libraries": sorted({one.peer.split(",")[0] for one in found.values()}),
-        "lost": _lost(found), "faster": sum(one.times >= 1 for one in found.values()),
-        "compiled": ratios(read(run / "compiled.jsonl")[0]), "targets": targets,
-        "missed": [one for one in targets if one[2] < one[1]], "slowest": slowest,
-        "limited": _limited(before, kernels),
+        "lost": _lost(found), "faster": _faster(found),
+        "compiled": ratios(read(run / "compiled.jsonl")[0]), "slowest": slowest,
     }  # fmt: skip
 
 
-def _limited(before: dict[tuple[str, int, str], float], kernels: list[str]) -> dict[str, str]:
-    """Summarizes, by kernel, the ratios to the previous build of models limited in depth."""
-    found = {}
-    for kernel in kernels:
-        ratios = [
-            (name.split("-")[1], ratio)
-            for (name, rows, side), ratio in before.items()
-            if (rows, side) == (BATCH, kernel) and name.split("-")[1] in LIMITED
-        ]
-        if ratios:
-            slower = [kind for kind, ratio in ratios if ratio < 1]
-            kinds = " and ".join(sorted({*slower}))
-            more = f", slower for {len(slower)} of {len(ratios)}, {kinds}" if slower else ""
-            found[kernel] = summary([ratio for _, ratio in ratios], "hundredths") + more
-    return found
+def _faster(found: Ratios) -> dict[str, tuple[int, int]]:
+    """Returns for each kernel in how many cells it is faster than the library, and of how many."""
+    cells: dict[str, list[bool]] = {}
+    for (_, _, kernel), one in found.items():
+        cells.setdefault(kernel.split()[1], []).append(one.times >= 1)
+    return {kernel: (sum(faster), len(faster)) for kernel, faster in cells.items()}
 
 
 def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:
@@ -260,21 +216,3 @@ def _lines(
                 figures(members, 1, first, "ours"), figures(members, 1, first, "times"),
             ])  # fmt: skip
     return header, lines
-
-
-def _targets(
-    found: Ratios, names: list[str], kernels: list[str], before: dict[tuple[str, int, str], float]
-) -> list[tuple[str, float, float]]:
-    """Returns each target's text, its ratio, and the ratio reached."""
-    targets = []
-    for kernel in kernels:
-        name = kernel.split()[1]
-        for line, least in TARGETS:
-            calls = [(model, BATCH, kernel) for model in line.models(names)]
-            if times := [found[call].times for call in calls if call in found]:
-                targets.append((f"{line.text}, {name}", least, min(times)))
-        for model, aims in TARGETS_BEFORE.items():
-            if kernel in aims and (model, BATCH, kernel) in before:
-                says = f"{model} compared with the engine before, {name}"
-                targets.append((says, aims[kernel], before[model, BATCH, kernel]))
-    return targets

@@ -1,19 +1,22 @@
 """Generates results.js, the data of docs/benchmarks/index.html.
 
-It is a script, because a page opened as a file may not fetch JSON. It has the pages' pooled runs first and
-then every committed run, a cell per line: each figure as its median, the smallest and the largest.
+It is a script, because a page opened as a file may not fetch JSON. It has the sentence of README.md, and the
+runs that pages are made from, a cell per line: each figure as its median, the smallest and the largest.
 """
 
 import contextlib
 import json
 from typing import Any
 
+from bench.report import headline
 from bench.report.figures import readable
 from bench.report.files import Sources
-from bench.report.measured import Measured, entry, held, values
+from bench.report.measured import Measured, RequestSpec, entry, held, values
 from bench.results import LATENCIES, CellResult, Spread
 from bench.systems.description import GROUPS
 
+# The request whose rivals index.html shows first.
+MAIN = RequestSpec()
 # More digits would be noise.
 DIGITS = 7
 # The page's names of figures.
@@ -62,15 +65,13 @@ def _run(measured: Measured) -> dict[str, Any]:
 def script(sources: Sources) -> str:
     """Returns the text of results.js."""
     systems, lines = {}, []
-    # A single run that the pages are made from is listed once.
-    alone = sources.local.names if len(sources.local.names) == 1 else ()
-    rest = [one for one in sources.all if one.name not in alone]
-    for one in (sources.local, *rest):
+    first = {headline.SIMPLE, headline.PREPARED, *headline.rivals(sources.local, MAIN).values()}
+    for one in filter(None, (sources.local, sources.split)):
         for cell in one.result.cells:
             of = entry(cell.system, cell.variant)
             look = {
                 "label": of.label, "side": of.side, "group": of.group, "what": of.what,
-                "engine": of.engine, "memory": of.memory, "program": of.program,
+                "program": of.program, "first": of in first,
             }  # fmt: skip
             systems[f"{cell.system}/{cell.variant}"] = look
         head = json.dumps(_run(one))[:-1]
@@ -78,8 +79,9 @@ def script(sources: Sources) -> str:
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     everything = ",\n".join(lines)
     groups = json.dumps([one for side in GROUPS.values() for one in side])
+    said = json.dumps(headline.answer(sources.local))
     return (
-        "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"
-        f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n'
+        "// Made by make report from bench/results: the medians of the runs of the pages for index.html.\n"
+        f'window.RESULTS = {{"answer": {said},\n"systems": {json.dumps(systems, indent=0)},\n'
         f'"groups": {groups},\n"runs": [{everything}]}};\n'
     )

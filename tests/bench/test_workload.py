@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,6 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
-from bench.report import finding
-from bench.report.computed import FEWEST_CLIENTS
 from bench.requests import PLACES, REQUESTS, SIZES, RequestInputs
 from bench.systems import description
 from bench.systems.description import described, made
@@ -88,11 +85,6 @@ def test_the_quick_workload_is_quick() -> None:
 def test_the_full_workload_takes_half_an_hour() -> None:
     cells = FULL.cells_of(described())
     assert FULL.planned_minutes(cells) <= 30
-    # Cells of targets with 20 clients are measured in every repetition.
-    often = {cell.name for cell in cells if FULL.turns(cell) == FULL.repetitions}
-    targets = tomllib.loads((Path(finding.__file__).parent / "targets.toml").read_text())["local"]
-    named = {name for one in targets for name in one["found"] if str(name).endswith("/20c")}
-    assert named <= often
 
 
 def test_a_cell_has_the_turns_of_the_set_with_more() -> None:
@@ -110,18 +102,6 @@ def test_a_cell_has_the_turns_of_the_set_with_more() -> None:
         assert {(cell.request, cell.clients) for cell in found} == {
             asked for asked, count in turns.items() if repetition < count
         }
-
-
-def test_each_predicting_cell_of_postgresql_has_its_control() -> None:
-    cells = FULL.cells_of(described())
-    assert FULL.repetitions >= 3
-    names = {cell.name for cell in cells}
-    for cell in cells:
-        if cell.system.startswith(("postgres_direct", "postgres_pgbouncer")):
-            control = replace(cell, request="columns")
-            few = FEWEST_CLIENTS <= cell.clients <= 100 and cell.variant in ("simple", "prepared")
-            alone = cell.request == "hot" and few and not cell.rate and cell.trees == 25
-            assert not alone or control.name in names
 
 
 def test_rates_of_one_kind_rise_within_each_repetition() -> None:

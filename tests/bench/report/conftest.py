@@ -86,7 +86,9 @@ def small(tmp_path: Path) -> Path:
     for path in templates.glob("*.md.j2"):
         if path.name.removesuffix(".j2") not in {*parts, "inside.md"}:
             path.unlink()
-    text = '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("answer") }}\n'
+    text = (
+        '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("clients") }}\n'
+    )
     (templates / "README.md.j2").write_text(text)
     return templates
 

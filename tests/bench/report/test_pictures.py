@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.report.figures import whole
 from bench.report.files import Sources
-from bench.report.measured import SIMPLE, RequestSpec, entry
+from bench.report.measured import Measured
 from bench.report.pictures import PICTURES, svg
 from tests.bench.report.conftest import scaled
 
@@ -20,14 +19,19 @@ def texts(name: str, made: Sources) -> list[str]:
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_has_text_and_follows_its_figures(name: str, made: Sources) -> None:
     said = texts(name, made)
-    assert SIMPLE.label in said
+    assert "PostgreSQL, prepared" in said and "best Python service, Redis" in said
     assert svg(name, made) == svg(name, made)
     faster = replace(made, local=scaled(made.local, "postgres_direct", 3))
     assert svg(name, faster) != svg(name, made)
 
 
-def test_bars_are_sorted_and_written(made: Sources) -> None:
-    said = texts("answer", made)
-    labels = [entry("asgi", "http").label, SIMPLE.label, entry("axum", "http").label]
-    assert sorted(labels, key=said.index) == labels
-    assert whole(made.local.cell(SIMPLE, RequestSpec()).requests_per_second.median) in said
+def test_the_curve_is_of_drawn_keys_where_they_were_measured(made: Sources) -> None:
+    """With one or two numbers of clients the curve is of one key, and says so."""
+    assert any("one key" in text for text in texts("clients", made))
+    cells = [
+        replace(cell, name=cell.name.replace("hot", "random"), request="random")
+        for cell in made.local.result.cells
+        if cell.request == "hot" and cell.rate is None
+    ]
+    drawn = replace(made, local=Measured(replace(made.local.result, cells=cells), "drawn"))
+    assert not any("one key" in text for text in texts("clients", drawn))
