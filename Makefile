@@ -63,7 +63,12 @@ BY_FILE = --dist loadfile --no-loadscope-reorder --durations=20
 test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
 	@$(MAKE) -j2 install venv
 	@$(MAKE) test-wheel
-	@$(MAKE) -j2 --output-sync=line test-without-server test-python
+	@$(MAKE) -j2 --output-sync=line test-without-server test-with-server
+
+.PHONY: test-with-server
+test-with-server:
+	@MAKEFLAGS= $(MAKE) --no-print-directory test-python
+	@MAKEFLAGS= tests/python/newest.sh some
 
 .PHONY: test-without-server
 test-without-server:
@@ -210,8 +215,12 @@ test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, a
 	@tests/extension/versions/run.sh 15 16 17 18 19
 	@$(MAKE) test-sklearn test-newest
 
+.PHONY: newest
+newest: setup
+	@tests/python/newest.sh venv
+
 .PHONY: test-newest
-test-newest: setup install venv ## test the Python package with the newest libraries, by python3.12
+test-newest: setup install newest ## test the Python package with the newest libraries, by Python 3.12; some with make test
 	@tests/python/newest.sh
 
 .PHONY: test-sklearn
