@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 import catboost
 import lightgbm
 import pgboost
-from pgboost.frames import type_of
+from pgboost.frames import has_singles, type_of
 from tests.python import models
 
 ROWS = 60
@@ -224,6 +224,27 @@ def test_columns_that_are_no_features_are_named(
 ) -> None:
     with pytest.raises(pgboost.InvalidDataError, match=reason):
         pgboost.predict(connection, "read", READ.assign(day=column))
+
+
+@pytest.mark.parametrize("given", [pd.DataFrame(index=range(3)), np.zeros((3, 0))], ids=type)
+def test_rows_without_columns_are_named(connection: psycopg.Connection, given: Any) -> None:
+    with pytest.raises(pgboost.InvalidDataError, match="the rows have no columns"):
+        pgboost.predict(connection, "read", given)
+
+
+def test_columns_of_polars_that_numpy_does_not_have(connection: psycopg.Connection) -> None:
+    polars = pytest.importorskip("polars")
+    frame = of_polars()
+    whole = polars.Series("count", [None, *NUMBERS["count"][1:].tolist()])
+    rows = NUMBERS.assign(count=NUMBERS["count"].mask(NUMBERS.index == 0))
+    expected = MODEL.predict(rows).astype(np.float32)
+    for kind in (polars.Int8, polars.Int128):
+        given = frame.with_columns(whole.cast(kind))
+        np.testing.assert_array_equal(pgboost.predict(connection, "read", given), expected)
+        assert not has_singles(given.select("count"))
+    given = frame.with_columns(polars.Series("count", [{"a": 1}] * ROWS))
+    with pytest.raises(pgboost.InvalidDataError, match="column 'count' has the type object"):
+        pgboost.predict(connection, "read", given)
 
 
 def test_two_columns_of_one_name_are_named(connection: psycopg.Connection) -> None:

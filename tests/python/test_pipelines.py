@@ -15,7 +15,7 @@ from sklearn import calibration, ensemble, impute
 from sklearn import preprocessing as pre
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.feature_selection import SelectKBest
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 import catboost
 import lightgbm
@@ -302,6 +302,35 @@ def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connectio
     pipeline = make_pipeline(columns, forest())
     model = calibration.CalibratedClassifierCV(pipeline, cv=4).fit(frame, survived(frame))
     assert_same(connection, model, frame)
+
+
+def scaled_behind_nothing(last: Any) -> Any:
+    return Pipeline([("none", "passthrough"), ("scale", pre.StandardScaler()), ("last", last)])
+
+
+FIRST: dict[str, Callable[[Any], Any]] = {
+    "passthrough": scaled_behind_nothing,
+    "None": lambda last: Pipeline(
+        [("none", None), ("scale", pre.StandardScaler()), ("last", last)]
+    ),
+    "drop of a union": lambda last: make_pipeline(
+        FeatureUnion([("no", "drop"), ("scale", pre.StandardScaler())]), last
+    ),
+    "members": lambda last: ensemble.VotingClassifier(
+        [(name, scaled_behind_nothing(last)) for name in "ab"], voting="soft"
+    ),
+    "folds": lambda last: calibration.CalibratedClassifierCV(scaled_behind_nothing(last), cv=2),
+}
+
+
+@pytest.mark.parametrize("make", FIRST.values(), ids=FIRST.keys())
+def test_a_first_step_that_does_nothing(
+    connection: psycopg.Connection, make: Callable[[Any], Any]
+) -> None:
+    """It knows neither the number nor the names of the columns."""
+    frame = passengers()
+    rows = frame[NUMBERS].fillna(0)
+    assert_same(connection, make(forest()).fit(rows, survived(frame)), rows)
 
 
 def test_samplers_are_passed_by(connection: psycopg.Connection) -> None:

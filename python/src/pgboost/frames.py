@@ -40,8 +40,7 @@ def framed(given: Any) -> Any:
     if hasattr(given, "collect") and hasattr(given, "lazy"):
         given = given.collect()
     if hasattr(given, "get_columns"):
-        # Polars needs Arrow to convert to pandas.
-        given = pandas.DataFrame({one.name: one.to_numpy() for one in given.get_columns()})
+        given = pandas.DataFrame({one.name: _of_polars(one) for one in given.get_columns()})
     elif hasattr(given, "to_pandas"):
         given = given.to_pandas()
     if hasattr(given, "iloc") and hasattr(given, "columns"):
@@ -58,6 +57,19 @@ def framed(given: Any) -> Any:
             " array of two dimensions, of which one row is array[:1]"
         )
     return array
+
+
+def _of_polars(column: Any) -> Any:
+    """Converts a column of Polars, which needs Arrow to convert to pandas.
+
+    NumPy has neither integers of 128 bits nor structures, and small integers with nulls would be `float32`.
+    """
+    import pandas
+
+    dtype = column.dtype
+    if "128" in str(dtype) or dtype.is_nested() or (dtype.is_integer() and column.null_count()):
+        return pandas.Series(column.to_list(), dtype=object)
+    return column.to_numpy()
 
 
 def columns_of(frame: Any) -> list[tuple[str, Any]]:

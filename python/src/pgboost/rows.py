@@ -34,6 +34,8 @@ class Rows:
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self.types = {name: type_of(name, column) for name, column in columns_of(frame)}
+        if not self.types:
+            raise InvalidDataError("the rows have no columns")
         self.form = "columns"
         if len(self.types) > MAX_COLUMNS:
             self.form = "jsonb" if "text" in self.types.values() else "double precision[]"

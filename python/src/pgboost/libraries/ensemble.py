@@ -192,7 +192,7 @@ def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
 
 def width(model: Any) -> int:
     """Returns the number of columns that a model was fitted on."""
-    found = getattr(model, "n_features_in_", None)
+    found = _of_columns(model, "n_features_in_")
     if found is None:
         refuse(model, "does not know its number of columns")
     return int(found)
@@ -200,8 +200,20 @@ def width(model: Any) -> int:
 
 def names(model: Any) -> list[str] | None:
     """Returns the names of the columns that a model was fitted on, if it has them."""
-    found = getattr(model, "feature_names_in_", None)
+    found = _of_columns(model, "feature_names_in_")
     return None if found is None else [str(name) for name in found]
+
+
+def _of_columns(model: Any, attribute: str) -> Any:
+    """Returns what a model or the first of its parts knows of its columns; `passthrough` knows nothing."""
+    found = getattr(model, attribute, None)
+    lists = ("steps", "transformer_list", "estimators_", "calibrated_classifiers_")
+    parts = [pair for name in lists for pair in getattr(model, name, ())]
+    parts += [getattr(model, name, None) for name in ("estimator", "estimator_", "regressor_")]
+    for part in parts:
+        if found is None and part is not None:
+            found = _of_columns(part[1] if isinstance(part, tuple) else part, attribute)
+    return found
 
 
 def inputs(model: Any, ensemble: Ensemble) -> Inputs:
@@ -239,7 +251,7 @@ def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
     import pandas
 
     columns = names(model)
-    row: Any = np.full((1, model.n_features_in_), np.nan)
+    row: Any = np.full((1, width(model)), np.nan)
     if columns is not None:
         row = pandas.DataFrame(row, columns=columns)
         for column, values in categories.items():
