@@ -22,7 +22,8 @@ CREATE TABLE pgboost_catalog.model (
     id uuid CONSTRAINT model_pkey PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
     name text COLLATE "C" NOT NULL CONSTRAINT model_name_key UNIQUE,
     deployed integer,
-    last_version integer NOT NULL
+    last_version integer NOT NULL,
+    comment text
 );
 
 CREATE TABLE pgboost_catalog.version (
@@ -53,6 +54,7 @@ CREATE TABLE pgboost_catalog.version (
     loaded_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),
     deployed_at timestamp with time zone,
     pinned boolean NOT NULL DEFAULT false,
+    comment text,
     CONSTRAINT version_pkey PRIMARY KEY (model, version)
 );
 
@@ -321,13 +323,6 @@ REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb
 COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb,
     boolean, text, boolean) IS
     'stores a model file as a new version, deploys it by default, and gives its number';
-
-CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT false)
-    RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, boolean) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.deploy_model(text, boolean) IS
-    'deploys a version of a model, m@3 or m@alias, so that the model''s name refers to it';
 
 CREATE FUNCTION @extschema@.drop_model(model text)
     RETURNS void LANGUAGE c VOLATILE
@@ -762,7 +757,9 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.loaded_by,
            v.loaded_at,
            v.deployed_at,
-           v.pinned
+           v.pinned,
+           v.comment,
+           m.comment AS model_comment
       FROM pgboost_catalog.model AS m
       JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.id
      WHERE pgboost_catalog.may_predict(m.id);
@@ -807,3 +804,53 @@ CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS
     'pgboost: the use of each version, counted while pgboost.track_predictions is on';
+
+-- Deployments.
+
+-- back: the number of the deployment that a rollback returns to.
+CREATE TABLE pgboost_catalog.deployment (
+    model uuid NOT NULL,
+    number integer NOT NULL,
+    version integer NOT NULL,
+    previous integer,
+    back integer,
+    deployed_by text,
+    deployed_at timestamp with time zone NOT NULL,
+    comment text,
+    CONSTRAINT deployment_pkey PRIMARY KEY (model, number)
+);
+COMMENT ON TABLE pgboost_catalog.deployment IS
+    'pgboost: one row per deployment of a model; use the view pgboost_deployments';
+SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.deployment', '');
+
+CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT false,
+    comment text DEFAULT NULL)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, boolean, text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.deploy_model(text, boolean, text) IS
+    'deploys a version of a model, m@3 or m@alias, so that the model''s name refers to it';
+
+CREATE FUNCTION @extschema@.rollback_model(model text, allow_change boolean DEFAULT false,
+    comment text DEFAULT NULL)
+    RETURNS integer LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_rollback_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.rollback_model(text, boolean, text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.rollback_model(text, boolean, text) IS
+    'deploys the version that was deployed before the present one, and gives its number';
+
+CREATE FUNCTION @extschema@.set_model_comment(model text, comment text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_set_model_comment_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.set_model_comment(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.set_model_comment(text, text) IS
+    'sets the comment of a model, or of a version m@3; NULL removes it';
+
+CREATE VIEW @extschema@.pgboost_deployments WITH (security_barrier) AS
+    SELECT m.name, d.version, d.previous AS previous_version, d.deployed_by, d.deployed_at, d.comment, d.number
+      FROM pgboost_catalog.deployment AS d
+      JOIN pgboost_catalog.model AS m ON m.id OPERATOR(pg_catalog.=) d.model
+     WHERE pgboost_catalog.may_predict(m.id);
+GRANT SELECT ON @extschema@.pgboost_deployments TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_deployments IS
+    'pgboost: the deployments of the models that the current user may predict with, numbered per model';

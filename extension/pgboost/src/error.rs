@@ -115,6 +115,15 @@ error_table! {
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
         hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
+    /// The history of deployments begins with the present one.
+    NoEarlierDeployment { name: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no earlier deployment to go back to",
+        hint "Deploy a version by its number with deploy_model.";
+    /// The version to go back to was dropped.
+    EarlierDropped { name: String, version: i32 } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "cannot go back to version {version} of model \"{name}\" because it was dropped",
+        hint "Deploy another version with deploy_model.";
     /// The version to drop, alone or with its model, is pinned.
     Pinned { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",

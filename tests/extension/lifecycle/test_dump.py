@@ -47,7 +47,9 @@ def source(cluster: Cluster, dbname: str) -> str:
         connection.execute("SET ROLE dump_owner")
         for version in (1, 2, 3):
             load(connection, "m", constant(version))
-        connection.execute("SELECT deploy_model('m@2'), grant_model('m', 'dump_user')")
+        connection.execute(
+            "SELECT deploy_model('m@2', comment => 'kept'), grant_model('m', 'dump_user')"
+        )
         load(connection, "open", constant(5))
         connection.execute("SELECT grant_model('open', 'public')")
         rows = "SELECT i AS {} FROM generate_series(1, 9) AS i"
@@ -71,6 +73,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
     rights = "SELECT model, role::text, privilege FROM pgboost_catalog.privilege ORDER BY 1, 2, 3"
     aliases = "SELECT name, alias, version, predict(name || '@' || alias, 1) FROM pgboost_aliases"
+    deployments = "SELECT d, comment FROM pgboost_deployments AS d ORDER BY name, number"
     functions = """
         SELECT p.oid::regprocedure::text, a.grantee::regrole::text, a.privilege_type
           FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
@@ -79,7 +82,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
     with cluster.connect(database) as connection:
         return [
             row
-            for part in (query, rights, aliases, functions)
+            for part in (query, rights, aliases, deployments, functions)
             for row in connection.execute(part).fetchall()
         ]
 

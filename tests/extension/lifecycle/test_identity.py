@@ -49,7 +49,7 @@ READS = {
 }
 # They write, or are evaluated when they are planned.
 NOT_BY_CURSOR = ("continue_from", "create_predict_function", "predict_pinned")
-VIEWS = ("pgboost_models", "pgboost_aliases", "pg_stat_pgboost")
+VIEWS = ("pgboost_models", "pgboost_aliases", "pgboost_deployments", "pg_stat_pgboost")
 HOW_FREED = ("SELECT rename_model('pv', 'pv_2026')", "SELECT drop_model('pv')")
 
 

@@ -23,7 +23,7 @@ ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
 TABLES = ", ".join(
     f"pgboost_catalog.{table}"
-    for table in ("model", "version", "part", "privilege", "baseline", "alias")
+    for table in ("model", "version", "part", "privilege", "baseline", "alias", "deployment")
 )
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
@@ -127,6 +127,8 @@ def test_an_alias_arrives(pair: Pair) -> None:
     publisher, subscriber = pair
     for number in (1, 2):
         load(publisher, "aliased", constant(number))
+    deployments = "SELECT array_agg(d::text ORDER BY number) FROM pgboost_deployments AS d"
+    until(lambda: one(subscriber, deployments), one(publisher, deployments))
     for number in (1, 2):
         publisher.execute("SELECT set_alias(%s, 'best')", (f"aliased@{number}",))
         until(lambda: value(subscriber, "aliased@best"), number)

@@ -139,6 +139,7 @@ def test_a_pinned_version_predicts(pair: Pair) -> None:
     [
         "SELECT array_agg(v::text ORDER BY name, version) FROM pgboost_models AS v",
         "SELECT model_info('grown')",
+        "SELECT array_agg(d::text ORDER BY name, number) FROM pgboost_deployments AS d",
         "SELECT array_agg(f::text) FROM model_features('grown') AS f",
         "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
         "SELECT export_model('grown')",
@@ -217,6 +218,7 @@ def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
     "call",
     [
         "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m@1')",
+        "rollback_model('m')", "set_model_comment('m', 'x')",
         "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
         "set_alias('m@1', 'best')", "drop_alias('m@best')", "pin_model('m@1')",
         "unpin_model('m@1')", "create_predict_function('m')", "set_baseline('m', '[]')",

@@ -43,8 +43,9 @@ STATEMENTS = {
     "`feature_baseline`, `feature_drift`": [
         "SELECT feature_baseline('m')", f"SELECT feature_drift('m', '{ROW}')",
     ],
-    "a line in `pgboost_models`, `pgboost_aliases`": [
+    "a line in `pgboost_models`, `pgboost_aliases`, `pgboost_deployments`": [
         "SELECT FROM pgboost_models WHERE name = 'm'", "SELECT FROM pgboost_aliases WHERE name = 'm'",
+        "SELECT FROM pgboost_deployments WHERE name = 'm'",
     ],
     "a line in `pg_stat_pgboost`": ["SELECT FROM pg_stat_pgboost WHERE name = 'm'"],
     "`outside_rows` in it": [
@@ -63,8 +64,10 @@ STATEMENTS = {
         "SELECT revoke_model('m', 'public')", "SELECT rename_model('n', 'other')",
         "SELECT set_model_owner('m', current_user)",
     ],
-    "`deploy_model`, `set_alias`, `drop_alias`, `pin_model`, `unpin_model`, `drop_model`": [
-        "SELECT deploy_model('m@1')", "SELECT set_alias('m@1', 'champion')",
+    "`deploy_model`, `rollback_model`, `set_model_comment`, `set_alias`, `drop_alias`, `pin_model`, "
+    "`unpin_model`, `drop_model`": [
+        "SELECT deploy_model('m@1')", "SELECT rollback_model('n')", "SELECT set_model_comment('m', 'x')",
+        "SELECT set_alias('m@1', 'champion')",
         "SELECT drop_alias('m@first')", "SELECT pin_model('m@1')", "SELECT unpin_model('m@1')",
         "SELECT drop_model('n')",
     ],
@@ -113,7 +116,8 @@ def roles(cluster: Cluster, dbname: str) -> Iterator[None]:
             admin.execute(f"CREATE SCHEMA page_{role} AUTHORIZATION page_{role}")
         admin.execute("GRANT pg_read_all_stats TO page_monitor")
         admin.execute("""GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model, set_alias,
-                             drop_alias, pin_model, unpin_model, create_predict_function
+                             drop_alias, pin_model, unpin_model, create_predict_function,
+                             rollback_model, set_model_comment
                              TO page_loader, page_trainer, page_owner""")
         admin.execute(
             "GRANT EXECUTE ON FUNCTION train_model, cross_validate_model, tune_model TO page_trainer"
@@ -124,7 +128,7 @@ def roles(cluster: Cluster, dbname: str) -> Iterator[None]:
         admin.execute(
             "SELECT load_model('m', (SELECT file FROM files),"
             " categories => '{\"f1\": [1, 2, 3, 4, 5, 6, 7, 8, 9]}'),"
-            " load_model('n', (SELECT file FROM files))"
+            " load_model('n', (SELECT file FROM files)), load_model('n', (SELECT file FROM files))"
         )
         admin.execute("SELECT pin_model('m@1'), set_alias('m@1', 'first')")
         admin.execute(f"SELECT set_baseline('m', '{ROW}')")

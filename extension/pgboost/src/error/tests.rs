@@ -124,6 +124,8 @@ fn samples() -> Vec<Error> {
         Error::GroupOfOneRow { number: 3 },
         Error::NothingDeployed { name: name.clone() },
         Error::OnlyVersion { name: name.clone(), version: 1 },
+        Error::NoEarlierDeployment { name: name.clone() },
+        Error::EarlierDropped { name: name.clone(), version: 2 },
         Error::NoSuchAlias { name: name.clone(), alias: text("champion") },
         Error::Aliased { name: name.clone(), version: 2, alias: text("champion") },
         Error::Pinned { name: name.clone(), version: 2 },

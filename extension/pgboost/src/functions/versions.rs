@@ -1,26 +1,27 @@
 //! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`,
-//! `pin_model`, `unpin_model`, `rename_model`, `set_model_owner`, `grant_model`, `revoke_model`; and
-//! `export_model`.
+//! `pin_model`, `unpin_model`, `rename_model`, `set_model_owner`, `set_model_comment`, `grant_model`,
+//! `revoke_model`, `rollback_model`; and `export_model`.
 
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, transaction};
 use pgrx::{AnyElement, pg_extern};
 
-use super::{OwnedVersion, required, required_text, whole_model, writable};
+use super::{OwnedVersion, optional_text, required, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::registry::lookup;
 use crate::registry::meaning::Ways;
 use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
-use crate::registry::{self, Privilege, Registry, pin, predict_functions, write};
+use crate::registry::{self, Privilege, Registry, deployment, pin, predict_functions, write};
 
-/// `deploy_model(model, allow_change)`, of `m@3` or `m@alias`
+/// `deploy_model(model, allow_change, comment)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
 fn pgboost_deploy_model(
     model: Option<&[u8]>,
     allow_change: Option<bool>,
+    comment: Option<&[u8]>,
     call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
@@ -29,7 +30,38 @@ fn pgboost_deploy_model(
     }
     let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
-    Ok(write::deploy(&found.registry, found.model, found.version, ways)?)
+    let comment = optional_text(comment, "comment")?;
+    Ok(write::deploy(&found.registry, found.model, found.version, ways, comment)?)
+}
+
+/// `rollback_model(model, allow_change, comment) -> integer`
+#[pg_extern(sql = false)]
+fn pgboost_rollback_model(
+    model: Option<&[u8]>,
+    allow_change: Option<bool>,
+    comment: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<i32, ErrorReport> {
+    let (registry, model) = writable(call, c"rollback_model()", whole_model(model)?)?;
+    let ways = Ways::allowing(required(allow_change, "allow_change")?);
+    Ok(deployment::roll_back(&registry, model, ways, optional_text(comment, "comment")?)?)
+}
+
+/// `set_model_comment(model, comment)`, of `m` the model's, of `m@3` or `m@alias` the version's
+#[pg_extern(sql = false)]
+fn pgboost_set_model_comment(
+    model: Option<&[u8]>,
+    comment: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let comment = optional_text(comment, "comment")?;
+    if reference.wanted == Wanted::Deployed {
+        let (registry, model) = writable(call, c"set_model_comment()", reference.name)?;
+        return Ok(write::set_comment(&registry, model, None, comment)?);
+    }
+    let found = OwnedVersion::writable(call, c"set_model_comment()", &reference)?;
+    Ok(write::set_comment(&found.registry, found.model, Some(found.version), comment)?)
 }
 
 /// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them

@@ -276,7 +276,8 @@ pub(crate) fn describe(
          'depth', v.depth, 'labels', v.labels, 'size', v.size, \
          'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', CASE WHEN $3 THEN v.attributes END, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
-         'loaded_at', v.loaded_at, 'deployed_at', v.deployed_at) FROM pgboost_catalog.version AS v \
+         'loaded_at', v.loaded_at, 'deployed_at', v.deployed_at, \
+         'comment', v.comment, 'model_comment', m.comment) FROM pgboost_catalog.version AS v \
          JOIN pgboost_catalog.model AS m ON m.id = v.model \
          WHERE v.model = $1 AND v.version = $2",
         &[model.id.into(), version.into(), shows_values.into()],

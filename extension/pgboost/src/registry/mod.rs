@@ -3,7 +3,8 @@
 //!
 //! `model` has one row per model, with its id, its name and the deployed version. `version` describes the
 //! versions, `part` has their files, `privilege` the owners of models and the roles with privileges, `alias`
-//! names of versions, and `function` the functions that were created for models. `pinned` has the numbers that
+//! names of versions, `deployment` which version was deployed when, and `function` the functions that were
+//! created for models. `pinned` has the numbers that
 //! were ever pinned under a name, which outlive their models. Privileges are separate so that a dump restores
 //! every model even if a role is missing. All are ordinary tables: changes roll back, and are replicated and
 //! dumped.
@@ -13,6 +14,7 @@
 //! which every change of the model updates first.
 
 pub(crate) mod baseline;
+pub(crate) mod deployment;
 pub(crate) mod lookup;
 pub(crate) mod meaning;
 pub(crate) mod model;

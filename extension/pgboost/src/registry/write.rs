@@ -6,12 +6,14 @@
 use pg_interface::{Oid, jsonb, report, session};
 use pgrx::{AnyElement, JsonB};
 
+use super::deployment::Deployment;
 use super::meaning::{Change, Ways};
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
 use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
-    Registry, baseline, execute, lookup, meaning, model_file, pin, predict_functions, query,
+    Registry, baseline, deployment, execute, lookup, meaning, model_file, pin, predict_functions,
+    query,
 };
 use crate::error::{Error, Result};
 use crate::statistics;
@@ -118,6 +120,8 @@ pub(crate) fn store<'a>(
             "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.id = $1",
             &[model.id.into(), version.into()],
         )?;
+        let deployment = Deployment { version, previous: change.before, user, comment: None };
+        deployment::record(registry, model, &deployment)?;
     }
     Ok((model, version))
 }
@@ -143,20 +147,43 @@ pub(crate) fn deploy(
     model: Model<'_>,
     version: i32,
     ways: Ways,
+    comment: Option<&str>,
 ) -> Result<()> {
     let deployed = lock(registry, model)?;
     let change = Change { wanted: Wanted::Deployed, before: deployed, after: version };
     meaning::check(registry, model, change, ways)?;
-    query::<i32>(
-        registry,
-        "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
-         WHERE v.model = $1 AND v.version = $2 RETURNING v.version) \
-         UPDATE pgboost_catalog.model AS m SET deployed = v.version FROM v WHERE m.id = $1 \
-         RETURNING 1",
-        &[model.id.into(), version.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| model.no_such_version(version))
+    deployment::set_deployed(registry, model, version)?;
+    let user = session::current_user();
+    let deployment = Deployment { version, previous: deployed, user, comment };
+    deployment::record(registry, model, &deployment)
+}
+
+/// Sets the comment of a model or, if one is given, of a version of it.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`].
+pub(crate) fn set_comment(
+    registry: &Registry,
+    model: Model<'_>,
+    version: Option<i32>,
+    comment: Option<&str>,
+) -> Result<()> {
+    lock(registry, model)?;
+    match version {
+        None => execute(
+            registry,
+            "UPDATE pgboost_catalog.model AS m SET comment = $2 WHERE m.id = $1",
+            &[model.id.into(), comment.into()],
+        ),
+        Some(version) => query::<i32>(
+            registry,
+            "UPDATE pgboost_catalog.version AS v SET comment = $3 \
+             WHERE v.model = $1 AND v.version = $2 RETURNING 1",
+            &[model.id.into(), version.into(), comment.into()],
+        )?
+        .map(|_| ())
+        .ok_or_else(|| model.no_such_version(version)),
+    }
 }
 
 /// # Errors
@@ -169,6 +196,7 @@ pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
     for statement in [
         "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
+        "DELETE FROM pgboost_catalog.deployment AS d WHERE d.model = $1",
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.model AS m WHERE m.id = $1",
     ] {
