@@ -11,7 +11,12 @@ import psycopg2
 import pytest
 import sqlalchemy
 import xgboost
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import catboost
+import lightgbm
 import pgboost
 from pgboost.connecting import connected
 from tests.python import models
@@ -36,6 +41,13 @@ def test_messages_are_warnings(given: Any, severity: str) -> None:
     by_psycopg2 = "psycopg2" in type(database.connection).__module__
     state = None if by_psycopg2 else "01004"
     assert (one.message.severity, one.message.sqlstate) == (severity, state)
+
+
+def test_code_without_a_module_is_warned(cluster: Cluster, dbname: str) -> None:
+    call = "with connected(conninfo) as database:\n    database.connection.execute(said)"
+    given = {"connected": connected, "conninfo": cluster.conninfo(dbname)}
+    with pytest.warns(pgboost.PgboostWarning, match="said"):
+        exec(call, {**given, "said": SPOKEN.format("NOTICE")})
 
 
 def test_a_connection_has_its_own_messages_afterwards(cluster: Cluster, dbname: str) -> None:
@@ -104,8 +116,14 @@ ERRORS: list[tuple[type[Exception], str, Callable[[psycopg.Connection], Any]]] =
         lambda c: pgboost.verify(c, "m", Broken(), FRAME)),
     (pgboost.InvalidDataError, "neither the name of a table", lambda c: pgboost.evaluate(c, "m", "a b", "y")),
     (pgboost.InvalidModelError, "name", lambda c: pgboost.push(c, "a@b", MODEL)),
-    (pgboost.UnsupportedModelError, "not fitted|need to call fit",
-        lambda c: pgboost.push(c, "m", xgboost.XGBRegressor())),
+    *[
+        (pgboost.UnsupportedModelError, f"the {type(one).__name__} is not fitted",
+            lambda c, one=one: pgboost.push(c, "m", one))
+        for one in (
+            xgboost.XGBRegressor(), lightgbm.LGBMRegressor(), catboost.CatBoostRegressor(),
+            RandomForestRegressor(), make_pipeline(StandardScaler(), RandomForestRegressor()),
+        )
+    ],
     (pgboost.PgboostError, "surrogates", lambda c: pgboost.push(c, "\udc80", MODEL)),
     (pgboost.ArgumentError, "requires an .Explanation", lambda _: pgboost.plots.beeswarm(FRAME)),
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import pandas as pd
 import psycopg
 import psycopg2
 import pytest
+import xgboost
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -50,6 +51,13 @@ def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
     assert [v.deployed for v in pgboost.models(connection)] == [True, False, False]
     with pytest.raises(ValueError, match='Perhaps you mean "max_depth"'):
         pgboost.train(connection, "numbers", frame, "y", {"max_dept": 3})
+
+
+def test_parameters_of_a_wrapper_may_be_given(connection: psycopg.Connection) -> None:
+    """They have NaN, which JSON has not, as the number that is missing."""
+    params = xgboost.XGBRegressor(max_depth=2).get_params()
+    assert np.isnan(params["missing"])
+    pgboost.train(connection, "wrapper", ROWS, "target", params, rounds=2)
 
 
 @pytest.mark.parametrize("driver", [psycopg, psycopg2])

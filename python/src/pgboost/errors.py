@@ -139,7 +139,7 @@ def told(diag: Any) -> str:
 def warn(warning: PgboostWarning) -> None:
     """Warns at the line outside of the package that called it."""
     frame, level = sys._getframe(), 1
-    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in (
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in (
         "pgboost",
         "contextlib",
     ):

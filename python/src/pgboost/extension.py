@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isnan
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -110,11 +111,13 @@ def _argument(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts NumPy's types and iterables to those of json."""
+    """Converts NumPy's types and iterables to those of json, and NaN, which it does not have, to None."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
-        return value.tolist()
+        return _plain(value.tolist())
+    if isinstance(value, float) and isnan(value):
+        return None
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return [_plain(item) for item in value]
     return value

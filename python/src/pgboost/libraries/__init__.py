@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnsupportedModelError, translated
+from ..errors import UnsupportedModelError, refuse, translated
 from ..model_file import ModelFile
 from .source import library, module, unwrapped
 
@@ -30,6 +30,9 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     what = f"the {type(model).__qualname__} cannot be read{release}"
     with translated(UnsupportedModelError, f"{what}, perhaps since it is of another release"):
         model = unwrapped(model)
+        is_fitted = getattr(model, "__sklearn_is_fitted__", getattr(model, "is_fitted", None))
+        if found and callable(is_fitted) and not is_fitted():
+            refuse(model, "is not fitted")
         if rounds is not None and library(model) == "sklearn":
             raise UnsupportedModelError(
                 "a model of scikit-learn has no rounds: fit it with fewer trees"
