@@ -96,8 +96,8 @@ def values_of(labels: Iterable[str], info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def typed(labels: Iterable[str]) -> dict[str, Any]:
-    """Returns the values of labels: booleans or numbers if all are written as such, or else texts."""
-    texts = set(labels)
+    """Returns the values of labels in their order: booleans or numbers if all are such, or else texts."""
+    texts = dict.fromkeys(labels)
     if {text.lower() for text in texts} <= {"true", "false"}:
         return {text: text.lower() == "true" for text in texts}
     values = {text: _number(text) for text in texts}

@@ -14,6 +14,8 @@ from .source import library, module, unwrapped
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """Returns the file of a model, of the model that a search found, or that an MLflow URI or a path names.
 
+    A path may also be a directory in which Spark MLlib or YDF has saved a model.
+
     Its functions predict with the given number of rounds, or as the object does.
     """
     if isinstance(model, ModelFile):
@@ -24,6 +26,11 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         path = Path(model)
         if path.is_file():
             return ModelFile(path.read_bytes())
+        if (path / "metadata").is_dir():
+            saved: ModelFile = import_module(".spark", __package__).model_file(path)
+            return saved
+        if (path / "header.pb").is_file():
+            return model_file(import_module("ydf").load_model(str(path)), rounds)
         model = import_module(".mlflow", __package__).load(str(model))
     found = library(model)
     release = f" with {found} {import_module(found).__version__}" if found else ""

@@ -23,6 +23,7 @@ class Tree:
     """A tree's arrays, with an entry per node; a leaf's child is -1.
 
     A row goes left up to the threshold. `values` has a row per leaf, `sets` the codes that go left by node.
+    `gain` is None for trees that did not come from splits.
     """
 
     left: Any
@@ -49,9 +50,10 @@ class Tree:
             "threshold": np.asarray(self.threshold, np.float64),
             "missing_left": np.asarray(self.missing_left, np.uint8),
             "cover": np.asarray(self.cover, np.float32),
-            "gain": np.asarray(self.gain, np.float32),
             "leaf_values": np.asarray(self.values, np.float64).ravel(),
         }
+        if self.gain is not None:
+            written["gain"] = np.asarray(self.gain, np.float32)
         if self.sets:
             numbers = np.full(len(self.left), -1, np.int32)
             numbers[list(self.sets)] = np.arange(len(self.sets))
@@ -218,15 +220,13 @@ def _of_columns(model: Any, attribute: str) -> Any:
 
 def inputs(model: Any, ensemble: Ensemble) -> Inputs:
     """Returns the splits of the columns that a model, which may be a Pipeline, was fitted on."""
-    feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
-    thresholds = {column: threshold[feature == column] for column in range(width(model))}
-    thresholds |= {column: np.asarray(cuts) for column, cuts in ensemble.cuts.items()}
+    split = thresholds(ensemble, width(model))
     encoded = {key: [one for one in of if one is not None] for key, of in ensemble.encoded.items()}
-    unused = {key: of for key, of in encoded.items() if of and not len(thresholds[key])}
+    unused = {key: of for key, of in encoded.items() if of and not len(split[key])}
     categories = unused | ensemble.categories
     return Inputs(
         width=width(model),
-        thresholds=thresholds,
+        thresholds=split,
         dtype=np.float32 if ensemble.value_type == "float32" else np.float64,
         names=names(model),
         categories=categories,
@@ -235,6 +235,13 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
         lowest=ensemble.lowest,
         nones=[column for column, values in ensemble.encoded.items() if None in values],
     )
+
+
+def thresholds(ensemble: Ensemble, width: int) -> dict[int, Any]:
+    """Returns the thresholds and cuts of each feature."""
+    feature, threshold = (np.concatenate(part) for part in zip(*_splits(ensemble), strict=True))
+    found = {column: threshold[feature == column] for column in range(width)}
+    return found | {column: np.asarray(cuts) for column, cuts in ensemble.cuts.items()}
 
 
 def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .ensemble import Ensemble
 
 # The top-level packages of models' classes or of their base classes.
-_LIBRARIES = ("xgboost", "lightgbm", "catboost", "sklearn")
+_LIBRARIES = ("xgboost", "lightgbm", "catboost", "interpret", "ydf", "sklearn")
 
 
 def library(model: Any) -> str | None:
@@ -29,8 +29,8 @@ def module(model: Any) -> Any:
     if found is None:
         raise UnsupportedModelError(
             f"cannot send a {type(model).__module__}.{type(model).__qualname__}: pass a model of XGBoost,"
-            " LightGBM, CatBoost or scikit-learn, a search or a Pipeline of one, the path or the bytes of"
-            " a model file, or the URI of a model in MLflow"
+            " LightGBM, CatBoost, scikit-learn, InterpretML or YDF, a search or a Pipeline of one, the path"
+            " or bytes of a model file, the directory of a model of Spark, or the URI of a model in MLflow"
         )
     if found == "sklearn" and hasattr(model, "steps"):
         found = "pipeline"

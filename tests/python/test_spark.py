@@ -1,0 +1,101 @@
+"""Models that Spark MLlib has saved predict in SQL what Spark predicts.
+
+spark/make.py made the directories and what Spark predicts for `rows` with Spark 4.3.0.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+import pgboost
+
+pytest.importorskip("pyarrow")
+
+SAVED = Path(__file__).parent / "spark"
+EXPECTED = json.loads((SAVED / "expected.json").read_text())
+ROWS = [[float(value) for value in row] for row in EXPECTED["rows"]]
+
+
+def predicted(connection: psycopg.Connection, call: str) -> Any:
+    rows = "SELECT * FROM unnest(%s::float8[], %s, %s) WITH ORDINALITY f(a, k, b, i)"
+    query = f"SELECT {call} FROM ({rows}) f ORDER BY i"
+    values = [list(column) for column in zip(*ROWS, strict=True)]
+    found = [row[0] for row in connection.execute(query, values)]
+    return np.array(found, str if isinstance(found[0], str) else np.float32)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name != "rows"])
+def test_predictions_are_those_of_spark(connection: psycopg.Connection, name: str) -> None:
+    expected = EXPECTED[name]
+    pgboost.push(connection, "model", SAVED / name, check=False)
+    if "probability" not in expected:
+        found = predicted(connection, "predict('model', a, k, b)")
+        np.testing.assert_array_equal(found, np.float32(expected["prediction"]))
+        return
+    probability = np.float32(expected["probability"])
+    if probability.shape[1] == 2:
+        found, probability = predicted(connection, "predict('model', a, k, b)"), probability[:, 1]
+    else:
+        found = predicted(connection, "predict_array('model', a, k, b)")
+    np.testing.assert_array_equal(found, probability)
+    classes = predicted(connection, "predict_class('model', a, k, b)")
+    assert classes.astype(float).tolist() == expected["prediction"]
+
+
+def test_a_pipeline_of_an_assembler_names_the_columns(
+    connection: psycopg.Connection,
+) -> None:
+    pgboost.push(connection, "model", SAVED / "pipeline", check=False)
+    row = "SELECT 0.5::float8 AS b, 2 AS k, -1.25::float8 AS a"
+    found = connection.execute(
+        f"SELECT predict('model', f), predict('model', a, k, b) FROM ({row}) f"
+    ).fetchone()
+    assert found is not None and found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            ("GBTRegressionModel", "FMRegressionModel"),
+            "the FMRegressionModel of Spark 4.3.0 is not",
+        ),
+        (('"paramMap":{', '"paramMap":{"thresholds":[0.2,0.8],'), "has thresholds"),
+        (("{", "["), "has no metadata of a model of Spark MLlib"),
+    ],
+)
+def test_what_is_not_scored_is_refused_by_name(
+    tmp_path: Path, change: tuple[str, str], reason: str
+) -> None:
+    saved = tmp_path / "model"
+    shutil.copytree(SAVED / "gbt_regressor", saved)
+    [about] = (saved / "metadata").glob("part-*")
+    about.write_text(about.read_text().replace(*change))
+    with pytest.raises(pgboost.UnsupportedModelError, match=reason):
+        pgboost.model_bytes(saved)
+
+
+@pytest.mark.parametrize("part", ["data", "treesMetadata"])
+def test_a_directory_without_parquet_is_refused(tmp_path: Path, part: str) -> None:
+    saved = tmp_path / "model"
+    shutil.copytree(SAVED / "gbt_regressor", saved)
+    for file in (saved / part).iterdir():
+        file.unlink()
+    with pytest.raises(pgboost.UnsupportedModelError, match="no Parquet files"):
+        pgboost.model_bytes(saved)
+
+
+def test_other_stages_are_refused_by_name(tmp_path: Path) -> None:
+    saved = tmp_path / "model"
+    shutil.copytree(SAVED / "pipeline", saved)
+    [about] = saved.glob("stages/0_*/metadata/part-*")
+    about.write_text(about.read_text().replace('VectorAssembler"', 'StringIndexerModel"', 1))
+    with pytest.raises(
+        pgboost.UnsupportedModelError, match=r"StringIndexerModel of Spark 4\.3\.0 comes"
+    ):
+        pgboost.model_bytes(saved)
