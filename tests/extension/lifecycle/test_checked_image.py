@@ -69,6 +69,17 @@ def test_a_connection_that_finds_the_record_writes_nothing(connect: Connect, fol
     assert record(folder).stat().st_mode & 0o777 == 0o600
 
 
+def test_the_first_connection_after_a_load_checks_for_all_others(
+    connect: Connect, folder: Path
+) -> None:
+    load(connect(), "m", grown(50, 6))
+    time.sleep(0.1)
+    one(connect(), PREDICT)
+    before = identity(record(folder))
+    one(connect(), PREDICT)
+    assert identity(record(folder)) == before
+
+
 @pytest.mark.parametrize(
     "damage", [in_place, in_place_with_its_old_time, by_another_file, by_a_shorter_one]
 )

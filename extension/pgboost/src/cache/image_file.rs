@@ -98,13 +98,14 @@ pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
     {
         return Some(image);
     }
+    let record = begin_record(key, &stamp);
     let bytes = ImageBytes::map(&file).ok()?;
     let image =
         CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts))
             .ok()?;
-    if let Some(record) = stamp.record() {
+    if let Some(record) = record {
         // Without a record the next backend checks the image again.
-        let _ = replace(&key.record(), record);
+        let _ = record.rename(&key.record());
     }
     Some(image)
 }
@@ -124,22 +125,40 @@ impl Drop for Unfinished {
     }
 }
 
+impl Unfinished {
+    /// Creates the file that shall have that path.
+    fn create(path: &Path) -> io::Result<(Unfinished, File)> {
+        let mut unfinished = Unfinished(path.to_owned());
+        unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(session::file_mode());
+        let file = options.open(&unfinished.0)?;
+        Ok((unfinished, file))
+    }
+
+    fn rename(self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.0, path)
+    }
+}
+
 /// Writes a file under another name and renames it. Checks for interrupts.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut unfinished = Unfinished(path.to_owned());
-    unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(session::file_mode())
-        .open(&unfinished.0)?;
+    let (unfinished, mut file) = Unfinished::create(path)?;
     for piece in content.chunks(PIECE) {
         check_for_interrupts();
         file.write_all(piece)?;
     }
     fault::at("image: not renamed");
-    fs::rename(&unfinished.0, path)
+    unfinished.rename(path)
+}
+
+/// Writes the record of a check that is about to begin, under another name. `None` if the image was changed just
+/// now, so that a change during the check might leave its stamp equal. The file system's time is that of the record.
+fn begin_record(key: &ImageKey, stamp: &FileStamp) -> Option<Unfinished> {
+    let (unfinished, mut file) = Unfinished::create(&key.record()).ok()?;
+    file.write_all(stamp.text.as_bytes()).ok()?;
+    let now = time_of_change(&file.metadata().ok()?);
+    is_settled(stamp.changed, now).then_some(unfinished)
 }
 
 pub(crate) type ModelImage = CompiledModel<ImageBytes>;
@@ -180,14 +199,27 @@ impl Deref for ImageBytes {
 // files are never modified in place.
 unsafe impl StableBytes for ImageBytes {}
 
-/// Two changes within one tick of the kernel's clock may have the same time. A tick is at most ten
-/// milliseconds.
-const TICK: Duration = Duration::from_secs(1);
+/// Two changes within one tick of the kernel's clock, at most ten milliseconds, may have the same time.
+const TICK: Duration = Duration::from_millis(20);
+/// The same where a file system rounds times down to whole seconds.
+const COARSE_TICK: Duration = Duration::from_secs(1);
+
+/// Returns whether a change from now on gets another time than the last one.
+fn is_settled(changed: Duration, now: Duration) -> bool {
+    let tick = if changed.subsec_nanos() == 0 { COARSE_TICK } else { TICK };
+    now.checked_sub(changed).is_some_and(|age| age > tick)
+}
+
+fn time_of_change(found: &fs::Metadata) -> Duration {
+    let nanoseconds = u32::try_from(found.ctime_nsec()).unwrap_or(0);
+    Duration::new(found.ctime().max(0).cast_unsigned(), nanoseconds)
+}
 
 /// The identity and the time of change of a file, in this run of the server.
 pub(crate) struct FileStamp {
     text: String,
-    changed: SystemTime,
+    /// Since the epoch.
+    changed: Duration,
 }
 
 impl FileStamp {
@@ -195,24 +227,16 @@ impl FileStamp {
         // SAFETY: the postmaster sets it once, before any backend starts.
         let run = unsafe { pg_sys::PgStartTime };
         let found = file.metadata()?;
-        let (seconds, nanoseconds) = (found.ctime(), found.ctime_nsec());
+        let changed = time_of_change(&found);
         let text = format!(
-            "{run} {} {} {} {seconds}.{nanoseconds:09}\n",
+            "{run} {} {} {} {}.{:09}\n",
             found.dev(),
             found.ino(),
-            found.size()
+            found.size(),
+            changed.as_secs(),
+            changed.subsec_nanos()
         );
-        let since_epoch = Duration::from_secs(seconds.max(0).cast_unsigned());
-        let changed = SystemTime::UNIX_EPOCH + since_epoch;
         Ok(FileStamp { text, changed })
-    }
-
-    /// Returns the record for a file that was checked after its stamp was taken, or `None` if a later
-    /// change might have left the stamp equal.
-    pub(crate) fn record(&self) -> Option<&[u8]> {
-        // The time of change is rounded down to whole seconds.
-        let age = SystemTime::now().duration_since(self.changed).ok()?;
-        (age > TICK + Duration::from_secs(1)).then_some(self.text.as_bytes())
     }
 }
 
@@ -339,4 +363,21 @@ fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {
 
 fn is_past(time: SystemTime, age: Duration) -> bool {
     SystemTime::now().duration_since(time).is_ok_and(|passed| passed > age)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_settled_when_the_next_one_gets_another_time() {
+        let changed = Duration::new(7, 990_000_000);
+        let settled =
+            |milliseconds| is_settled(changed, changed + Duration::from_millis(milliseconds));
+        assert_eq!([0, 10, 20, 21, 5_000].map(settled), [false, false, false, true, true]);
+        assert!(!is_settled(changed, Duration::from_secs(7)), "clocks can be set back");
+        let rounded =
+            |seconds: u64| is_settled(Duration::from_secs(7), Duration::from_secs(7 + seconds));
+        assert_eq!([0, 1, 2].map(rounded), [false, false, true]);
+    }
 }
