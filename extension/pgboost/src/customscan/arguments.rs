@@ -1,4 +1,4 @@
-//! The sources of a batched call's arguments: columns of the scan tuple.
+//! The sources of a batched call's arguments: columns of the plan below.
 //!
 //! An array that is written as its elements is not formed: the elements are columns. So are the values of a
 //! jsonb object that is written as its keys and values, and the columns of a table's whole row if the scan
@@ -116,35 +116,35 @@ impl ArgumentSource {
         }
     }
 
-    /// Replaces an argument of a call, or its parts, by references to columns of the scan tuple.
+    /// Replaces an argument of a call, or its parts, by references to columns of a row as the plan below has it.
     ///
     /// # Safety
-    /// The cell holds the argument, a copy that the caller owns; the tuple is a target list.
-    pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, tuple: *mut List) {
+    /// The cell holds the argument, a copy that the caller owns; the row is that plan's target list.
+    pub(crate) unsafe fn refer(&self, cell: *mut pg_sys::ListCell, row: *mut List) {
         // SAFETY: guaranteed by the caller; nodes are read and made by their tags.
         unsafe {
             let node: *mut Node = (*cell).ptr_value.cast();
             match self {
                 ArgumentSource::Constant => {}
                 ArgumentSource::Column(column) => {
-                    (*cell).ptr_value = reference(*column, tuple).cast()
+                    (*cell).ptr_value = reference(*column, row).cast()
                 }
                 ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
                     let elements = (*node.cast::<pg_sys::ArrayExpr>()).elements;
-                    refer_all(nodes::list_cells(elements), columns, tuple);
+                    refer_all(nodes::list_cells(elements), columns, row);
                 }
                 ArgumentSource::Parts(columns) if (*node).type_ == NodeTag::T_FuncExpr => {
                     let pairs = nodes::list_cells((*node.cast::<pg_sys::FuncExpr>()).args);
-                    refer_all(pairs.skip(1).step_by(2), columns, tuple);
+                    refer_all(pairs.skip(1).step_by(2), columns, row);
                 }
                 ArgumentSource::Parts(columns) => {
-                    let columns = columns.iter().map(|column| reference(*column, tuple));
-                    let row: *mut pg_sys::RowExpr = nodes::make(NodeTag::T_RowExpr);
-                    (*row).args = nodes::list_of(columns);
-                    (*row).row_typeid = pg_sys::exprType(node);
-                    (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
-                    (*row).location = -1;
-                    (*cell).ptr_value = row.cast();
+                    let columns = columns.iter().map(|column| reference(*column, row));
+                    let whole: *mut pg_sys::RowExpr = nodes::make(NodeTag::T_RowExpr);
+                    (*whole).args = nodes::list_of(columns);
+                    (*whole).row_typeid = pg_sys::exprType(node);
+                    (*whole).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
+                    (*whole).location = -1;
+                    (*cell).ptr_value = whole.cast();
                 }
             }
         }
@@ -154,24 +154,24 @@ impl ArgumentSource {
 /// Puts a reference into each cell.
 ///
 /// # Safety
-/// The caller owns the cells; the tuple is a target list.
+/// The caller owns the cells; the row is described by a target list.
 unsafe fn refer_all(
     cells: impl Iterator<Item = *mut pg_sys::ListCell>,
     columns: &[i32],
-    tuple: *mut List,
+    row: *mut List,
 ) {
     for (cell, column) in cells.zip(columns) {
         // SAFETY: guaranteed by the caller.
-        unsafe { (*cell).ptr_value = reference(*column, tuple).cast() };
+        unsafe { (*cell).ptr_value = reference(*column, row).cast() };
     }
 }
 
 /// # Safety
-/// The tuple is a target list.
-unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
+/// The row is a target list.
+unsafe fn reference(column: i32, row: *mut List) -> *mut Node {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let Some(entry) = nodes::list_nth::<TargetEntry>(tuple, column as usize - 1) else {
+        let Some(entry) = nodes::list_nth::<TargetEntry>(row, column as usize - 1) else {
             return std::ptr::null_mut();
         };
         let expression: *mut Node = (*entry).expr.cast();

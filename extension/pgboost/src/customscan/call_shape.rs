@@ -86,19 +86,29 @@ impl CallShape {
         unsafe { Arguments::new(self.frame) }
     }
 
-    /// Returns an expression over the scan tuple that gives the call, or NULL for a row that does not need it.
+    /// Returns the condition on which it is needed, over the scan tuple.
+    pub(super) fn condition(&self) -> *mut pg_sys::Node {
+        self.condition
+    }
+
+    /// Returns an expression over rows of the plan below that gives the call, or NULL for a row that does not meet
+    /// the condition, which is over such rows too.
     ///
     /// # Safety
-    /// The tuple is the scan tuple's target list; PostgreSQL's memory may be allocated.
-    pub(super) unsafe fn if_needed(&self, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {
+    /// The columns are the target list of the plan below; PostgreSQL's memory may be allocated.
+    pub(super) unsafe fn if_needed(
+        &self,
+        columns: *mut pg_sys::List,
+        condition: *mut pg_sys::Node,
+    ) -> *mut pg_sys::Node {
         // SAFETY: guaranteed by the caller; the copy is changed.
         unsafe {
             let call: *mut pg_sys::FuncExpr =
                 pg_sys::copyObjectImpl(self.expression.cast_const().cast()).cast();
             for (cell, source) in nodes::list_cells((*call).args).zip(&self.arguments) {
-                source.refer(cell, tuple);
+                source.refer(cell, columns);
             }
-            if_needed(call.cast(), self.condition)
+            if_needed(call.cast(), condition)
         }
     }
 
@@ -134,7 +144,7 @@ impl CallShape {
         self.name_beside_rows
     }
 
-    /// Returns the columns of the scan tuple that it reads.
+    /// Returns the columns of the plan below that it reads.
     pub(crate) fn columns(&self) -> impl Iterator<Item = i32> {
         self.arguments.iter().flat_map(ArgumentSource::columns).copied()
     }

@@ -173,13 +173,14 @@ unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
-/// Looks up the models, before the size of the first batch is chosen.
+/// Looks up the models, before the size of the first batch is chosen, and makes room for its first rows.
 ///
 /// # Safety
 /// PostgreSQL's memory may be allocated, and an error may jump over the caller.
 #[pg_guard]
 unsafe extern "C-unwind" fn prepare(node: &mut Node) {
     node.output.calls.iter_mut().for_each(Call::prepare);
+    node.output.rows.make_room(FIRST_ROOM);
     node.prepared = true;
 }
 

@@ -35,11 +35,22 @@ pub(super) unsafe extern "C-unwind" fn begin(
         let Some(below) = nodes::list_nth((*plan).custom_plans, 0) else {
             report::raise(Error::DamagedPlan)
         };
-        let below = pg_sys::ExecInitNode(below, executor, flags);
-        (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         let Some(shape) = shape::of(plan, (*executor).es_plannedstmt) else {
             report::raise(Error::DamagedPlan)
         };
+        let is_shown =
+            flags & pg_sys::EXEC_FLAG_EXPLAIN_ONLY as i32 != 0 || (*executor).es_instrument != 0;
+        let below = match shape.bare_scan {
+            // For JIT an output without columns would be one more function.
+            Some(scan) if !is_shown && (*executor).es_jit_flags == 0 => {
+                let below = pg_sys::ExecInitNode(scan, executor, flags);
+                // A scan without this returns its rows as they are stored.
+                (*below).ps_ProjInfo = std::ptr::null_mut();
+                below
+            }
+            _ => pg_sys::ExecInitNode(below, executor, flags),
+        };
+        (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         // `plain` checks this too, but is not always made.
         shape.calls.iter().for_each(|call| catalog::require_execute(call.function()));
         let query = (*executor).es_query_cxt;

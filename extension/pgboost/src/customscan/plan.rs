@@ -1,8 +1,9 @@
 //! Makes the plan of a batch's path.
 //!
-//! The plan node declares its scan tuple: the columns of the plan below and then the calls. In the node's output,
-//! and in the plans above, PostgreSQL's planner replaces every expression that is equal to one of these by a
-//! reference to it; no other replacement is needed. A batch that tests conditions takes them from the plan below,
+//! The plan node declares its scan tuple: the calls, and the columns of the plan below that are used besides. In the
+//! node's output, and in the plans above, PostgreSQL's planner replaces every expression that is equal to one of these
+//! by a reference to it; no other replacement is needed. Features are no columns of it, because PostgreSQL looks up
+//! the type of each column whenever a statement starts. A batch that tests conditions takes them from the plan below,
 //! from the first one on that predicts, so that all are tested in their order. The node's own expressions
 //! (`custom_exprs`) are the conditions on which calls are needed, TRUE for always. `plan_data` records the
 //! columns of a call's features.
@@ -18,7 +19,7 @@ use pgrx::pg_sys::{
 };
 
 use super::calls::{columns_beside, prediction, predicts};
-use super::plan_data::{ColumnType, PathData, PlanData, PlannedCall};
+use super::plan_data::{ColumnType, PathData, PlanData, PlannedCall, TupleColumn};
 use super::{arguments, methods};
 use crate::error::Error;
 
@@ -49,7 +50,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
         // Without an output yet (`create_projection_plan` sets it later) any column may be needed.
         let spreads_rows = !output.is_null() && !wants_row(&evaluated, &calls);
-        read_columns(root, below_plan, spreads_rows);
+        let as_stored = read_columns(root, below_plan, spreads_rows);
         let inputs = (*below_plan).targetlist;
         let plan: *mut CustomScan = nodes::make(NodeTag::T_CustomScan);
         (*plan).scan.plan.targetlist = output;
@@ -62,9 +63,22 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         }
         (*plan).custom_exprs = pg_sys::copyObjectImpl(conditions.cast_const().cast()).cast();
         (*plan).custom_plans = below;
-        (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
+        let mut tuple = available(inputs, &calls);
+        if !output.is_null() {
+            let lists = [output, (*plan).scan.plan.qual, (*plan).custom_exprs];
+            tuple = used(&tuple, &lists.map(|list| Expr::all(list)).concat());
+        }
+        (*plan).custom_scan_tlist = scan_tuple(&tuple);
         let limit = usize::try_from(limit).unwrap_or(0);
-        (*plan).custom_private = private(limit, only_needed, inputs, &calls);
+        let data = PlanData {
+            limit,
+            only_needed,
+            as_stored,
+            columns: column_types(inputs),
+            tuple: tuple.into_iter().map(|(column, _)| column).collect(),
+            calls: planned_calls(inputs, &calls),
+        };
+        (*plan).custom_private = data.encode();
         (*plan).methods = methods::scan();
         plan.cast()
     }
@@ -84,15 +98,15 @@ unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
 
 /// Lets a scan of a table return all columns as stored, if its output is a selection of them: the selection
 /// costs a copy there, and none here. With `spreads_rows` this includes whole rows, which then are not
-/// formed.
+/// formed. Returns whether it does.
 ///
 /// # Safety
 /// The plan is one that is being made for that query level.
-unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bool) {
+unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bool) -> bool {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
         if !reads_table_rows(plan) {
-            return;
+            return false;
         }
         let columns = nodes::list_pointers::<TargetEntry>((*plan).targetlist);
         let least = if spreads_rows { 0 } else { 1 };
@@ -101,12 +115,14 @@ unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bo
         });
         let number = (*plan.cast::<pg_sys::Scan>()).scanrelid;
         let relation = pg_sys::find_base_rel(root, number as _);
-        if picks && (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION {
-            let whole = pg_sys::build_physical_tlist(root, relation);
-            if !whole.is_null() {
-                (*plan).targetlist = whole;
-            }
+        if !picks || (*relation).rtekind != pg_sys::RTEKind::RTE_RELATION {
+            return false;
         }
+        let whole = pg_sys::build_physical_tlist(root, relation);
+        if !whole.is_null() {
+            (*plan).targetlist = whole;
+        }
+        !whole.is_null()
     }
 }
 
@@ -161,42 +177,88 @@ unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     }
 }
 
+/// Returns the expressions that the scan tuple can have: the columns of the plan below, and the calls.
+///
 /// # Safety
-/// The list is of expressions, the nodes are calls, and all are valid.
-unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
+/// The list is of expressions, the nodes are calls, and all are valid for `'p`.
+unsafe fn available<'p>(inputs: *mut List, calls: &[*mut Node]) -> Vec<(TupleColumn, Expr<'p>)> {
     // SAFETY: the inputs are a target list.
     unsafe {
-        let inputs =
-            nodes::list_pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
-        let expressions = inputs.chain(calls.iter().copied()).enumerate();
-        nodes::list_of(expressions.map(|(index, expression)| {
-            let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
-            pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false)
+        let inputs = nodes::list_pointers::<TargetEntry>(inputs).zip(1..);
+        let inputs = inputs
+            .map(|(entry, number)| (TupleColumn::Below(number), Expr::new((*entry).expr.cast())));
+        let calls = calls.iter().enumerate();
+        inputs
+            .chain(calls.map(|(index, call)| (TupleColumn::Call(index), Expr::new(*call))))
+            .collect()
+    }
+}
+
+/// Returns the calls, and the other columns that the planner will refer to in these expressions. Those that are used
+/// come first, in the order of their use: if they are the output, PostgreSQL makes no projection.
+fn used<'p>(
+    available: &[(TupleColumn, Expr<'p>)],
+    expressions: &[Expr<'p>],
+) -> Vec<(TupleColumn, Expr<'p>)> {
+    let mut used = Vec::new();
+    expressions.iter().for_each(|expression| add_used(available, *expression, &mut used));
+    for (column, call) in available {
+        if matches!(column, TupleColumn::Call(_)) && !used.iter().any(|(other, _)| other == column)
+        {
+            used.push((*column, *call));
+        }
+    }
+    used
+}
+
+/// Adds what an expression uses, found from the top down as the planner replaces it.
+fn add_used<'p>(
+    available: &[(TupleColumn, Expr<'p>)],
+    expression: Expr<'p>,
+    used: &mut Vec<(TupleColumn, Expr<'p>)>,
+) {
+    match available.iter().find(|(_, whole)| whole.is_same_as(expression)) {
+        Some(found) if used.iter().any(|(column, _)| *column == found.0) => {}
+        Some(found) => used.push(*found),
+        None => expression.children().into_iter().for_each(|part| add_used(available, part, used)),
+    }
+}
+
+/// # Safety
+/// The expressions are valid.
+unsafe fn scan_tuple(columns: &[(TupleColumn, Expr<'_>)]) -> *mut List {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        nodes::list_of(columns.iter().zip(1..).map(|((_, expression), number)| {
+            let copy = pg_sys::copyObjectImpl(expression.node().cast_const().cast());
+            pg_sys::makeTargetEntry(copy.cast(), number, std::ptr::null_mut(), false)
         }))
     }
 }
 
-/// Returns the data of the plan: LIMIT's rows, whether only needed rows may be read, and each call with the
-/// sources of its arguments.
+/// Returns the calls with the sources of their arguments.
 ///
 /// # Safety
 /// The list is of expressions, the nodes are calls, and all are valid.
-unsafe fn private(
-    limit: usize,
-    only_needed: bool,
-    inputs: *mut List,
-    calls: &[*mut Node],
-) -> *mut List {
-    // SAFETY: makes a list; the inputs are a target list.
+unsafe fn planned_calls(inputs: *mut List, calls: &[*mut Node]) -> Vec<PlannedCall> {
+    // SAFETY: the inputs are a target list.
     unsafe {
         let calls = calls.iter().map(|call| Expr::new(*call));
         let planned = calls.map(|call| PlannedCall {
             function: prediction(call).unwrap_or_else(|| report::raise(Error::DamagedPlan)),
             arguments: arguments::sources(call, inputs),
         });
+        planned.collect()
+    }
+}
+
+/// # Safety
+/// The list is a target list, and valid.
+unsafe fn column_types(inputs: *mut List) -> Vec<ColumnType> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
         let columns = nodes::list_pointers::<TargetEntry>(inputs);
-        let columns = columns.map(|entry| column_type((*entry).expr.cast())).collect();
-        PlanData { limit, only_needed, columns, calls: planned.collect() }.encode()
+        columns.map(|entry| column_type((*entry).expr.cast())).collect()
     }
 }
 

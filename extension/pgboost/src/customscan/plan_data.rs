@@ -56,6 +56,31 @@ impl PathData {
     }
 }
 
+/// A column of the scan tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TupleColumn {
+    /// The number of a column of the plan below, from 1.
+    Below(i32),
+    /// The index of a call.
+    Call(usize),
+}
+
+impl TupleColumn {
+    fn number(self) -> i32 {
+        match self {
+            TupleColumn::Below(number) => number,
+            TupleColumn::Call(index) => -(index as i32) - 1,
+        }
+    }
+
+    fn numbered(number: i32) -> TupleColumn {
+        match number {
+            0.. => TupleColumn::Below(number),
+            _ => TupleColumn::Call(number.unsigned_abs() as usize - 1),
+        }
+    }
+}
+
 /// A batched call of a plan.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlannedCall {
@@ -90,8 +115,11 @@ pub(super) struct PlanData {
     pub(super) limit: usize,
     /// Only needed rows may be read, since reading one can fail.
     pub(super) only_needed: bool,
-    /// The scan tuple's columns before the calls.
+    /// The plan below returns a table's rows as stored.
+    pub(super) as_stored: bool,
+    /// The columns of the plan below.
     pub(super) columns: Vec<ColumnType>,
+    pub(super) tuple: Vec<TupleColumn>,
     pub(super) calls: Vec<PlannedCall>,
 }
 
@@ -114,8 +142,11 @@ impl PlanData {
 
     fn numbers(&self) -> Vec<i32> {
         let limit = i32::try_from(self.limit).unwrap_or(i32::MAX);
-        let mut numbers = vec![limit, self.only_needed.into(), self.columns.len() as i32];
+        let mut numbers = vec![limit, self.only_needed.into(), self.as_stored.into()];
+        numbers.push(self.columns.len() as i32);
         numbers.extend(self.columns.iter().map(|column| column.number()));
+        numbers.push(self.tuple.len() as i32);
+        numbers.extend(self.tuple.iter().map(|column| column.number()));
         for call in &self.calls {
             let arguments = arguments::numbers(&call.arguments);
             numbers.extend([call.function.number(), arguments.len() as i32]);
@@ -125,9 +156,12 @@ impl PlanData {
     }
 
     fn of(mut numbers: impl Iterator<Item = i32>) -> Option<PlanData> {
-        let (limit, only_needed) = (usize::try_from(numbers.next()?).ok()?, numbers.next()? != 0);
+        let limit = usize::try_from(numbers.next()?).ok()?;
+        let (only_needed, as_stored) = (numbers.next()? != 0, numbers.next()? != 0);
         let count = usize::try_from(numbers.next()?).ok()?;
         let columns = numbers.by_ref().take(count).map(ColumnType::numbered).collect();
+        let count = usize::try_from(numbers.next()?).ok()?;
+        let tuple = numbers.by_ref().take(count).map(TupleColumn::numbered).collect();
         let mut calls = Vec::new();
         while let Some(function) = numbers.next() {
             let function = BatchFunction::numbered(function)?;
@@ -135,7 +169,7 @@ impl PlanData {
             let arguments = arguments::read(numbers.by_ref().take(length));
             calls.push(PlannedCall { function, arguments });
         }
-        Some(PlanData { limit, only_needed, columns, calls })
+        Some(PlanData { limit, only_needed, as_stored, columns, tuple, calls })
     }
 }
 
@@ -167,9 +201,11 @@ mod tests {
             .flat_map(|length| [true, false].map(|is_real| (*length, is_real)))
             .map(|(by_reference, is_real)| ColumnType { by_reference, is_real })
             .collect();
-        let data = PlanData { limit: 10, only_needed: true, columns, calls };
+        let tuple = vec![TupleColumn::Call(1), TupleColumn::Below(3), TupleColumn::Call(0)];
+        let (limit, only_needed, as_stored) = (10, true, true);
+        let data = PlanData { limit, only_needed, as_stored, columns, tuple, calls };
         assert_eq!(PlanData::of(data.numbers().into_iter()).unwrap(), data);
         assert_eq!(PlanData::of([1].into_iter()), None);
-        assert_eq!(PlanData::of([0, 0, 0, 99, 0].into_iter()), None);
+        assert_eq!(PlanData::of([0, 0, 0, 0, 0, 99, 0].into_iter()), None);
     }
 }

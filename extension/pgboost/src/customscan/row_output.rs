@@ -18,7 +18,6 @@ use crate::predictor::batch::BatchValidity;
 pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
     pub(super) shape: Rc<Shape>,
-    /// The calls, in the order of the scan tuple's last columns.
     pub(super) calls: Vec<Call>,
     pub(super) rows: Rows,
     /// Made for the first row that is evaluated without results.
@@ -37,34 +36,26 @@ pub(super) unsafe fn evaluate_plainly(
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
+        let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
         unguarded::deform(slot, batch.rows.shape.last_column);
-        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        unguarded::clear(tuple);
+        unguarded::clear(plain.row);
         for column in &batch.rows.shape.columns {
             let place = column.number as usize - 1;
-            *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
-            *(*tuple).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
+            *(*plain.row).tts_values.add(place) = *(*slot).tts_values.add(place);
+            *(*plain.row).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
         }
-        output_plainly(batch)
+        output_if(batch, plain.row, plain.conditions, plain.projection)
     }
 }
 
-/// Returns the output of the row in the scan tuple, with the calls evaluated one by one; null if a condition
-/// is not met.
-///
 /// # Safety
-/// The scan tuple is filled; an error may jump over the caller.
-unsafe fn output_plainly(batch: &mut RowOutput) -> *mut TupleTableSlot {
-    // SAFETY: the node is running; see the module's header.
-    unsafe {
-        if batch.plain.is_none() {
-            make_plain(batch);
-        }
-        match batch.plain {
-            Some(Plain { projection, conditions }) => output_if(batch, conditions, projection),
-            None => std::ptr::null_mut(),
-        }
+/// The node is running; an error may jump over the caller.
+unsafe fn plain_of(batch: &mut RowOutput) -> Option<Plain> {
+    if batch.plain.is_none() {
+        // SAFETY: guaranteed by the caller.
+        unsafe { make_plain(batch) };
     }
+    batch.plain
 }
 
 /// # Safety
@@ -72,7 +63,7 @@ unsafe fn output_plainly(batch: &mut RowOutput) -> *mut TupleTableSlot {
 #[pg_guard]
 unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
     // SAFETY: guaranteed by the caller.
-    batch.plain = Some(unsafe { plain(batch.scan, &batch.shape) });
+    batch.plain = unsafe { plain(batch.scan, &batch.shape) };
 }
 
 /// Returns the output of a row of the batch; null if a condition is not met.
@@ -85,46 +76,45 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
     unsafe {
         let scored = batch.validity.is_some_and(BatchValidity::still_holds)
             && batch.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
+        if !scored {
+            let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
+            unguarded::clear(plain.row);
+            batch.rows.put(row, plain.row);
+            return output_if(batch, plain.row, plain.conditions, plain.projection);
+        }
         let conditions = (*batch.scan).ss.ps.qual;
-        if scored
-            && conditions.is_null()
+        if conditions.is_null()
             && let Some(sources) = &batch.shape.direct
         {
-            return output_directly(batch, sources, row);
+            let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;
+            fill(slot, batch, sources, row);
+            unguarded::mark_filled(slot);
+            return slot;
         }
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        unguarded::clear(tuple);
-        batch.rows.put(row, tuple);
-        if !scored {
-            return output_plainly(batch);
-        }
-        for (index, call) in batch.calls.iter().enumerate() {
-            if let Some(Some(result)) = call.results.get(row) {
-                *(*tuple).tts_values.add(batch.shape.inputs + index) = *result;
-                *(*tuple).tts_isnull.add(batch.shape.inputs + index) = false;
-            }
-        }
-        output_if(batch, conditions, (*batch.scan).ss.ps.ps_ProjInfo)
+        fill(tuple, batch, &batch.shape.sources, row);
+        output_if(batch, tuple, conditions, (*batch.scan).ss.ps.ps_ProjInfo)
     }
 }
 
-/// Returns the output, or null unless the scan tuple meets these conditions.
+/// Returns the output of the tuple, or null unless it meets these conditions.
 ///
 /// # Safety
-/// The slots are filled; an error may jump over the caller.
+/// The slot is a virtual one with its values in place, and both expressions are over it.
 #[inline]
 unsafe fn output_if(
     batch: &RowOutput,
+    tuple: *mut TupleTableSlot,
     conditions: *mut ExprState,
     projection: *mut ProjectionInfo,
 ) -> *mut TupleTableSlot {
-    // SAFETY: the node is running; the conditions are over the scan tuple.
+    // SAFETY: the node is running; otherwise guaranteed by the caller.
     unsafe {
+        let context = (*batch.scan).ss.ps.ps_ExprContext;
+        unguarded::mark_filled(tuple);
+        (*context).ecxt_scantuple = tuple;
         if !conditions.is_null() {
-            let context = (*batch.scan).ss.ps.ps_ExprContext;
-            unguarded::mark_filled((*batch.scan).ss.ss_ScanTupleSlot);
             unguarded::reset_per_tuple_memory(context);
-            (*context).ecxt_scantuple = (*batch.scan).ss.ss_ScanTupleSlot;
             if !unguarded::are_met(conditions, context) {
                 if let Some(instrument) = (*batch.scan).ss.ps.instrument.as_mut() {
                     instrument.nfiltered1 += 1.0;
@@ -132,45 +122,30 @@ unsafe fn output_if(
                 return std::ptr::null_mut();
             }
         }
-        output(batch, projection)
-    }
-}
-
-/// Returns the output, computed from the scan tuple, or the scan tuple itself without a projection.
-///
-/// # Safety
-/// The slots are filled; an error may jump over the caller.
-unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
-    // SAFETY: the node is running; the scan tuple's slot is a virtual one.
-    unsafe {
-        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        let context = (*batch.scan).ss.ps.ps_ExprContext;
-        unguarded::mark_filled(tuple);
         if projection.is_null() {
             return tuple;
         }
         unguarded::reset_per_tuple_memory(context);
-        (*context).ecxt_scantuple = tuple;
         unguarded::project(projection)
     }
 }
 
-/// Builds the output of a scored row without the scan tuple.
+/// Puts the values of a scored row into an empty slot.
 ///
 /// # Safety
-/// The batch has that row, and the columns are those of the slot.
+/// The batch has that row, and the slot the places of the sources.
 #[inline]
-unsafe fn output_directly(
+unsafe fn fill(
+    slot: *mut TupleTableSlot,
     batch: &RowOutput,
-    sources: &[Source],
+    sources: &[(usize, Source)],
     row: usize,
-) -> *mut TupleTableSlot {
-    // SAFETY: the node is running; the result's slot has a place for every source.
+) {
+    // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
     unsafe {
-        let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;
         unguarded::clear(slot);
         let (values, nulls) = batch.rows.row(row);
-        for (place, source) in sources.iter().enumerate() {
+        for (place, source) in sources {
             let (value, null) = match *source {
                 Source::Column(kept) => (*values.get_unchecked(kept), *nulls.get_unchecked(kept)),
                 Source::Call(call) => {
@@ -178,10 +153,8 @@ unsafe fn output_directly(
                     (result.unwrap_or(Datum::from(0)), result.is_none())
                 }
             };
-            *(*slot).tts_values.add(place) = value;
-            *(*slot).tts_isnull.add(place) = null;
+            *(*slot).tts_values.add(*place) = value;
+            *(*slot).tts_isnull.add(*place) = null;
         }
-        unguarded::mark_filled(slot);
-        slot
     }
 }
