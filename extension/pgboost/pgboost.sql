@@ -717,6 +717,27 @@ CREATE FUNCTION @extschema@.feature_drift(model text, source text)
 COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS
     'measures the drift of the features of a table, a view or a query from the baseline';
 
+-- The effects of features on predictions and on a metric.
+
+CREATE FUNCTION @extschema@.partial_dependence(model text, source text, feature text,
+    second_feature text DEFAULT NULL, points integer DEFAULT 100,
+    percentiles double precision[] DEFAULT '{0.05,0.95}', weight text DEFAULT NULL)
+    RETURNS TABLE (output text, value text, second_value text, average double precision)
+    LANGUAGE c VOLATILE ROWS 100
+    AS 'MODULE_PATHNAME', 'pgboost_partial_dependence_wrapper';
+COMMENT ON FUNCTION @extschema@.partial_dependence(text, text, text, text, integer, double precision[], text) IS
+    'computes the mean prediction for each value of a feature, or of two';
+
+CREATE FUNCTION @extschema@.permutation_importance(model text, source text, target text,
+    metric text DEFAULT NULL, repeats integer DEFAULT 5, weight text DEFAULT NULL, qid text DEFAULT NULL,
+    quantile_alpha double precision[] DEFAULT NULL, seed integer DEFAULT 0)
+    RETURNS TABLE (feature text, importance double precision, stddev double precision)
+    LANGUAGE c VOLATILE ROWS 20
+    AS 'MODULE_PATHNAME', 'pgboost_permutation_importance_wrapper';
+COMMENT ON FUNCTION @extschema@.permutation_importance(text, text, text, text, integer, text, text,
+    double precision[], integer) IS
+    'computes how much worse a metric is when the values of a feature are shuffled among the rows';
+
 CREATE FUNCTION pgboost_catalog.check_storable(model text)
     RETURNS boolean LANGUAGE c STABLE
     AS 'MODULE_PATHNAME', 'pgboost_check_storable_wrapper';

@@ -251,6 +251,7 @@ ODD: list[Any] = [
 CALLS: dict[str, int] = {
     "push": 2, "verify": 3, "predict": 2, "predict_class": 2, "predict_proba": 2, "explain": 2,
     "evaluate": 3, "compare": 4, "drift": 2, "set_baseline": 2, "train": 3, "models": 0, "pull": 1,
+    "partial_dependence": 3, "permutation_importance": 3,
     "deploy": 1, "set_alias": 2, "drop_alias": 1, "drop": 1, "rename": 2,
 }  # fmt: skip
 

@@ -60,10 +60,10 @@ impl TemporaryFile {
         Err(FileError { reason: failed.to_string(), disk_full })
     }
 
-    /// Fills `words` from the word at `first` on, all written before.
-    pub fn read(&self, first: u64, words: &mut [u64]) -> Result<(), FileError> {
+    /// Fills `words` from the word at `first` on, all written before as words of that type.
+    pub fn read<T: Plain>(&self, first: u64, words: &mut [T]) -> Result<(), FileError> {
         let bytes = size_of_val(words);
-        let offset = (first * size_of::<u64>() as u64).cast_signed();
+        let offset = (first * size_of::<T>() as u64).cast_signed();
         // SAFETY: the slice has room for the bytes, and any bytes are valid words.
         let read = unsafe {
             const EVENT: u32 = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ;

@@ -267,6 +267,29 @@ error_table! {
     GroupOfOneRow { number: u64 } =>
         DATA_EXCEPTION, "group {number} of the source has one row, which cannot be ranked",
         hint "Leave out groups of one row, such as by count(*) OVER (PARTITION BY ...) > 1 in a query.";
+    NotAFeature { model: String, feature: String, nearest: Option<String> } =>
+        UNDEFINED_COLUMN, "model \"{model}\" has no feature \"{feature}\"",
+        hint (row_source::names::hint(nearest.as_deref()));
+    SameFeature =>
+        INVALID_PARAMETER_VALUE, "feature and second_feature must be different features";
+    /// A number of points or repeats.
+    TooSmall { argument: &'static str, least: i32 } =>
+        INVALID_PARAMETER_VALUE, "{argument} must be at least {least}";
+    Percentiles =>
+        INVALID_PARAMETER_VALUE, "percentiles must be two numbers from 0 to 1, the smaller one first";
+    /// A grid from a number to itself, or to infinity.
+    NoGrid { feature: Phrase } =>
+        DATA_EXCEPTION, "the percentiles of feature {feature} are equal or infinite",
+        hint "Pass percentiles that are further apart, or more points than the feature has values.";
+    GridTooLarge { points: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "the averages at {points} points do not fit into work_mem",
+        hint "Pass fewer points, or raise work_mem.";
+    /// A name that is none of the model's metrics, whose names are in a sentence.
+    UnknownMetric { metric: String, known: Phrase } =>
+        INVALID_PARAMETER_VALUE, "unknown metric: \"{metric}\"", detail "{known}";
+    TooManyRows { rows: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "the values of a feature in more than {rows} rows do not fit into work_mem",
+        hint "Raise work_mem, or take a sample of the rows in a query.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     FunctionExists { function: String } =>

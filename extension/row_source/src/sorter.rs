@@ -178,9 +178,23 @@ pub fn number(word: u32) -> f32 {
     f32::from_bits(if word >> 31 == 1 { word & !(1 << 31) } else { !word })
 }
 
+/// Maps an f64 to a word of the same order.
+#[inline]
+pub fn ordered_double(number: f64) -> u64 {
+    // Merges -0.0 and 0.0.
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// Inverts [`ordered_double`].
+#[inline]
+pub fn double(word: u64) -> f64 {
+    f64::from_bits(if word >> 63 == 1 { word & !(1 << 63) } else { !word })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{number, ordered};
+    use super::{double, number, ordered, ordered_double};
 
     #[test]
     fn words_keep_the_order_of_numbers() {
@@ -188,5 +202,9 @@ mod tests {
         assert!(numbers.map(ordered).is_sorted());
         assert_eq!(numbers.map(|x| number(ordered(x))), numbers);
         assert_eq!(ordered(-0.0), ordered(0.0));
+        let numbers = [f64::NEG_INFINITY, -1.5, -1e-310, 0.0, 1e-310, 2.0, f64::INFINITY];
+        assert!(numbers.map(ordered_double).is_sorted());
+        assert_eq!(numbers.map(|x| double(ordered_double(x))), numbers);
+        assert_eq!(ordered_double(-0.0), ordered_double(0.0));
     }
 }

@@ -11,6 +11,7 @@
 
 from . import plots
 from .comparison import Difference, Verification
+from .effects import partial_dependence, permutation_importance
 from .errors import (
     ArgumentError,
     DatabaseError,
@@ -68,6 +69,8 @@ __all__ = [
     "export_sql",
     "model_bytes",
     "models",
+    "partial_dependence",
+    "permutation_importance",
     "plots",
     "predict",
     "predict_class",

@@ -35,8 +35,8 @@ def evaluate(  # noqa: PLR0913 (SQL's arguments)
     `target`, `weight`, `slice_by` and `qid` are columns of the source.
     """
     columns = {"target": target, "weight": weight, "slice_by": slice_by, "qid": qid}
-    given = {"model": model, **columns, "quantile_alpha": _list(quantile_alpha)}
-    return _table(connection, "evaluate_model", source, given)
+    given = {"model": model, **columns, "quantile_alpha": list_of(quantile_alpha)}
+    return table_of(connection, "evaluate_model", source, given)
 
 
 @translated(InvalidDataError)
@@ -52,14 +52,19 @@ def compare(  # noqa: PLR0913 (SQL's arguments)
 ) -> pandas.DataFrame:
     """Compares two models on the same rows, as SQL's `compare_models` does: losses and a verdict."""
     models = {"baseline": baseline, "candidate": candidate}
-    given = {**models, "target": target, "weight": weight, "quantile_alpha": _list(quantile_alpha)}
-    return _table(connection, "compare_models", source, given)
+    given = {
+        **models,
+        "target": target,
+        "weight": weight,
+        "quantile_alpha": list_of(quantile_alpha),
+    }
+    return table_of(connection, "compare_models", source, given)
 
 
 @translated(InvalidDataError)
 def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
     """Returns the drift of each feature from the model's baseline, as SQL's `feature_drift` does."""
-    return _table(connection, "feature_drift", source, {"model": model})
+    return table_of(connection, "feature_drift", source, {"model": model})
 
 
 @translated(InvalidDataError)
@@ -69,13 +74,14 @@ def set_baseline(connection: Connection, model: str, source: Any) -> None:
         Extension(database).call("set_baseline", {"model": model, "source": rows})
 
 
-def _table(
+def table_of(
     connection: Connection, function: str, source: Any, given: dict[str, Any]
 ) -> pandas.DataFrame:
+    """Calls a function of a source that returns a table."""
     with connected(connection) as database, source_of(database, source) as rows:
         return Extension(database).table(function, {**given, "source": rows})
 
 
-def _list(numbers: Sequence[float] | None) -> list[float] | None:
+def list_of(numbers: Sequence[float] | None) -> list[float] | None:
     """Converts numbers to one type, since psycopg 3 sends no list of two."""
     return None if numbers is None else [float(number) for number in numbers]

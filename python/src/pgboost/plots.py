@@ -1,4 +1,4 @@
-"""Plots the result of `pgboost.explain` by shap and matplotlib.
+"""Plots the result of `pgboost.explain` by shap and matplotlib, and partial dependence by matplotlib.
 
 Each function draws into the current figure and returns its axes, so that `axes.figure.savefig` stores it.
 `output` is the number of one of several outputs.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .errors import needed, translated
 
 if TYPE_CHECKING:
+    import pandas
     import shap
     from matplotlib.axes import Axes
 
@@ -33,6 +34,38 @@ def beeswarm(explanation: shap.Explanation, *, output: int = 0, max_display: int
 def importance(explanation: shap.Explanation, *, output: int = 0, max_display: int = 10) -> Axes:
     """Plots the mean absolute contribution of each feature, SQL's `mean_abs_contribs`."""
     return _drawn("bar", _of_output(explanation, output), max_display)
+
+
+@translated()
+def partial_dependence(dependence: pandas.DataFrame, *, output: str | None = None) -> Axes:
+    """Plots the result of `pgboost.partial_dependence`: a line, bars for categories, a map for two features.
+
+    `output` is the name of one of several outputs, the first by default. A missing value is the last bar, and
+    is left out of a line.
+    """
+    axes: Axes = needed("matplotlib.pyplot", "plots").gca()
+    output = dependence["output"].iloc[0] if output is None else output
+    points = dependence[dependence["output"] == output]
+    first, *second = points.columns[1:-1]
+    if second:
+        table = points.pivot(index=second[0], columns=first, values="average")
+        axes.figure.colorbar(axes.pcolormesh(table.to_numpy()), ax=axes, label="average prediction")
+        for axis, values in ((axes.xaxis, table.columns), (axes.yaxis, table.index)):
+            places = range(0, len(values), max(1, len(values) // 8))
+            axis.set_ticks([place + 0.5 for place in places], [_short(values[at]) for at in places])
+        axes.set_ylabel(second[0])
+    elif points[first].dtype.kind == "f":
+        axes.plot(points[first], points["average"])
+        axes.set_ylabel("average prediction")
+    else:
+        axes.bar([_short(value) for value in points[first]], points["average"])
+        axes.set_ylabel("average prediction")
+    axes.set_xlabel(first)
+    return axes
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _of_output(explanation: shap.Explanation, output: int) -> shap.Explanation:

@@ -117,6 +117,9 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
         "evaluate_model('m', %s, 'y')",
         "evaluate_model('m', %s, 'y', slice_by => 'f1')",
         "compare_models('m', 'm', %s, 'y')",
+        "partial_dependence('m', %s, 'f1')",
+        "partial_dependence('m', $$SELECT * FROM held$$, 'f1', 'f2')",
+        "permutation_importance('m', $$SELECT * FROM held$$, 'y', repeats => 10000)",
         "feature_drift('m', %s)",
         "set_baseline('m', %s)",
     ],
@@ -127,6 +130,9 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
     few = f"SELECT {features} FROM generate_series(1, 100) AS x"
     connection.execute("SELECT set_baseline('m', %s)", (few,))
+    connection.execute(
+        f"CREATE TEMPORARY TABLE held AS SELECT {features}, x AS y FROM generate_series(1, 20000) AS x"
+    )
     source = f"SELECT {features}, y FROM {rows}"
     statement = f"SELECT * FROM {call}".replace("%s", f"$source${source}$source$")
     assert seconds_to_end(connection, admin, statement) < SOON

@@ -69,6 +69,8 @@ def test_a_standby_evaluates_as_its_primary_does(pair: Pair) -> None:
     for call in (
         "evaluate_model('grown', %s, 'i')",
         "compare_models('grown', 'grown', %s, 'i')",
+        "partial_dependence('grown', %s, 'f1')",
+        "permutation_importance('grown', %s, 'i')",
         "feature_drift('grown', %s)",
     ):
         query = "SELECT * FROM " + call.replace("%s", f"$${source}$$")

@@ -55,6 +55,7 @@ CASES = [
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
+        f"partial_dependence('m', {SOURCE}, 'f1')", f"permutation_importance('m', {SOURCE}, 'y')",
         "set_baseline('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
         "train_model('new', 'rows', 'f1', rounds => 3)", f"tune_model('rows', 'f1', {SEARCH}, rounds => 3)",
     )],

@@ -37,8 +37,10 @@ STATEMENTS = {
         "SELECT FROM model_info('m') AS info WHERE info ->> 'categories' IS NOT NULL",
         "SELECT FROM model_info('m') AS info WHERE info ->> 'attributes' IS NOT NULL",
     ],
-    "`evaluate_model`, `compare_models`": [
+    "`evaluate_model`, `compare_models`, `partial_dependence`, `permutation_importance`": [
         f"SELECT evaluate_model('m', {TRAINING})", f"SELECT compare_models('m', 'm', {TRAINING})",
+        f"SELECT partial_dependence('m', '{ROW}', 'f1')",
+        f"SELECT permutation_importance('m', {TRAINING})",
     ],
     "`feature_baseline`, `feature_drift`": [
         "SELECT feature_baseline('m')", f"SELECT feature_drift('m', '{ROW}')",

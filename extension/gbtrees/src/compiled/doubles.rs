@@ -13,9 +13,15 @@ pub(crate) const CELLS: usize = 3;
 #[inline]
 pub(crate) fn set_double(row: &mut [f32], num_features: usize, feature: usize, value: f64) {
     let bits = factor(value).to_bits();
-    let first = num_features + 2 * feature;
+    let first = first_cell(num_features, feature);
     let halves = [bits as u32, (bits >> u32::BITS) as u32];
     row[first..first + 2].copy_from_slice(&halves.map(f32::from_bits));
+}
+
+/// Returns the first of the two cells of a feature's double.
+#[inline]
+pub(crate) fn first_cell(num_features: usize, feature: usize) -> usize {
+    num_features + 2 * feature
 }
 
 /// Returns the double in two cells.

@@ -23,7 +23,7 @@ use bytemuck::checked::try_cast;
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::categories::{CategoryView, TAKES_HASH, TextList};
-use crate::compiled::doubles::{CELLS, set_double};
+use crate::compiled::doubles::{CELLS, first_cell, set_double};
 use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_ENDS, CUT_SPANS, CUTS, DICTIONARIES, Header,
@@ -312,6 +312,14 @@ impl<B: StableBytes> CompiledModel<B> {
                 set_double(row, self.num_features(), feature, *value);
             }
         }
+    }
+
+    /// Returns the places in a row of a feature's cells: the number, and with linear leaves the double's
+    /// halves.
+    pub fn cells_of(&self, feature: usize) -> impl Iterator<Item = usize> + Clone + use<B> {
+        let double = first_cell(self.num_features(), feature);
+        let halves = if self.has_linear_leaves() { double..double + 2 } else { 0..0 };
+        std::iter::once(feature).chain(halves)
     }
 
     /// Returns the sum of all trees' depths, the cost of an evaluation.

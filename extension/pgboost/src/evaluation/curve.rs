@@ -10,7 +10,7 @@
 
 use pg_interface::call::Abandon;
 use pg_interface::report::check_for_interrupts;
-use row_source::sorter::{Sorter, work_mem};
+use row_source::sorter::{Sorter, ordered_double, work_mem};
 
 use super::predictions::Predictions;
 use super::rows::KnownRow;
@@ -34,6 +34,13 @@ pub(crate) struct Curve {
 pub(crate) struct Areas {
     pub(crate) auc: Option<f64>,
     pub(crate) average_precision: Option<f64>,
+}
+
+impl Areas {
+    /// Returns the metrics by name.
+    pub(crate) fn named(self) -> [(String, Option<f64>); 2] {
+        [("auc".to_owned(), self.auc), ("aucpr".to_owned(), self.average_precision)]
+    }
 }
 
 impl Default for Curve {
@@ -103,14 +110,7 @@ impl Abandon for Curve {
 
 fn entry(slice: u32, score: f64, positive: bool, weight: f64) -> [u64; 3] {
     let class = if positive { CLASS } else { 0 };
-    [u64::from(slice), !ordered(score), weight.to_bits() | class]
-}
-
-/// Maps numbers to words of the same order.
-fn ordered(number: f64) -> u64 {
-    // Zeros of both signs are equal.
-    let bits = (number + 0.0).to_bits();
-    if bits & CLASS != 0 { !bits } else { bits | CLASS }
+    [u64::from(slice), !ordered_double(score), weight.to_bits() | class]
 }
 
 /// Returns the areas of rows without weights from `Scores::sorted`. The loop has no branch on a class, which

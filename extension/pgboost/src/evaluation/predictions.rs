@@ -20,7 +20,7 @@ pub(crate) struct SourcePredictor {
     resolved: Resolved,
     columns: Option<MatchedColumns>,
     scratch: PooledScratch,
-    /// The features of the rows read since the last evaluation.
+    /// The features of the rows that were read.
     features: Vec<f32>,
     /// The numbers of a row, for a model with linear leaves.
     doubles: Vec<f64>,
@@ -141,15 +141,36 @@ impl SourcePredictor {
         columns.read_source(row, context, features)
     }
 
-    /// Evaluates the `rows` read since the last call.
+    /// Returns the features of the rows that were read.
+    pub(crate) fn features(&self) -> &[f32] {
+        &self.features
+    }
+
+    /// Forgets the rows that were read.
+    pub(crate) fn clear(&mut self) {
+        self.features.clear();
+    }
+
+    /// Evaluates the `rows` that were read.
     ///
     /// # Errors
     /// The engine's, which are bugs.
     pub(crate) fn evaluate(&mut self, rows: usize) -> Result<()> {
+        let features = std::mem::take(&mut self.features);
+        let evaluated = self.evaluate_rows(&features, rows);
+        self.features = features;
+        evaluated
+    }
+
+    /// Evaluates rows with these features.
+    ///
+    /// # Errors
+    /// The engine's, which are bugs.
+    pub(crate) fn evaluate_rows(&mut self, features: &[f32], rows: usize) -> Result<()> {
         self.margins.fit(self.resolved.image.model(), rows);
         self.values.clear();
         self.classes.clear();
-        let SourcePredictor { resolved, scratch, features, margins, values, classes, .. } = self;
+        let SourcePredictor { resolved, scratch, margins, values, classes, .. } = self;
         let image = resolved.image.model();
         match margins {
             Margins::Single(margins) => {
@@ -161,7 +182,6 @@ impl SourcePredictor {
                 finish(image, margins, values, classes);
             }
         }
-        features.clear();
         Ok(())
     }
 

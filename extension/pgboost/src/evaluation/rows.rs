@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub(crate) const MAX_WEIGHT: f64 = f32::MAX as f64;
 
 /// The number of rows of a batch, a multiple of the kernels' blocks of 512.
-const BATCH_ROWS: usize = 2048;
+pub(crate) const BATCH_ROWS: usize = 2048;
 
 /// A source of rows, and the roles of its columns.
 pub(crate) struct Request<'a> {
@@ -40,7 +40,7 @@ pub(crate) struct KnownRow {
     pub(crate) group: u64,
 }
 
-/// A consumer of consecutive rows, which the predictors have evaluated.
+/// A consumer of consecutive rows, whose features the predictors have, and have evaluated.
 pub(crate) type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
 
 /// Passes the rows whose target is not NULL to `visit`, a batch at a time. Returns the values of the column
@@ -90,7 +90,8 @@ pub(crate) fn each(
     reader.finish()
 }
 
-fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
+/// Checks that a column can have weights.
+pub(crate) fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
     if matches!(ScalarType::of(column.type_oid), Some(ScalarType::Number(_))) {
         return Ok(column);
     }
@@ -154,6 +155,7 @@ impl Reader<'_, '_> {
             predictor.evaluate(self.rows.len())?;
         }
         (self.visit)(&self.rows, self.predictors)?;
+        self.predictors.iter_mut().for_each(SourcePredictor::clear);
         self.evaluated += self.rows.len() as u64;
         self.rows.clear();
         Ok(())
@@ -172,7 +174,8 @@ impl Reader<'_, '_> {
     }
 }
 
-fn weight(column: &PlacedColumn, row: Row<'_>) -> Result<f64> {
+/// Reads the weight of a row.
+pub(crate) fn weight(column: &PlacedColumn, row: Row<'_>) -> Result<f64> {
     let refuse = |what| {
         let column = column.name.clone();
         Err(Error::from(SourceError::ValueRefused { column, what }))

@@ -77,25 +77,24 @@ fn add_all(
     Ok(())
 }
 
+/// Checks that a ranking has groups, and others have none; `hint` is for these.
+pub(crate) fn check_groups(task: &Task, request: &Request<'_>, hint: &'static str) -> Result<()> {
+    match (*task == Task::Ranking, request.group.is_some()) {
+        (true, false) => Err(Error::EvaluationArgument {
+            message: "a ranking needs groups",
+            hint: "Name the column of the group with qid.",
+        }),
+        (false, true) => Err(Error::EvaluationArgument { message: "qid is for rankings", hint }),
+        _ => Ok(()),
+    }
+}
+
 fn evaluate(
     predictor: SourcePredictor,
     task: &Task,
     request: &Request<'_>,
 ) -> Result<Vec<Evaluated>> {
-    let ranking = *task == Task::Ranking;
-    if ranking != request.group.is_some() {
-        return Err(if ranking {
-            Error::EvaluationArgument {
-                message: "a ranking needs groups",
-                hint: "Name the column of the group with qid.",
-            }
-        } else {
-            Error::EvaluationArgument {
-                message: "qid is for rankings",
-                hint: "Use slice_by for the metrics of each value of a column.",
-            }
-        });
-    }
+    check_groups(task, request, "Use slice_by for the metrics of each value of a column.")?;
     let mut curve = matches!(task, Task::Binary { .. }).then(Curve::default);
     let mut slices: Vec<Slice> = Vec::new();
     let bytes = metrics::bytes(task);
@@ -108,9 +107,7 @@ fn evaluate(
     let mut found = Vec::new();
     for (index, (name, mut slice)) in names.into_iter().zip(slices).enumerate() {
         let areas = areas.as_ref().map(|areas| areas.get(index).copied().unwrap_or_default());
-        let areas = areas.into_iter().flat_map(|Areas { auc, average_precision }| {
-            [("auc".to_owned(), auc), ("aucpr".to_owned(), average_precision)]
-        });
+        let areas = areas.into_iter().flat_map(Areas::named);
         for (metric, value) in slice.metrics.results()?.into_iter().chain(areas) {
             found.push((name.clone(), metric, value, slice.rows));
         }

@@ -10,6 +10,8 @@ mod explanations;
 mod export_sql;
 mod inspect;
 mod load;
+mod partial_dependence;
+mod permutation_importance;
 mod predict;
 mod versions;
 
@@ -38,6 +40,13 @@ fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<
 /// Returns an optional text argument.
 fn optional_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<Option<&'a str>> {
     value.map(|value| required_text(Some(value), argument)).transpose()
+}
+
+/// Returns a mandatory number that is not below `least`.
+fn at_least(least: i32, value: Option<i32>, argument: &'static str) -> Result<usize> {
+    let value = required(value, argument)?;
+    let enough = usize::try_from(value).ok().filter(|_| value >= least);
+    enough.ok_or(Error::TooSmall { argument, least })
 }
 
 /// Returns the name in a reference to a whole model, which must have no `@`.

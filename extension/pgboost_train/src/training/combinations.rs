@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-use super::random::Random;
 use crate::error::{Error, Result};
 use crate::params;
 use crate::params::type_name;
+use row_source::random::Random;
 
 /// The most combinations.
 const MAX_TRIALS: u64 = 10_000;

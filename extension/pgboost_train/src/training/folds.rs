@@ -4,10 +4,10 @@
 
 use row_source::{Field, SourceError};
 
-use super::random::{Random, scattered};
 use crate::error::{Error, Result};
 use crate::source::columns::GroupColumn;
 use crate::source::dictionary::Dictionary;
+use row_source::random::{Random, scattered};
 
 /// The most folds.
 pub(crate) const MAX_FOLDS: u32 = 100;

@@ -8,7 +8,6 @@ pub(crate) mod folds;
 mod learning_task;
 mod prepared;
 pub(crate) mod progress;
-mod random;
 mod read;
 mod replaced;
 pub(crate) mod rounds;

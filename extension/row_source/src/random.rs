@@ -1,8 +1,8 @@
-//! SplitMix64, a pseudorandom sequence for each seed.
+//! SplitMix64, a pseudorandom sequence for each seed, by which rows are drawn and shuffled.
 
 /// A pseudorandom sequence.
 #[derive(Clone)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
@@ -10,29 +10,29 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
     /// Creates the sequence of a seed and a stream number.
-    pub(crate) fn of(seed: u64, number: u64) -> Random {
+    pub fn of(seed: u64, number: u64) -> Random {
         Random { state: scattered(seed, number) }
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         finished(self.state)
     }
 
     /// Draws a number below a bound; 0 for the bound 0.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         // The upper half of the product is as uniform as 64 bits allow.
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Draws a number from 0 to 1, without 1.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
 /// Hashes a seed and a number.
-pub(crate) fn scattered(seed: u64, number: u64) -> u64 {
+pub fn scattered(seed: u64, number: u64) -> u64 {
     let mixed = (seed << 32).wrapping_add(number).wrapping_add(1);
     finished(mixed.wrapping_mul(STEP))
 }
@@ -41,6 +41,13 @@ fn finished(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
+}
+
+/// Shuffles values: each order has the same probability.
+pub fn shuffle<T>(values: &mut [T], random: &mut Random) {
+    for last in (1..values.len()).rev() {
+        values.swap(last, random.below(last as u64 + 1) as usize);
+    }
 }
 
 #[cfg(test)]
@@ -62,5 +69,18 @@ mod tests {
         let mut random = Random::of(7, 0);
         assert!((0..1_000).all(|_| (0.0..1.0).contains(&random.unit())));
         assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn every_order_is_drawn_as_often() {
+        let mut counts = std::collections::BTreeMap::new();
+        let mut random = Random::of(1, 0);
+        for _ in 0..6_000 {
+            let mut values = [1, 2, 3];
+            shuffle(&mut values, &mut random);
+            *counts.entry(values).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (900..1_100).contains(count)), "{counts:?}");
     }
 }
