@@ -23,7 +23,9 @@ CREATE TABLE pgboost_catalog.model (
     name text COLLATE "C" NOT NULL CONSTRAINT model_name_key UNIQUE,
     deployed integer,
     last_version integer NOT NULL,
-    comment text
+    comment text,
+    unknown_category text COLLATE "C" CONSTRAINT model_unknown_category
+        CHECK (unknown_category OPERATOR(pg_catalog.=) ANY (ARRAY['error', 'missing', 'library']))
 );
 
 CREATE TABLE pgboost_catalog.version (
@@ -400,6 +402,12 @@ CREATE FUNCTION @extschema@.revoke_model(model text, role text, privilege text D
     AS 'MODULE_PATHNAME', 'pgboost_revoke_model_wrapper';
 COMMENT ON FUNCTION @extschema@.revoke_model(text, text, text) IS
     'revokes a privilege that grant_model has granted';
+
+CREATE FUNCTION @extschema@.set_unknown_category(model text, policy text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_set_unknown_category_wrapper';
+COMMENT ON FUNCTION @extschema@.set_unknown_category(text, text) IS
+    'sets what an unknown category means to a model: error, missing, or what it is to the library';
 
 CREATE FUNCTION @extschema@.model_info(model text)
     RETURNS jsonb LANGUAGE c STABLE PARALLEL SAFE
@@ -807,6 +815,12 @@ CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
 COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
     'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
 
+CREATE FUNCTION pgboost_catalog.unknown_rows(model uuid, version integer) RETURNS bigint
+    LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pgboost_unknown_rows_wrapper';
+COMMENT ON FUNCTION pgboost_catalog.unknown_rows(uuid, integer) IS
+    'pgboost: returns the number of rows with an unknown category; use the view pg_stat_pgboost';
+
 CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_statistics_reset_wrapper';
@@ -818,7 +832,8 @@ COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
     SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
-           pg_catalog.to_timestamp(s.last_used) AS last_used
+           pg_catalog.to_timestamp(s.last_used) AS last_used,
+           pgboost_catalog.unknown_rows(m.id, v.version) AS unknown_rows
       FROM pgboost_catalog.model AS m
       JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.id,
            LATERAL pgboost_catalog.statistics(m.id, v.version) AS s;

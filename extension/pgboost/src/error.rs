@@ -267,6 +267,9 @@ error_table! {
     GroupOfOneRow { number: u64 } =>
         DATA_EXCEPTION, "group {number} of the source has one row, which cannot be ranked",
         hint "Leave out groups of one row, such as by count(*) OVER (PARTITION BY ...) > 1 in a query.";
+    UnknownPolicy { given: String } =>
+        INVALID_PARAMETER_VALUE, "unknown policy: \"{given}\"",
+        hint "The policies are error, missing and library; NULL leaves it to pgboost.unknown_category.";
     NotAFeature { model: String, feature: String, nearest: Option<String> } =>
         UNDEFINED_COLUMN, "model \"{model}\" has no feature \"{feature}\"",
         hint (row_source::names::hint(nearest.as_deref()));
@@ -433,6 +436,8 @@ pub(crate) enum CategoryReason {
     Fraction,
     /// A text with trailing blanks, as JSON has for type char(n).
     Blanks,
+    /// An unknown category, where the model's owner has decided that it is an error.
+    Policy,
     /// An unknown category in a pinned call, which depends on no setting.
     Pinned,
 }
@@ -442,6 +447,9 @@ impl CategoryReason {
         match self {
             CategoryReason::Unknown => {
                 "Set pgboost.unknown_category to missing to score such rows as if it were null."
+            }
+            CategoryReason::Policy => {
+                "The policy of the model refuses it; its owner can change that with set_unknown_category."
             }
             CategoryReason::Fraction => {
                 "CatBoost's categories are text and whole numbers: pass the value as text."

@@ -29,6 +29,28 @@ pub(crate) enum UnknownCategory {
     Missing,
 }
 
+/// The place that decides the handling of an unknown category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnknownRule {
+    /// `pgboost.unknown_category`, for a model without a policy.
+    Setting,
+    /// The model's policy, which its owner has set.
+    Policy(UnknownCategory),
+    /// `predict_pinned`, where it is an error for ever.
+    Pinned,
+}
+
+impl UnknownRule {
+    #[inline]
+    pub(crate) fn handling(self) -> UnknownCategory {
+        match self {
+            UnknownRule::Setting => UNKNOWN_CATEGORY.get(),
+            UnknownRule::Policy(handling) => handling,
+            UnknownRule::Pinned => UnknownCategory::Error,
+        }
+    }
+}
+
 /// A value of `pgboost.kernel`: 0 is `auto`, `n` is `Kernel::NAMES[n - 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelChoice(i32);
@@ -113,11 +135,6 @@ pub(crate) fn track() -> bool {
     TRACK.get()
 }
 
-/// Returns the handling of a category that the model was not trained on.
-pub(crate) fn unknown_category() -> UnknownCategory {
-    UNKNOWN_CATEGORY.get()
-}
-
 fn kilobytes(value: i32) -> usize {
     usize::try_from(value).unwrap_or(0) << 10
 }
@@ -163,7 +180,7 @@ pub(crate) fn define() {
     GucRegistry::define_enum_guc(
         c"pgboost.unknown_category",
         c"Sets the treatment of a category that the model was not trained on.",
-        c"Value \"error\" raises an error; with \"missing\" the value counts as null.",
+        c"Value \"error\" raises an error; with \"missing\" the value counts as null. The policy of a model comes first.",
         &UNKNOWN_CATEGORY,
         GucContext::Userset,
         GucFlags::default(),

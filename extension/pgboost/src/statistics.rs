@@ -28,7 +28,9 @@ use memmap2::MmapOptions;
 use pg_interface::{Oid, report, session, unguarded};
 use row_source::distribution::Ranges;
 
+use crate::cache::ModelImage;
 use crate::cache::image_file::folder;
+use crate::features::UNKNOWN;
 use crate::guc;
 use crate::registry::model::ModelId;
 use crate::registry::{Registry, baseline};
@@ -43,6 +45,7 @@ pub(crate) struct PendingCounters {
     /// The ranges of the features in training, if known, and the generation under which they were
     /// read.
     ranges: Option<Rc<Ranges>>,
+    unknown: UnknownCells,
     generation: u64,
     counted: Counters,
     began: Option<Instant>,
@@ -52,7 +55,14 @@ impl PendingCounters {
     /// Begins to count for a version of a model under that generation of the registry, if predictions are
     /// counted and there is a slot.
     #[inline]
-    pub(crate) fn begin(&mut self, model: ModelId, version: i32, generation: u64, function: Oid) {
+    pub(crate) fn begin(
+        &mut self,
+        model: ModelId,
+        version: i32,
+        image: &ModelImage,
+        generation: u64,
+        function: Oid,
+    ) {
         self.on = guc::track();
         if self.on {
             let key = SlotKey::new(model, version);
@@ -60,6 +70,7 @@ impl PendingCounters {
             if !is_same || self.generation != generation {
                 self.slot = SlotOf::new(key);
                 self.ranges = training_ranges(model, version, generation, function);
+                self.unknown = UnknownCells::of(image);
                 self.generation = generation;
             }
             self.on = self.slot.is_some();
@@ -105,6 +116,7 @@ impl PendingCounters {
         self.counted.calls += 1;
         self.counted.rows += 1;
         self.counted.missing += u64::from(has_missing(features));
+        self.counted.unknown += u64::from(self.unknown.are_in(features));
         if let Some(ranges) = &self.ranges {
             self.counted.outside += u64::from(ranges.exclude(features));
         }
@@ -121,6 +133,10 @@ impl PendingCounters {
         self.counted.batches += 1;
         self.counted.rows += rows.len() as u64;
         self.counted.missing += rows.clone().filter(|row| has_missing(row)).count() as u64;
+        if self.unknown.categories {
+            self.counted.unknown +=
+                rows.clone().filter(|row| self.unknown.are_in(row)).count() as u64;
+        }
         if let Some(ranges) = &self.ranges {
             self.counted.outside += rows.filter(|row| ranges.exclude(row)).count() as u64;
         }
@@ -131,6 +147,35 @@ impl PendingCounters {
     fn stop(&mut self) {
         let passed = self.began.take().map_or(0, |began| began.elapsed().as_nanos());
         self.counted.nanoseconds += u64::try_from(passed).unwrap_or(u64::MAX);
+    }
+}
+
+/// The cells of unknown categories in a row.
+#[derive(Default)]
+struct UnknownCells {
+    /// The model has categories.
+    categories: bool,
+    /// The features of which unknown categories have a code, with that.
+    codes: Vec<(usize, f32)>,
+}
+
+impl UnknownCells {
+    fn of(image: &ModelImage) -> UnknownCells {
+        let code = |index| {
+            let categories = image.categories(index)?;
+            Some((index, categories.row_value(categories.unknown_code()?)))
+        };
+        let categories = image.has_categories();
+        let features = if categories { 0..image.num_features() } else { 0..0 };
+        UnknownCells { categories, codes: features.filter_map(code).collect() }
+    }
+
+    #[inline]
+    fn are_in(&self, features: &[f32]) -> bool {
+        let is_code = |(index, code): &(usize, f32)| features.get(*index) == Some(code);
+        self.categories
+            && (features.iter().any(|feature| feature.to_bits() == UNKNOWN.to_bits())
+                || self.codes.iter().any(is_code))
     }
 }
 
@@ -192,7 +237,7 @@ const MAX_SPINS: usize = 1000;
 /// An odd number with well mixed bits: 2^64 by the golden ratio.
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The name of the file, with the number of its layout.
-const NAME: &str = "statistics-2";
+const NAME: &str = "statistics-3";
 
 const EMPTY: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -211,6 +256,7 @@ struct Slot {
     missing: AtomicU64,
     last_used: AtomicI64,
     outside: AtomicU64,
+    unknown: AtomicU64,
 }
 
 const SIZE: usize = SLOTS * size_of::<Slot>();
@@ -228,6 +274,8 @@ pub(crate) struct Counters {
     pub(crate) missing: u64,
     /// Rows with a feature outside its range in training.
     pub(crate) outside: u64,
+    /// Rows with an unknown category.
+    pub(crate) unknown: u64,
     /// The start of the last statement that used it, in PostgreSQL's microseconds; 0 for never.
     pub(crate) last_used: i64,
 }
@@ -240,6 +288,7 @@ impl Slot {
         self.nanoseconds.fetch_add(counted.nanoseconds, Relaxed);
         self.missing.fetch_add(counted.missing, Relaxed);
         self.outside.fetch_add(counted.outside, Relaxed);
+        self.unknown.fetch_add(counted.unknown, Relaxed);
         self.last_used.fetch_max(counted.last_used, Relaxed);
     }
 
@@ -251,6 +300,7 @@ impl Slot {
             nanoseconds: self.nanoseconds.load(Relaxed),
             missing: self.missing.load(Relaxed),
             outside: self.outside.load(Relaxed),
+            unknown: self.unknown.load(Relaxed),
             last_used: self.last_used.load(Relaxed),
         }
     }
@@ -286,7 +336,7 @@ impl Slot {
 
     fn set_to_zero(&self) {
         let counters = [&self.calls, &self.rows, &self.batches, &self.nanoseconds];
-        let of_rows = [&self.missing, &self.outside];
+        let of_rows = [&self.missing, &self.outside, &self.unknown];
         counters.iter().chain(&of_rows).for_each(|counter| counter.store(0, Relaxed));
         self.last_used.store(0, Relaxed);
     }

@@ -43,6 +43,8 @@ pub(crate) struct Version {
     feature_names: Option<Vec<String>>,
     /// The names of the classes.
     pub(crate) labels: Option<Vec<String>>,
+    /// The policy for unknown categories, if the owner has set one.
+    pub(crate) unknown_category: Option<String>,
 }
 
 /// The deployed version of a model, which a new one is to replace, as `model_info` describes it.
@@ -219,6 +221,7 @@ impl Registry {
                 categories,
                 feature_names: list("feature_names").filter(|names| !names.is_empty()),
                 labels: list("labels"),
+                unknown_category: text("unknown_category"),
             })
         };
         version().ok_or(Error::Registry { what: "version" })

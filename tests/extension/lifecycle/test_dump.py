@@ -52,6 +52,7 @@ def source(cluster: Cluster, dbname: str) -> str:
         )
         load(connection, "open", constant(5))
         connection.execute("SELECT grant_model('open', 'public')")
+        connection.execute("SELECT set_unknown_category('open', 'missing')")
         rows = "SELECT i AS {} FROM generate_series(1, 9) AS i"
         name = one(connection, "SELECT feature FROM model_features('open')")
         connection.execute("SELECT set_baseline('open', %s)", (rows.format(name),))
@@ -67,6 +68,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         SELECT name, version, deployed, owner::text, objective, features, trees, size, loaded_by,
                loaded_at, model_info(name || '@' || version) ->> 'sha256',
                model_info(name || '@' || version) ->> 'real_input',
+               model_info(name || '@' || version) ->> 'unknown_category',
                CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 0.1::real)
                     ELSE predict_margin(name || '@' || version, %s) END,
                (SELECT jsonb_agg(p) FROM feature_baseline(name || '@' || version) AS p)

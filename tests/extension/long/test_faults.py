@@ -41,7 +41,7 @@ CASES = [
         "SELECT drop_model('m')", "SELECT drop_model('m@1')", "SELECT grant_model('m', 'public')",
         "SELECT revoke_model('m', 'public')", "SELECT rename_model('m', 'renamed')",
         "SELECT set_model_owner('m', 'postgres')", "SELECT set_model_comment('m', 'x')",
-        "SELECT rollback_model('m')",
+        "SELECT rollback_model('m')", "SELECT set_unknown_category('m', 'missing')",
     )],
     ("registry: asked", "SELECT deploy_model('m@1')"),
     ("registry: asked", "SELECT set_alias('m@1', 'best')"),
@@ -52,6 +52,7 @@ CASES = [
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
         "SELECT pgboost_catalog.statistics('m', 1)",
+        "SELECT pgboost_catalog.unknown_rows(id, 1) FROM pgboost_catalog.model",
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",

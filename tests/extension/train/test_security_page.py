@@ -73,7 +73,9 @@ STATEMENTS = {
         "SELECT drop_alias('m@first')", "SELECT pin_model('m@1')", "SELECT unpin_model('m@1')",
         "SELECT drop_model('n')",
     ],
-    "`set_baseline`": [f"SELECT set_baseline('m', '{ROW}')"],
+    "`set_baseline`, `set_unknown_category`": [
+        f"SELECT set_baseline('m', '{ROW}')", "SELECT set_unknown_category('m', 'error')",
+    ],
     "`create_predict_function`, in an own schema": [
         "SELECT create_predict_function('n', schema => current_user::text)"
     ],

@@ -105,10 +105,11 @@ impl<'a> CategoryView<'a> {
     /// Returns the code of a text, or its hash where rows hold hashes, if it is known or unknown values
     /// have a code.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
-        self.known_text(text).or(self.unknown())
+        self.known_text(text).or(self.unknown_code())
     }
 
-    fn unknown(&self) -> Option<u32> {
+    /// Returns the code of unknown values, if they have one.
+    pub fn unknown_code(&self) -> Option<u32> {
         self.open.then_some(self.sorted.len() as u32)
     }
 
@@ -133,7 +134,7 @@ impl<'a> CategoryView<'a> {
     /// Returns the code of an integer, or its hash where rows hold hashes, if it is known or unknown
     /// values have a code.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
-        self.known_integer(number).or(self.unknown())
+        self.known_integer(number).or(self.unknown_code())
     }
 
     fn known_integer(&self, number: i64) -> Option<u32> {
@@ -149,7 +150,7 @@ impl<'a> CategoryView<'a> {
 
     /// Returns the code of a number other than NaN, if it is known or unknown values have a code.
     pub fn code_of_float(&self, number: f64) -> Option<u32> {
-        self.known_float(number).or(self.unknown())
+        self.known_float(number).or(self.unknown_code())
     }
 
     /// Whether the values are floating-point numbers, and this one of them.

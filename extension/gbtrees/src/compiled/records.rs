@@ -471,7 +471,8 @@ impl CutSpan {
     pub(crate) fn narrow(self, cuts: &[f64], ends: &[f32], value: f64) -> f32 {
         let nearest = value as f32;
         match self.kind {
-            _ if value.is_nan() => f32::NAN,
+            // Keeps the bits by which the caller may tell one NaN from another.
+            _ if value.is_nan() => nearest,
             CutKind::Codes => value.trunc() as f32,
             CutKind::Beside if f64::from(nearest) == value => nearest,
             CutKind::BesideDecimal if is_own_decimal(value) => nearest,

@@ -21,6 +21,7 @@ use pg_interface::{Oid, invalidation, report, varlena};
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
+use crate::guc::UnknownRule;
 use crate::registry::lookup::{self, Stored};
 use crate::registry::model::{Model, ModelId};
 use crate::registry::reference::{Reference, Wanted};
@@ -43,6 +44,7 @@ pub(crate) struct Identity {
     pub(crate) version: i32,
     /// The name has the version's number, as `name@version`, and the version is pinned.
     pub(crate) pinned: bool,
+    pub(crate) unknown_category: UnknownRule,
 }
 
 /// A remembered answer. It does not keep the image, so that `images` can evict it.
@@ -111,9 +113,9 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let version = lookup::wanted_version(&registry, model, parsed.wanted, ReadSnapshot::Active)?;
     let read = |stored: &Stored<'_>| {
         let pinned = is_pinned_by_number(&parsed, reference, stored);
-        Ok((images::image_of(&registry, stored)?, pinned))
+        Ok((images::image_of(&registry, stored)?, pinned, stored.unknown_rule()))
     };
-    let (image, pinned) =
+    let (image, pinned, unknown_category) =
         lookup::with_version(&registry, model, version, ReadSnapshot::Active, read).map_err(
             |error| match (error, parsed.wanted) {
                 // No version was named, so the registry is inconsistent.
@@ -137,11 +139,12 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
             let wanted =
                 lookup::wanted_version(&registry, latest, parsed.wanted, ReadSnapshot::Latest);
             latest.id == model.id
+                && latest.has_policy_of(&model)
                 && wanted == Ok(version)
                 && is_latest(&registry, latest, version, &image)
         })
     };
-    let identity = Identity { model: model.id, version, pinned };
+    let identity = Identity { model: model.id, version, pinned, unknown_category };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
         keep(reference, Answer { image, identity, validity });

@@ -66,6 +66,7 @@ fn samples() -> Vec<Error> {
         CategoryReason::Unknown,
         CategoryReason::Fraction,
         CategoryReason::Blanks,
+        CategoryReason::Policy,
         CategoryReason::Pinned,
     ];
     all.extend(reasons.map(|reason| Error::UnknownCategory {
@@ -118,6 +119,7 @@ fn samples() -> Vec<Error> {
         Error::NegativeTop,
         Error::NotAFeature { model: model.clone(), feature: text("x"), nearest: Some(text("y")) },
         Error::SameFeature,
+        Error::UnknownPolicy { given: text("x") },
         Error::TooSmall { argument: "points", least: 2 },
         Error::Percentiles,
         Error::NoGrid { feature: text("\"x\"").into() },

@@ -111,7 +111,8 @@ impl SourcePredictor {
     }
 
     fn context(&self) -> FeatureContext<'_> {
-        FeatureContext { model: &self.model, image: self.image(), unknown_category: None }
+        let unknown_category = self.resolved.identity.unknown_category;
+        FeatureContext { model: &self.model, image: self.image(), unknown_category }
     }
 
     pub(crate) fn column_names(&self) -> Vec<String> {
@@ -130,7 +131,8 @@ impl SourcePredictor {
         let SourcePredictor { model, resolved, columns, features, doubles, .. } = self;
         let Some(columns) = columns else { return Ok(()) };
         let image = resolved.image.model();
-        let context = FeatureContext { model, image, unknown_category: None };
+        let unknown_category = resolved.identity.unknown_category;
+        let context = FeatureContext { model, image, unknown_category };
         let first = features.len();
         features.resize(first + image.row_length(), 0.0);
         let features = features.get_mut(first..).unwrap_or_default();

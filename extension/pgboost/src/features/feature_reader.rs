@@ -12,7 +12,7 @@ use pg_interface::{Exact, Number, NumberType, Oid, ScalarType, Value, varlena};
 
 use super::FeatureContext;
 use crate::error::{CategoryReason, Error, Result, TypeReason};
-use crate::guc::{self, UnknownCategory};
+use crate::guc::{UnknownCategory, UnknownRule};
 
 /// A number of a row that is read: the f32 for which splits decide the same, or, for a model with linear leaves,
 /// the f64, which the engine converts.
@@ -270,16 +270,16 @@ fn code_or_unknown(
     match code {
         Some(code) => Ok(code),
         None => {
-            let means = context.unknown_category.unwrap_or_else(guc::unknown_category);
-            if means == UnknownCategory::Missing {
-                return context.missing(index);
+            if context.unknown_category.handling() == UnknownCategory::Missing {
+                return context.unknown(index);
             }
             let value = varlena::require_representable(value(), "category")?;
             let hashed = context.image.categories(index).map(|all| all.kind());
             let reason = match hashed {
-                _ if context.unknown_category.is_some() => CategoryReason::Pinned,
+                _ if context.unknown_category == UnknownRule::Pinned => CategoryReason::Pinned,
                 Some(CategoryKind::Hashed) => CategoryReason::Fraction,
                 Some(CategoryKind::Text) if value.ends_with(' ') => CategoryReason::Blanks,
+                _ if context.unknown_category != UnknownRule::Setting => CategoryReason::Policy,
                 _ => CategoryReason::Unknown,
             };
             Err(Error::UnknownCategory { feature: context.feature(index), value, reason })

@@ -15,18 +15,20 @@ use pg_interface::{Oid, catalog};
 use self::feature_reader::FeatureNumber;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
-use crate::guc::UnknownCategory;
+use crate::guc::UnknownRule;
 
 /// The most features whose names a message lists.
 const MAX_NAMES_SHOWN: usize = 20;
+
+/// The NaN of an unknown category, which is any other to the engine. Statistics count the rows that have it.
+pub(crate) const UNKNOWN: f32 = f32::from_bits(0x7fc0_756b);
 
 #[derive(Clone, Copy)]
 pub(crate) struct FeatureContext<'a> {
     /// The model's name as in the statement, for messages.
     pub(crate) model: &'a str,
     pub(crate) image: &'a ModelImage,
-    /// The handling of an unknown category, `None` for the setting's.
-    pub(crate) unknown_category: Option<UnknownCategory>,
+    pub(crate) unknown_category: UnknownRule,
 }
 
 impl FeatureContext<'_> {
@@ -43,6 +45,14 @@ impl FeatureContext<'_> {
     #[inline]
     pub(crate) fn missing(&self, index: usize) -> Result<f32> {
         if self.image.takes_hash(index) { Err(self.null_category(index)) } else { Ok(f32::NAN) }
+    }
+
+    /// Returns the number for an unknown category that is handled as missing.
+    ///
+    /// # Errors
+    /// As for [`FeatureContext::missing`].
+    fn unknown(&self, index: usize) -> Result<f32> {
+        self.missing(index).map(|_| UNKNOWN)
     }
 
     #[cold]

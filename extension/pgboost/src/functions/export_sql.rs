@@ -1,7 +1,7 @@
 //! `export_model_sql`: a version as a script of plain SQL functions, for servers without the extension, and the
 //! script that drops them.
 
-use gbtrees::sql::{Options, drop_script, export_ensemble};
+use gbtrees::sql::{Options, UnknownCategory, drop_script, export_ensemble};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
 use pg_interface::{ErrorReport, FunctionCallInfo, varlena};
@@ -9,6 +9,7 @@ use pgrx::pg_extern;
 
 use super::{OwnedVersion, optional_text, required, required_text};
 use crate::error::{Error, Result};
+use crate::guc::{self, UnknownRule};
 use crate::registry::lookup;
 use crate::registry::reference::{Reference, Wanted};
 
@@ -38,6 +39,10 @@ fn exported(found: &OwnedVersion<'_>, options: Options) -> Result<String> {
     let options = options.version(version.unsigned_abs());
     lookup::with_version(registry, *model, *version, ReadSnapshot::Active, |stored| {
         let cancel = gbtrees::Cancel::unwinding(&check_for_interrupts);
+        let options = options.unknown_category(match stored.unknown_rule() {
+            UnknownRule::Policy(guc::UnknownCategory::Missing) => UnknownCategory::Missing,
+            _ => UnknownCategory::Error,
+        });
         Ok(export_ensemble(&stored.model()?, &stored.labels(), &options, cancel)?)
     })
 }

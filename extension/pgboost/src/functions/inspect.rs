@@ -225,6 +225,22 @@ fn pgboost_statistics(
     )))
 }
 
+/// `pgboost_catalog.unknown_rows(model, version) -> bigint`, NULL for a user who may neither see all statistics
+/// nor predict with the model.
+#[pg_extern(sql = false)]
+fn pgboost_unknown_rows(
+    model: Uuid,
+    version: i32,
+    call: FunctionCallInfo,
+) -> std::result::Result<Option<i64>, ErrorReport> {
+    let registry = Registry::of_function(call::called_function(call))?;
+    let (model, user) = (ModelId::of_view(model), session::current_user());
+    let visible = session::has_rights_of(user, session::READ_ALL_STATS)
+        || registry::access(&registry, model, user) >= Access::Predict;
+    let rows = visible.then(|| statistics::counters(model, version).unknown);
+    Ok(rows.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX)))
+}
+
 /// `pg_stat_pgboost_reset()`
 #[pg_extern(sql = false)]
 fn pgboost_statistics_reset() {

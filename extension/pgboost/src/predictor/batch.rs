@@ -18,7 +18,7 @@ use super::output::Output;
 use super::statement_state::{Margins, Predictor, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
-use crate::guc::{self, UnknownCategory};
+use crate::guc::{self, UnknownCategory, UnknownRule};
 use crate::registry::reference::{Reference, Wanted};
 
 /// The state on which results depend and that may change while a statement runs.
@@ -45,7 +45,7 @@ impl BatchValidity {
         BatchValidity {
             generation: invalidation::generation(),
             user: session::current_user(),
-            unknown_category: categories.then(guc::unknown_category),
+            unknown_category: categories.then(|| UnknownRule::Setting.handling()),
         }
     }
 

@@ -16,7 +16,7 @@ use pg_interface::{Oid, catalog};
 use crate::cache::{self, CachedImage, Identity, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext, read_doubles};
-use crate::guc::{self, KernelChoice, UnknownCategory};
+use crate::guc::{self, KernelChoice, UnknownRule};
 use crate::registry::pin;
 use crate::statistics::PendingCounters;
 
@@ -25,8 +25,7 @@ pub(crate) struct Predictor {
     image: Rc<CachedImage>,
     validity: Validity,
     state: Box<PredictorState>,
-    /// The handling of an unknown category, `None` for the setting's.
-    unknown_category: Option<UnknownCategory>,
+    unknown_category: UnknownRule,
 }
 
 /// The state of an expression for a model that it used before, for reuse.
@@ -56,7 +55,8 @@ impl PredictorState {
     fn new(arguments: Arguments<'_>, model: &str, resolved: &Resolved) -> Result<Self> {
         let image = resolved.image.model();
         let signature = Signature::of(arguments);
-        let context = FeatureContext { model, image, unknown_category: None };
+        let unknown_category = resolved.identity.unknown_category;
+        let context = FeatureContext { model, image, unknown_category };
         Ok(PredictorState {
             model: model.to_owned(),
             identity: resolved.identity,
@@ -92,10 +92,11 @@ impl PredictorState {
     #[inline]
     fn begin(mut self: Box<Self>, resolved: Resolved, function: Oid) -> Predictor {
         let Resolved { image, identity, validity } = resolved;
-        let Identity { model, version, .. } = identity;
+        let Identity { model, version, unknown_category, .. } = identity;
         self.identity = identity;
-        self.pending.begin(model, version, validity.generation, function);
-        Predictor { image, validity, state: self, unknown_category: None }
+        let generation = validity.generation;
+        self.pending.begin(model, version, image.model(), generation, function);
+        Predictor { image, validity, state: self, unknown_category }
     }
 
     /// Returns whether it was made for that model's name and the chosen kernel.
@@ -138,7 +139,7 @@ impl Predictor {
     /// Makes the results depend on the arguments alone, for ever: fails for a version that can be dropped and for a
     /// type whose values or columns can be renamed, and fixes the settings.
     pub(crate) fn require_immutable(&mut self, function: Oid) -> Result<()> {
-        if self.unknown_category.is_some() {
+        if self.unknown_category == UnknownRule::Pinned {
             return Ok(());
         }
         if !self.state.identity.pinned {
@@ -156,7 +157,7 @@ impl Predictor {
             let context = self.context();
             return Err(context.unusable(index, type_oid, TypeReason::EnumForPinned));
         }
-        self.unknown_category = Some(UnknownCategory::Error);
+        self.unknown_category = UnknownRule::Pinned;
         Ok(())
     }
 

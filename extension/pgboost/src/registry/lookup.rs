@@ -14,6 +14,7 @@ use super::model::{Model, ModelId};
 use super::reference::Wanted;
 use super::{Registry, model_file, query_jsonb};
 use crate::error::{Error, Result};
+use crate::guc::UnknownRule;
 
 /// Returns the version of a model that a reference means.
 ///
@@ -129,6 +130,14 @@ impl Stored<'_> {
             model_file::read(self.registry, model.id, self.version, self.snapshot, size, digest)
         };
         size.zip(self.model).and_then(read).ok_or_else(|| self.invalid("model file"))
+    }
+
+    /// Returns the rule for unknown categories.
+    pub(crate) fn unknown_rule(&self) -> UnknownRule {
+        let policy = self.model.and_then(|model| model.unknown_category);
+        policy.map_or(UnknownRule::Setting, |policy| {
+            UnknownRule::Policy(policy.handling(&self.row.text(c"format").unwrap_or_default()))
+        })
     }
 
     /// Returns the library's name of the objective.
@@ -267,6 +276,7 @@ pub(crate) fn describe(
         "SELECT pg_catalog.jsonb_build_object('name', m.name, 'version', v.version, \
          'deployed', COALESCE(v.version = m.deployed, false), \
          'owner', pgboost_catalog.owner(m.id)::text, \
+         'unknown_category', pg_catalog.to_jsonb(m) -> 'unknown_category', \
          'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
          'task', v.task, 'link', v.link, 'real_input', v.real_input, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \

@@ -23,6 +23,7 @@ pub(crate) mod pin;
 pub(crate) mod predict_functions;
 pub(crate) mod reference;
 pub(crate) mod roles;
+mod unknown_category;
 pub(crate) mod write;
 
 use std::ffi::CStr;

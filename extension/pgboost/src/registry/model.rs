@@ -10,6 +10,7 @@ use pg_interface::scan::{Key, rows};
 use pg_interface::{Datum, Oid, transaction};
 use pgrx::{IntoDatum, Uuid};
 
+use super::unknown_category::UnknownPolicy;
 use super::{Registry, no_such_model, query};
 use crate::error::{Error, Result};
 
@@ -24,7 +25,7 @@ impl ModelId {
 
     /// The model that a name has led to, with the version that it means.
     pub(crate) fn named(self, name: &str) -> Model<'_> {
-        Model { name, id: self, deployed: None }
+        Model { name, id: self, deployed: None, unknown_category: None }
     }
 
     pub(crate) fn key(self) -> Key<'static> {
@@ -52,9 +53,16 @@ pub(crate) struct Model<'a> {
     pub(crate) name: &'a str,
     pub(crate) id: ModelId,
     deployed: Option<i32>,
+    /// The policy, if the owner has set one.
+    pub(super) unknown_category: Option<UnknownPolicy>,
 }
 
 impl<'a> Model<'a> {
+    /// Returns whether unknown categories have the same policy in another reading of the model.
+    pub(crate) fn has_policy_of(&self, other: &Model<'_>) -> bool {
+        self.unknown_category == other.unknown_category
+    }
+
     /// Finds the model of that name.
     ///
     /// # Errors
@@ -74,7 +82,10 @@ impl<'a> Model<'a> {
         let mark = rows(registry.model_by_name, &[Key::Text(name)], snapshot, |row| {
             found = row.uuid(c"id").map(|id| {
                 let deployed = row.integer(c"deployed");
-                Model { name, id: ModelId(id), deployed }
+                // Absent before release 1.1.
+                let policy = row.text(c"unknown_category");
+                let unknown_category = policy.as_deref().and_then(UnknownPolicy::named);
+                Model { name, id: ModelId(id), deployed, unknown_category }
             });
             ControlFlow::Break(())
         });

@@ -10,6 +10,7 @@ use super::deployment::Deployment;
 use super::meaning::{Change, Ways};
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
+use super::unknown_category::UnknownPolicy;
 use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
     Registry, baseline, deployment, execute, lookup, meaning, model_file, pin, predict_functions,
@@ -326,6 +327,26 @@ fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &s
         "INSERT INTO pgboost_catalog.privilege (model, role, privilege) \
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
         &[model.id.into(), role_number(role).into(), privilege.into()],
+    )
+}
+
+/// Sets the policy of a model for unknown categories, or removes it.
+///
+/// # Errors
+/// [`Error::UnknownPolicy`].
+pub(crate) fn set_unknown_category(
+    registry: &Registry,
+    model: Model<'_>,
+    policy: Option<&str>,
+) -> Result<()> {
+    if let Some(given) = policy.filter(|given| UnknownPolicy::named(given).is_none()) {
+        return Err(Error::UnknownPolicy { given: given.to_owned() });
+    }
+    lock(registry, model)?;
+    execute(
+        registry,
+        "UPDATE pgboost_catalog.model AS m SET unknown_category = $2 WHERE m.id = $1",
+        &[model.id.into(), policy.into()],
     )
 }
 

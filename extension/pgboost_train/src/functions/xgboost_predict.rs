@@ -115,8 +115,10 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         registered: &registered,
         features,
         batch: Vec::new(),
-        // pgboost defines the setting, and is loaded: the model came from one of its functions.
-        unknown_is_missing: session::setting(c"pgboost.unknown_category")
+        // pgboost defines the setting, and is loaded: the model came from one of its functions. To XGBoost itself
+        // an unknown category is an error.
+        unknown_is_missing: (registered.version.unknown_category.clone())
+            .or_else(|| session::setting(c"pgboost.unknown_category"))
             .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
     };

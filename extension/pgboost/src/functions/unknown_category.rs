@@ -1,0 +1,20 @@
+//! `set_unknown_category`, the policy of a model for categories that it does not know.
+
+use pg_interface::{ErrorReport, FunctionCallInfo};
+use pgrx::pg_extern;
+
+use super::{optional_text, whole_model, writable};
+use crate::registry::write;
+
+/// `set_unknown_category(model, policy)`
+#[pg_extern(sql = false)]
+fn pgboost_set_unknown_category(
+    model: Option<&[u8]>,
+    policy: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = whole_model(model)?;
+    let policy = optional_text(policy, "policy")?;
+    let (registry, model) = writable(call, c"set_unknown_category()", name)?;
+    Ok(write::set_unknown_category(&registry, model, policy)?)
+}
