@@ -12,7 +12,7 @@ from tools.cluster import Cluster
 
 QUICK_START = "docs/quick-start.md"
 # Those that begin with nothing, and make what the quick start makes or what else they need.
-EMPTY = (QUICK_START, "README.md")
+EMPTY = (QUICK_START, "README.md", "docs/search.md")
 # Pages whose sections stand alone.
 BY_SECTION = ("docs/recipes.md",)
 TABLES = "page_tables"

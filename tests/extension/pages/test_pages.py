@@ -15,7 +15,7 @@ PAGES = sorted(
     f"docs/{path.name}" for path in DOCS.glob("*.md") if page(f"docs/{path.name}").blocks
 )
 # Other tests run these.
-APART = ("docs/recipes.md", "docs/clients.md")
+APART = ("docs/recipes.md", "docs/clients.md", "docs/search.md")
 
 
 @pytest.mark.usefixtures("tables")
