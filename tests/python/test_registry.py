@@ -39,6 +39,34 @@ def test_a_version_is_stored_without_being_deployed(connection: psycopg.Connecti
     assert found == [1]
 
 
+def test_a_push_stores_the_baseline_of_its_frame(connection: psycopg.Connection) -> None:
+    frame = models.frame()
+    query = "SELECT max(rows), count(*) FROM feature_baseline(%s)"
+    pgboost.push(connection, "based", booster(), check=frame, baseline=True, comment="of March")
+    assert connection.execute(query, ("based@1",)).fetchone() == (len(frame), frame.shape[1])
+    pgboost.push(connection, "based", booster(4), baseline=frame[:50])
+    assert connection.execute(query, ("based@2",)).fetchone() == (50, frame.shape[1])
+    info = connection.execute("SELECT model_info('based@1') ->> 'comment'").fetchone()
+    assert info == ("of March",)
+    with pytest.raises(pgboost.ArgumentError, match="pass a frame or table"):
+        pgboost.push(connection, "based", booster(5), baseline=True)
+    assert {one.version for one in pgboost.models(connection) if one.name == "based"} == {1, 2}
+
+
+def test_a_rollback_deploys_the_version_before(connection: psycopg.Connection) -> None:
+    for rounds in (3, 4):
+        pgboost.push(connection, "rolled", booster(rounds))
+    pgboost.deploy(connection, "rolled@1", comment="slower")
+    assert pgboost.rollback(connection, "rolled", comment="not slower") == 2
+    assert pgboost.rollback(connection, "rolled") == 1
+    with pytest.raises(pgboost.DatabaseError, match="no earlier deployment"):
+        pgboost.rollback(connection, "rolled")
+    query = "SELECT version, comment FROM pgboost_deployments WHERE name = 'rolled' ORDER BY number"
+    assert connection.execute(query).fetchall() == [
+        (1, None), (2, None), (1, "slower"), (2, "not slower"), (1, None)
+    ]  # fmt: skip
+
+
 def test_pulled_models_predict_the_same(connection: psycopg.Connection) -> None:
     frame = models.frame()
     y = models.target(frame)

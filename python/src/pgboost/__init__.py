@@ -37,6 +37,7 @@ from .registry import (
     pull,
     push,
     rename,
+    rollback,
     set_alias,
 )
 from .sql_functions import export_sql, model_bytes, verify_sql
@@ -78,6 +79,7 @@ __all__ = [
     "pull",
     "push",
     "rename",
+    "rollback",
     "set_alias",
     "set_baseline",
     "train",

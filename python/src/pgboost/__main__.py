@@ -11,7 +11,18 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from . import deploy, drop, drop_alias, evaluate, export_sql, models, push, set_alias, verify
+from . import (
+    deploy,
+    drop,
+    drop_alias,
+    evaluate,
+    export_sql,
+    models,
+    push,
+    rollback,
+    set_alias,
+    verify,
+)
 from .errors import ArgumentError, PgboostError, PgboostWarning, translated
 from .libraries import model_file
 from .model_file import ModelFile
@@ -73,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     one = command("deploy", _deploy, "deploy a version")
     one.add_argument("model", help="the version, such as churn@2 or churn@champion")
     one.add_argument("--allow-change", action="store_true", help=_CHANGE)
+    one.add_argument("--comment", help="why, for the view pgboost_deployments")
+    one = command("rollback", _rollback, "deploy the version that was deployed before")
+    one.add_argument("model", help="the model's name, such as churn")
+    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
+    one.add_argument("--comment", help="why, for the view pgboost_deployments")
     one = command("alias", _alias, "give a version an alias, or move the alias")
     one.add_argument("model", help="the version, such as churn@2; churn@champion with --drop")
     one.add_argument("alias", nargs="?", help="the alias, such as champion")
@@ -142,7 +158,14 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _deploy(given: argparse.Namespace) -> int:
-    deploy(given.database, given.model, allow_change=given.allow_change)
+    options = {"allow_change": given.allow_change, "comment": given.comment}
+    deploy(given.database, given.model, **options)
+    return 0
+
+
+def _rollback(given: argparse.Namespace) -> int:
+    options = {"allow_change": given.allow_change, "comment": given.comment}
+    print(f"{given.model}@{rollback(given.database, given.model, **options)}")
     return 0
 
 

@@ -21,7 +21,7 @@ _TYPES: dict[str, tuple[str, type, str]] = {
     name: kind
     for kind in (
         ("text", str, "model baseline candidate source target weight slice_by qid alias new_name"),
-        ("text", str, "label_upper_bound eval_source continue_from real_input"),
+        ("text", str, "label_upper_bound eval_source continue_from real_input comment"),
         ("a whole number", Integral, "rounds early_stopping_rounds seed"),
         ("a number", Real, "eval_fraction"),
         ("an object", Mapping, "params metrics categories"),

@@ -13,12 +13,19 @@ from typing import Any
 from psycopg import sql
 
 from .connecting import Connection, connected
-from .errors import InvalidDataError, PredictionsDifferError, UnsupportedModelError, translated
+from .errors import (
+    ArgumentError,
+    InvalidDataError,
+    PredictionsDifferError,
+    UnsupportedModelError,
+    translated,
+)
 from .extension import Extension, require_name
 from .frames import columns_of, framed, has_singles
 from .inputs import drawn
 from .libraries import model_file
 from .model_file import ModelFile, label_text, with_label_type
+from .rows import source_of
 from .tables import Table
 from .verification import compare
 
@@ -56,6 +63,8 @@ def push(  # noqa: PLR0913 (all but three are options)
     metrics: Mapping[str, Any] | None = None,
     real_input: str | None = None,
     allow_change: bool = False,
+    baseline: Any = False,
+    comment: str | None = None,
 ) -> int:
     """Stores a model as a new version, deploys it and returns the version's number.
 
@@ -72,10 +81,18 @@ def push(  # noqa: PLR0913 (all but three are options)
     such columns says too: a `real` of a table is then not read as its shortest decimal. A version that
     means something else than the one before is refused without `allow_change`.
 
+    `baseline=True` stores the distributions of the features in the rows `check`, for `drift` to compare with;
+    another frame or table may be given instead. `comment` describes the version.
+
     As with any statement, the version is there for others once the connection commits; a connection string
     is connected to, committed and closed.
     """
     require_name(name, model)
+    rows = check if baseline is True else baseline
+    if baseline is not False and (rows is None or isinstance(rows, bool)):
+        raise ArgumentError(
+            "baseline=True takes the rows of check: pass a frame or table as either"
+        )
     file = model_file(model, rounds)
     with connected(connection) as database:
         extension = Extension(database)
@@ -100,6 +117,12 @@ def push(  # noqa: PLR0913 (all but three are options)
             version = int(extension.call("load_model", arguments))
             if check is not False:
                 _require_same(extension, f"{name}@{version}", file, check, given)
+            reference = f"{name}@{version}"
+            if baseline is not False:
+                with source_of(database, rows) as source:
+                    extension.call("set_baseline", {"model": reference, "source": source})
+            if comment is not None:
+                extension.call("set_model_comment", {"model": reference, "comment": comment})
         return version
 
 
@@ -222,12 +245,26 @@ def _object(file_format: str, content: bytes) -> Any:
 
 
 @translated()
-def deploy(connection: Connection, model: str, *, allow_change: bool = False) -> None:
+def deploy(
+    connection: Connection, model: str, *, allow_change: bool = False, comment: str | None = None
+) -> None:
     """Deploys a version: from the commit on, the name alone means it. `model` is `m@2` or `m@alias`.
 
-    One that means something else than the one before is refused without `allow_change`.
+    One that means something else than the one before is refused without `allow_change`. The view
+    `pgboost_deployments` shows the comment.
     """
-    _change(connection, "deploy_model", model=model, allow_change=allow_change or None)
+    allow = allow_change or None
+    _change(connection, "deploy_model", model=model, allow_change=allow, comment=comment)
+
+
+@translated()
+def rollback(
+    connection: Connection, model: str, *, allow_change: bool = False, comment: str | None = None
+) -> int:
+    """Deploys the version that was deployed before the present one, and returns its number."""
+    given = {"model": model, "allow_change": allow_change or None, "comment": comment}
+    with connected(connection) as database:
+        return int(Extension(database).call("rollback_model", given))
 
 
 @translated()
