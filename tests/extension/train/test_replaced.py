@@ -78,9 +78,30 @@ def test_another_meaning_is_refused_before_the_first_round(
     said = f'the new version of model "m" has another {what} than version '
     assert diag.message_primary.startswith(said)
     assert "allow_change => true" in diag.message_hint
-    assert not any(said.startswith("round") or said.startswith("[") for said in notices), notices
+    assert not any(said.startswith(("round", "[")) for said in notices), notices
     for way in (", deploy => false", ", allow_change => true"):
         train(connection, source.format(target), target, more + way)
+
+
+def test_moved_elements_of_an_array_are_refused_before_the_first_round(
+    connection: psycopg.Connection,
+) -> None:
+    train(connection, "SELECT age, marks, lived FROM passenger", "lived", ", allow_change => true")
+    source = "SELECT marks || 1::real AS marks, lived FROM passenger"
+    notices = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    with (
+        connection.transaction(),
+        pytest.raises(
+            psycopg.errors.ObjectNotInPrerequisiteState, match="in another order"
+        ) as raised,
+    ):
+        train(connection, source, "lived", ", verbose_eval => 1")
+    detail = raised.value.diag.message_detail
+    assert 'has feature "marks[1]" at position 2; the new one has' in detail
+    assert not any(said.startswith(("round", "[")) for said in notices), notices
+    train(connection, source, "lived", ", allow_change => true")
+    assert names(connection) == ["marks[1]", "marks[2]", "marks[3]"]
 
 
 def test_other_labels_are_refused(connection: psycopg.Connection) -> None:

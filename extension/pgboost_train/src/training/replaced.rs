@@ -3,7 +3,10 @@
 //! The new meaning is known after the rows are read, before the first round; `load_model` would refuse a change
 //! only after the last round.
 
+use std::collections::HashMap;
+
 use gbtrees::internals::estimates_another;
+use pgboost_trainer::Feature;
 
 use super::Request;
 use super::prepared::Prepared;
@@ -39,11 +42,26 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
     } else if estimates_another(&replaced.objective, objective) {
         let both = [replaced.objective.as_str(), objective];
         ("another objective", both.map(|objective| format!("the objective {objective}")))
+    } else if let Some((name, places)) = moved(&replaced.feature_names, &prepared.features) {
+        let shown = |place| format!("feature \"{name}\" at position {place}");
+        ("its features in another order", places.map(shown))
     } else {
         return Ok(());
     };
     let (name, version) = (replaced.name.clone(), replaced.version);
     Err(Error::OtherMeaning { name, version, what, old, new })
+}
+
+/// Returns a feature at another position, with both positions, where the number of features is the same.
+fn moved<'a>(old: &[String], new: &'a [Feature]) -> Option<(&'a str, [usize; 2])> {
+    if old.len() != new.len() {
+        return None;
+    }
+    let places: HashMap<&str, usize> = old.iter().map(String::as_str).zip(1..).collect();
+    new.iter().zip(1..).find_map(|(feature, place)| {
+        let before = *places.get(feature.name.as_str())?;
+        (before != place).then_some((feature.name.as_str(), [before, place]))
+    })
 }
 
 /// The classes of a model without labels.
