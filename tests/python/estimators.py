@@ -44,11 +44,13 @@ def frame() -> pd.DataFrame:
 
 
 def target(rows: pd.DataFrame, kind: str) -> Any:
-    """A positive number, two of them, or one of some classes."""
+    """A positive number, two of them, one of some classes, or two labels."""
     number = rows.a + np.log(rows.b) + 0.5 * (rows.n % 3) + (rows.s == "b") - (rows.t == "x")
     number += np.random.default_rng(4).normal(0, 0.3, len(rows))
     if kind == "numbers":
         return np.stack([np.exp(number / 3), number], axis=1)
+    if kind == "labels":
+        return np.stack([number > 0.5, rows.n > 2], axis=1) * 1
     if kind == "number":
         return np.asarray(np.exp(number / 3))
     labels = ["no", "yes"] if kind == "two" else ["low", "mid", "top"]
@@ -87,6 +89,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "VotingRegressor": {"estimators": REGRESSORS},
     "StackingClassifier": {"estimators": CLASSIFIERS, "cv": 2},
     "StackingRegressor": {"estimators": REGRESSORS, "cv": 2},
+    "MultiOutputClassifier": {"estimator": TREE},
     "MultiOutputRegressor": {"estimator": FOREST},
     "CalibratedClassifierCV": {"estimator": TREE, "cv": 2},
     "FixedThresholdClassifier": {"estimator": TREE, "threshold": 0.3},

@@ -29,6 +29,7 @@ UNTRIED = {
 }
 # The classes that these give are refused by their own names.
 OF_OTHERS = ("estimator", "estimators", "base_estimator", "steps")
+SEVERAL = {"MultiOutputClassifier": "labels", "MultiOutputRegressor": "numbers"}
 # What fitted estimators have, of which predictions follow some.
 ATTRIBUTES = (
     "C_ Cs_ X_offset_ X_scale_ alpha_ alphas_ base_sampler_ best_score_ best_threshold_"
@@ -58,8 +59,8 @@ def fitted(kind: type, given: dict[str, Any]) -> tuple[Any, Any]:
     """Returns the model and its rows; None if scikit-learn refuses the parameters."""
     try:
         model, rows = estimators.made(kind, given)
-        of_regressors = "numbers" if kind.__name__ == "MultiOutputRegressor" else "number"
-        target = "two" if is_classifier(model) else of_regressors
+        target = "two" if is_classifier(model) else "number"
+        target = SEVERAL.get(kind.__name__, target)
         with sklearn.config_context(enable_metadata_routing="transform_input" in given):
             return model.fit(rows, estimators.target(estimators.frame(), target)), rows
     except (ValueError, TypeError, AttributeError, NotImplementedError):

@@ -18,10 +18,13 @@ from .ensemble import Ensemble, Tree
 
 # By loss function, the type of prediction that the database returns, and the link and the task of a tree
 # ensemble; of others, raw values of a regression.
+# Losses of several labels, none of which excludes another.
+_OF_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 _OF_LOSS = {
     **dict.fromkeys(("Logloss", "CrossEntropy"), ("Probability", "logistic", "binary")),
     "MultiClass": ("Probability", "softmax", "multiclass"),
     "MultiClassOneVsAll": ("Probability", "logistic", "multiclass"),
+    **dict.fromkeys(_OF_LABELS, ("Probability", "logistic", "regression")),
     **dict.fromkeys(("Poisson", "Tweedie"), ("Exponent", "exponential", "regression")),
     "RMSEWithUncertainty": ("RMSEWithUncertainty", "mean_variance", "regression"),
 }
@@ -48,7 +51,7 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     if not isinstance(estimator, catboost.CatBoostClassifier):
         return dict(regressor(model, **options))
     objective = _objective(estimator)
-    if objective in ("MultiLogloss", "MultiCrossEntropy"):
+    if objective in _OF_LABELS:
         return dict(of_labels(model, **options))
     return dict(classifier(model, _label, objective, **options))
 
@@ -78,7 +81,8 @@ def _values(model: Any, frame: Any, kind: str, rounds: int) -> Any:
     """Predicts as the database does; of two columns for two classes, the second."""
     # A ranker's own predict has no prediction_type.
     values = catboost.CatBoost.predict(model, frame, prediction_type=kind, ntree_end=rounds)
-    return values[:, 1] if kind == "Probability" and values.shape[1] == 2 else values
+    is_second = kind == "Probability" and values.shape[1] == 2
+    return values[:, 1] if is_second and _objective(model) not in _OF_LABELS else values
 
 
 def _inputs(model: Any) -> Inputs:

@@ -23,7 +23,7 @@ from .source import ensemble_of, unwrapped
 # By inverse function of a target, the link.
 _INVERSES = {"exp": "exponential", "expm1": "exponential_minus_one"}
 # The members of a file that differ between outputs.
-_PER_OUTPUT = {"base", "bias", "round_starts"}
+_PER_OUTPUT = {"base", "bias", "round_starts", "class_by", "class_threshold"}
 
 
 def voting(model: Any) -> Ensemble:
@@ -91,15 +91,18 @@ def _mean_of_logistics(members: list[Ensemble]) -> Ensemble:
 
 
 def several_targets(model: Any) -> Ensemble:
-    """Converts a regressor for each target."""
-    members = _alike(model, model.estimators_)
+    """Converts a regressor for each target, or a classifier of two classes for each label."""
+    members = [
+        replace(member, task="regression", labels=None)
+        for member in _alike(model, model.estimators_)
+    ]
     first = members[0]
     same = [
         replace(m, trees=[], others={k: v for k, v in m.others.items() if k not in _PER_OUTPUT})
         for m in members
     ]
     if any(one != same[0] for one in same) or first.outputs > 1:
-        refuse(model, "has regressors that differ: push each")
+        refuse(model, "has members that differ: push each")
     trees = [
         replace(tree, output=output)
         for output, member in enumerate(members)

@@ -83,7 +83,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "StackingClassifier": f"{_STACKING} stack_method=auto|predict_proba",
     },
     "imblearn.ensemble": {"BalancedRandomForestClassifier": "sampling_strategy replacement"},
-    "sklearn.multioutput": {"MultiOutputRegressor": ""},
+    "sklearn.multioutput": {"MultiOutputClassifier MultiOutputRegressor": ""},
     "sklearn.calibration": {"CalibratedClassifierCV": "method=sigmoid"},
     "sklearn.frozen": {"FrozenEstimator": ""},
     "sklearn.model_selection": {

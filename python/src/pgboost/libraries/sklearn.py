@@ -45,6 +45,7 @@ _COMBINED = {
     "VotingClassifier": voting,
     "StackingRegressor": stacked,
     "StackingClassifier": stacked,
+    "MultiOutputClassifier": several_targets,
     "MultiOutputRegressor": several_targets,
     "CalibratedClassifierCV": calibrated,
     "TransformedTargetRegressor": transformed,
@@ -72,6 +73,11 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
     is_combined = name in _COMBINED
     is_near = is_combined or getattr(estimator, "algorithm", "") == "SAMME.R"
     tolerance = _OF_COMBINED if is_near else Tolerance(tie=_TIE)
+    if is_classifier(estimator) and _has_labels(estimator):
+        return {
+            "values": lambda frame: np.stack([of[:, 1] for of in model.predict_proba(frame)], 1),
+            "tolerance": tolerance,
+        }
     if is_classifier(estimator):
         return {**classifier(model), "tolerance": tolerance}
     return {"values": model.predict, "tolerance": tolerance if is_combined else EXACT}
@@ -84,13 +90,22 @@ def ensemble_of(model: Any) -> Ensemble:
     except NotFittedError:
         refuse(model, "is not fitted")
     classes = getattr(model, "classes_", (-1, 1))
-    if np.ndim(getattr(model, "n_classes_", 0)) or isinstance(classes, list):
-        refuse(model, "has several outputs of classes: push a classifier for each")
+    if _has_labels(model):
+        largest = max(len(of) for of in classes)
+        if {len(of) for of in classes} != {2}:
+            reason = f"has several outputs, one of {largest} classes: push a classifier for each"
+            refuse(model, f"{reason}; outputs of two classes are scored together")
+        return _ENSEMBLES[name](model)
     if len(classes) == 1:
         refuse(model, f"was fitted on one class, {classes[0]}: it predicts nothing else")
     if name not in _ENSEMBLES:
         refuse(model, "is no model of trees, so it is not scored by itself")
     return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in classes])
+
+
+def _has_labels(model: Any) -> bool:
+    """Returns whether the model's outputs are several, each with its own classes."""
+    return isinstance(getattr(model, "classes_", None), list)
 
 
 def _trees(model: Any) -> list[tuple[Any, Any]]:
@@ -134,6 +149,8 @@ def _probabilities(tree: Any) -> Any:
 
 def _averaged(model: Any) -> Ensemble:
     members = _trees(model)
+    if _has_labels(model):
+        return _averaged_labels(model, members)
     if not is_classifier(model):
         outputs = members[0][0].n_outputs_
         trees = [
@@ -155,6 +172,20 @@ def _averaged(model: Any) -> Ensemble:
         trees.append(_arrays(tree.tree_, columns, values, output))
     task, outputs = ("binary", 1) if classes == 2 else ("multiclass", classes)
     return Ensemble(trees, _VERSION, outputs, task, others={"divisor": float(len(trees))})
+
+
+def _averaged_labels(model: Any, members: list[tuple[Any, Any]]) -> Ensemble:
+    """Converts a forest of several outputs of two classes, whose values are shares of the second."""
+    trees = []
+    for tree, columns in members:
+        shares = tree.tree_.value[:, :, :2]
+        if not _HOLDS_SHARES:
+            shares = shares / shares.sum(axis=2, keepdims=True)
+        trees.append(_arrays(tree.tree_, columns, shares[:, :, 1]))
+    outputs = len(model.classes_)
+    if outputs == 1:
+        trees = [replace(tree, output=0) for tree in trees]
+    return Ensemble(trees, _VERSION, outputs, others={"divisor": float(len(trees))})
 
 
 def _boosting(model: Any) -> Ensemble:
