@@ -80,6 +80,11 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "CatBoostRanker": lambda: catboost.CatBoostRanker(**CAT).fit(
         FRAME, CLASSES, group_id=np.arange(ROWS) // 10
     ),
+    "position bias of LightGBM": lambda: lightgbm.train(
+        {"objective": "lambdarank", "verbose": -1, "num_leaves": 7},
+        lightgbm.Dataset(FRAME, CLASSES, group=[10] * (ROWS // 10), position=np.arange(ROWS) % 10),
+        5,
+    ),
     "MultiLogloss": lambda: cat(SEVERAL, loss_function="MultiLogloss"),
     "MultiCrossEntropy": lambda: cat(SEVERAL, loss_function="MultiCrossEntropy"),
     "several labels of XGBoost": lambda: boosted(SEVERAL),
