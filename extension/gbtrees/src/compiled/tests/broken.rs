@@ -109,6 +109,8 @@ fn missing_nodes_stop_evaluation() {
     let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[0] = 2);
     stops("output", outputs, &[Margins, Contributions]);
     stops("source", tampered(numerical(), SOURCES, |sources| sources[1] = 9), &[Leaves]);
+    let merged = |sources: &mut [u32]| sources.iter_mut().skip(1).for_each(|source| *source -= 1);
+    assert!(refused(&tampered(numerical(), SOURCES, merged)), "outputs of one tree");
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_
     outcomes(compiled, cancel)?;
     // Backwards, since a tree ends where the next of its kind begins.
     let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
+    let mut after: Option<Tree> = None;
     let mut tiles = compiled.get(TILE_GROUPS);
     let mut heights = Vec::new();
     for group in compiled.get(GROUPS).iter().rev() {
@@ -42,17 +43,18 @@ pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_
                 tiles = before;
             }
             let root = compiled.get(ROOTS)[tree as usize] as usize;
-            let tree = Tree { root, depth: group.depth, kind: group.kind, index: tree };
             let tile = tiles.len().checked_sub(1);
-            match group.kind {
-                GroupKind::Compact => {
-                    let end = std::mem::replace(&mut compact_end, root);
-                    tree.verify(compiled, compact, end, tile, &mut heights, cancel)?;
-                }
-                GroupKind::Wide | GroupKind::Categorical => {
-                    let end = std::mem::replace(&mut wide_end, root);
-                    tree.verify(compiled, wide, end, tile, &mut heights, cancel)?;
-                }
+            let is_compact = group.kind == GroupKind::Compact;
+            let end = if is_compact { &mut compact_end } else { &mut wide_end };
+            let end = std::mem::replace(end, root);
+            let tree = Tree { root, end, depth: group.depth, kind: group.kind, index: tree };
+            let after = after.replace(tree).filter(|after| tree.has_source_of(after, compiled));
+            if is_compact {
+                tree.verify(compiled, compact, tile, &mut heights, cancel)?;
+                after.map_or(Ok(()), |after| tree.has_shape_of(&after, compact, cancel))?;
+            } else {
+                tree.verify(compiled, wide, tile, &mut heights, cancel)?;
+                after.map_or(Ok(()), |after| tree.has_shape_of(&after, wide, cancel))?;
             }
         }
     }
@@ -80,9 +82,11 @@ fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
     ensure(right, "has outcome nodes of other trees")
 }
 
+#[derive(Clone, Copy)]
 struct Tree {
     index: u32,
     root: usize,
+    end: usize,
     /// Depth according to the group.
     depth: u32,
     kind: GroupKind,
@@ -94,13 +98,13 @@ impl Tree {
         &self,
         compiled: &Sections<'_>,
         nodes: &[N],
-        end: usize,
         tile: Option<usize>,
         heights: &mut Vec<u32>,
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        ensure(self.root < end && end - self.root < CHILD as usize, "has trees out of order")?;
-        let own = &nodes[self.root..end];
+        let Tree { root, end, .. } = *self;
+        ensure(root < end && end - root < CHILD as usize, "has trees out of order")?;
+        let own = &nodes[root..end];
         heights.clear();
         heights.try_reserve(own.len())?;
         heights.resize(own.len(), 0);
@@ -129,6 +133,37 @@ impl Tree {
             Some(tile) if tile.below > 0 => self.exits(compiled, tile, heights),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether this tree and the one after it are outputs of one tree of the model.
+    fn has_source_of(&self, after: &Tree, compiled: &Sections<'_>) -> bool {
+        let sources = compiled.get(SOURCES);
+        sources[self.index as usize] == sources[after.index as usize]
+    }
+
+    /// Verifies that a row's leaf in this tree is at the same place in the one after it.
+    fn has_shape_of<N: InterleavedNode>(
+        &self,
+        after: &Tree,
+        nodes: &[N],
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
+        let known = self.kind == after.kind && self.end - self.root == after.end - after.root;
+        ensure(known, "has outputs of one tree with other nodes")?;
+        // The sets of categorical splits have other numbers.
+        let keys = self.kind != GroupKind::Categorical;
+        let own = nodes[self.root..self.end].chunks(NODES_PER_CHECK);
+        let right = cancel.all(
+            own.zip(nodes[after.root..after.end].chunks(NODES_PER_CHECK)),
+            |(own, after)| {
+                own.iter().zip(after).all(|(own, after)| {
+                    own.right_offset() == after.right_offset()
+                        && own.slot() == after.slot()
+                        && (own.right_offset() == 0 || !keys || own.key() == after.key())
+                })
+            },
+        )?;
+        ensure(right, "has outputs of one tree with other splits")
     }
 
     /// Verifies that exits of the tile are nodes of the tree, no further from its leaves than stated.

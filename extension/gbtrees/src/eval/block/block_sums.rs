@@ -12,8 +12,8 @@ use std::ops::{Range, RangeInclusive};
 use crate::compiled::aligned::prefetch_all;
 use crate::compiled::sections::{
     BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
-    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
-    TILE_GROUPS, TILE_NODES,
+    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, ROOTS, SEARCH_TREES, SEGMENTS, SOURCES, Sections,
+    TILE_EXITS, TILE_GROUPS, TILE_NODES,
 };
 use crate::compiled::tiles::{
     ColumnKind, ConditionColumn, MAX_COMPOUNDS, MAX_CONDITIONS, MAX_LEVELS, MAX_MASKS, Segment,
@@ -22,7 +22,7 @@ use crate::compiled::tiles::{
 use crate::eval::block::columns::{
     ColumnValues, bit_of_code, columns_by_search, goes_right_large, operands, search_tree,
 };
-use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
+use crate::eval::block::lower_levels::{BlockKeys, LowerLevels, RowNodes};
 use crate::eval::block::types::{
     BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, Mask, NO_MASK, PathBits,
     RANK_BITS, Ranks, Sums,
@@ -47,6 +47,8 @@ pub(in crate::eval) struct Buffers<S> {
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
+    /// The rows' leaves in the last tree with levels below its tile.
+    leaves: Box<RowNodes>,
     /// Initial sums, one per output.
     start: Vec<S>,
     sums: Vec<Sums<S>>,
@@ -64,6 +66,7 @@ impl<S: BlockSum> Buffers<S> {
             masks: no_masks(),
             path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
+            leaves: Box::new([0; BLOCK]),
             start: Vec::new(),
             sums: Vec::new(),
             keys: BlockKeys::default(),
@@ -368,6 +371,8 @@ unsafe fn walk_tile(
 
 /// Walks the trees of a group and adds their leaves.
 ///
+/// The outputs of one tree of the model follow one another: they are walked once.
+///
 /// # Safety
 /// The processor has the kernel's instructions; the group is the compiled model's, with its segment's
 /// conditions evaluated.
@@ -378,51 +383,92 @@ unsafe fn add_group<S: BlockSum>(
     buffers: &mut Buffers<S>,
     rows: &BlockRows<'_>,
 ) {
-    let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
+    if group.below > 0 {
+        // SAFETY: as for this function.
+        unsafe { add_deep_group(kernel, compiled, group, buffers, rows) };
+        return;
+    }
+    let Buffers { masks, path, sums, .. } = buffers;
     let levels = group.levels;
     let add = S::add_kernel(kernel, levels);
     let (outputs, leaves) = (compiled.get(OUTPUTS), S::tile_leaves(compiled));
     let nodes = compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
+    let mut walked: &[u16] = &[];
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let sums = &mut sums[outputs[group.first as usize + tree] as usize];
-        // SAFETY: as for this function.
-        unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
-        if group.below == 0 {
-            let start = group.leaves as usize + tree * tile_leaves(levels);
-            let leaves = &leaves[start..start + tile_leaves(levels)];
-            // SAFETY: the processor has the kernel's instructions; the leaves are the tile's.
-            unsafe {
-                match add {
-                    Some(add) => add(path, rows.count, leaves, sums),
-                    None => S::add_wide(kernel)(
-                        path,
-                        rows.count,
-                        levels,
-                        leaves,
-                        S::lanes(kernel),
-                        sums,
-                    ),
+        if tree == 0 || nodes != walked {
+            // SAFETY: as for this function.
+            unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
+            walked = nodes;
+        }
+        let start = group.leaves as usize + tree * tile_leaves(levels);
+        let leaves = &leaves[start..start + tile_leaves(levels)];
+        // SAFETY: the processor has the kernel's instructions; the leaves are the tile's.
+        unsafe {
+            match add {
+                Some(add) => add(path, rows.count, leaves, sums),
+                None => {
+                    let lanes = S::lanes(kernel);
+                    S::add_wide(kernel)(path, rows.count, levels, leaves, lanes, sums);
                 }
             }
+        }
+    }
+}
+
+/// Walks the trees of a group with levels below its tiles, and adds their leaves.
+///
+/// # Safety
+/// As for [`add_group`].
+unsafe fn add_deep_group<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: &TileGroup,
+    buffers: &mut Buffers<S>,
+    rows: &BlockRows<'_>,
+) {
+    let Buffers { masks, path, leaf_indices, leaves, sums, keys, .. } = buffers;
+    let levels = group.levels;
+    let (outputs, roots) = (compiled.get(OUTPUTS), compiled.get(ROOTS));
+    let sources = compiled.get(SOURCES);
+    let tile_nodes =
+        compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
+    let node_sections = &NodeSections::of(compiled);
+    let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
+    let count = group.count as usize;
+    // Whether a tree has the shape of the one before it in the group.
+    let follows = |tree: usize| {
+        let index = group.first as usize + tree;
+        (1..count).contains(&tree) && sources[index] == sources[index - 1]
+    };
+    for (tree, nodes) in tile_nodes.enumerate().take(count) {
+        let index = group.first as usize + tree;
+        let sums = &mut sums[outputs[index] as usize];
+        let start = group.leaves as usize + (tree << levels);
+        let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
+        let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
+        if follows(tree) {
+            let further = roots[index].wrapping_sub(roots[index - 1]);
+            leaves.iter_mut().for_each(|leaf| *leaf = leaf.wrapping_add(further));
         } else {
-            let start = group.leaves as usize + (tree << levels);
-            let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
-            // SAFETY: the processor has the kernel's instructions.
-            unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
-            let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
-            if tree + 1 < group.count as usize {
-                lower.fetch_ahead(compiled, group.first as usize + tree + 1);
-            }
-            let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
-            let nodes = &NodeSections::of(compiled);
-            // SAFETY: the group is the compiled model's, and keys were set before its trees; leaf
-            // indices are below the number of the tile's leaves, and the keys are leaves'.
+            // SAFETY: the processor has the kernel's instructions; the group is the compiled model's, and
+            // keys were set before its trees; leaf indices are below the number of the tile's leaves.
             unsafe {
-                lower.add(nodes, rows, keys, leaf_indices, |row, key| {
-                    let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
-                    sums.0[lane] += S::of_key(values, key);
-                });
+                walk_tile(kernel, group, nodes, masks, rows.count, path);
+                (kernel.leaf_indices)(path, rows.count, levels, leaf_indices);
+                lower.find_leaves(node_sections, rows, keys, leaf_indices, leaves);
             }
+        }
+        if tree + 1 < count && !follows(tree + 1) {
+            lower.fetch_ahead(compiled, index + 1);
+        }
+        // SAFETY: verification has checked that a tree of the same source has its leaves at the same places
+        // from its root on; the keys are leaves'.
+        unsafe {
+            lower.add(node_sections, &leaves[..rows.count.min(BLOCK)], |row, key| {
+                let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
+                sums.0[lane] += S::of_key(values, key);
+            });
         }
     }
 }

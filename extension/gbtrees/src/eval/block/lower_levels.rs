@@ -39,6 +39,9 @@ impl BlockKeys {
     }
 }
 
+/// A node per row of a block, by its index.
+pub(super) type RowNodes = [u32; BLOCK];
+
 /// Steps between two checks of which rows have reached a leaf.
 const STRIDE: u32 = 4;
 
@@ -70,59 +73,87 @@ impl LowerLevels<'_> {
         }
     }
 
-    /// Calls `visit` with each row and the key of its leaf.
+    /// Finds each row's leaf.
     ///
     /// # Safety
     /// Nodes and exits are of one compiled model, keys have been set for the rows, and indices are of
     /// the tile's leaves.
-    pub(super) unsafe fn add(
+    pub(super) unsafe fn find_leaves(
         &self,
         nodes: &NodeSections<'_>,
         rows: &BlockRows<'_>,
         keys: &BlockKeys,
         leaf_indices: &[u8; BLOCK],
-        visit: impl FnMut(usize, u32),
+        leaves: &mut RowNodes,
     ) {
         let keys = Keys { keys: &keys.keys, width: keys.width };
         let (indices, num_features) = (&leaf_indices[..rows.count.min(BLOCK)], rows.num_features);
         // SAFETY: as for this function.
         unsafe {
             match self.kind {
-                GroupKind::Compact => self.add_leaves(nodes.compact, &keys, indices, visit),
-                GroupKind::Wide => self.add_leaves(nodes.wide, &keys, indices, visit),
+                GroupKind::Compact => self.walk_from_exits(nodes.compact, &keys, indices, leaves),
+                GroupKind::Wide => self.walk_from_exits(nodes.wide, &keys, indices, leaves),
                 GroupKind::Categorical => {
                     let features = rows.features;
                     let keys = KeysAndSets { keys, features, num_features, nodes };
-                    self.add_leaves(nodes.wide, &keys, indices, visit);
+                    self.walk_from_exits(nodes.wide, &keys, indices, leaves);
                 }
             }
         }
     }
 
+    /// Calls `visit` with each row and the key of its leaf.
+    ///
     /// # Safety
-    /// As for [`LowerLevels::add`]; there are keys for as many rows as indices, rounded up to a
+    /// The leaves are some of this tree's.
+    pub(super) unsafe fn add(
+        &self,
+        nodes: &NodeSections<'_>,
+        leaves: &[u32],
+        visit: impl FnMut(usize, u32),
+    ) {
+        // SAFETY: as for this function.
+        unsafe {
+            match self.kind {
+                GroupKind::Compact => add_leaves(nodes.compact, leaves, visit),
+                GroupKind::Wide | GroupKind::Categorical => add_leaves(nodes.wide, leaves, visit),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`LowerLevels::find_leaves`]; there are keys for as many rows as indices, rounded up to a
     /// multiple of [`LANES`].
-    unsafe fn add_leaves<N: InterleavedNode>(
+    unsafe fn walk_from_exits<N: InterleavedNode>(
         &self,
         nodes: &[N],
         keys: &impl GoesLeft<N>,
         leaf_indices: &[u8],
-        mut visit: impl FnMut(usize, u32),
+        at: &mut RowNodes,
     ) {
-        let mut at = [self.exits[0]; BLOCK];
+        *at = [self.exits[0]; BLOCK];
         for (at, index) in at.iter_mut().zip(leaf_indices) {
             let index = usize::from(*index);
             // SAFETY: a tile has as many exits as leaves.
             *at = unsafe { *verified::at(self.exits, index, "a tile's path has an exit") };
         }
         // SAFETY: exits are nodes, and the keys the rows'.
-        unsafe { walk(nodes, keys, &mut at, leaf_indices.len(), self.steps) };
-        for (row, at) in at.into_iter().enumerate().take(leaf_indices.len()) {
-            // SAFETY: a walk ends at a node.
-            let leaf = unsafe { verified::at(nodes, at as usize, "a walk ends at a node") };
-            verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
-            visit(row, leaf.key());
-        }
+        unsafe { walk(nodes, keys, at, leaf_indices.len(), self.steps) };
+    }
+}
+
+/// # Safety
+/// The leaves are nodes.
+unsafe fn add_leaves<N: InterleavedNode>(
+    nodes: &[N],
+    leaves: &[u32],
+    mut visit: impl FnMut(usize, u32),
+) {
+    for (row, at) in leaves.iter().enumerate() {
+        // SAFETY: guaranteed by the caller.
+        let leaf = unsafe { verified::at(nodes, *at as usize, "a walk ends at a node") };
+        verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
+        visit(row, leaf.key());
     }
 }
 
