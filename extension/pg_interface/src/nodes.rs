@@ -185,6 +185,12 @@ impl<'p> Expr<'p> {
         children
     }
 
+    /// Returns whether it, or an expression within it, is wanted.
+    pub fn contains(self, mut is_wanted: fn(Expr<'_>) -> bool) -> bool {
+        // SAFETY: the node is valid, and so is the function until this returns.
+        unsafe { is_found(self.node, std::ptr::from_mut(&mut is_wanted).cast()) }
+    }
+
     /// Returns the functions that the node itself calls, without its children's.
     pub fn functions(self) -> Vec<Oid> {
         let mut functions: Vec<Oid> = Vec::new();
@@ -218,6 +224,13 @@ impl<'p> Expr<'p> {
             }
             pg_sys::equal(self.node.cast(), other.node.cast())
         }
+    }
+
+    /// Returns the function of a function call.
+    pub fn called_function(self) -> Option<Oid> {
+        // SAFETY: the node is read according to its tag.
+        (self.tag() == NodeTag::T_FuncExpr)
+            .then(|| unsafe { (*self.node.cast::<pg_sys::FuncExpr>()).funcid })
     }
 
     /// Returns the function and arguments of a function call.
@@ -400,6 +413,17 @@ unsafe extern "C-unwind" fn add_child(node: *mut pg_sys::Node, children: *mut c_
         unsafe { (*children.cast::<Vec<Expr<'_>>>()).push(Expr::new(node)) };
     }
     false
+}
+
+/// # Safety
+/// `node` is null or valid, and `is_wanted` is the function passed by `contains`.
+unsafe extern "C-unwind" fn is_found(node: *mut pg_sys::Node, is_wanted: *mut c_void) -> bool {
+    // SAFETY: guaranteed by the caller; PostgreSQL calls this with each child of a valid node.
+    unsafe {
+        !node.is_null()
+            && ((*is_wanted.cast::<fn(Expr<'_>) -> bool>())(Expr::new(node))
+                || pg_sys::expression_tree_walker(node, Some(is_found), is_wanted))
+    }
 }
 
 /// # Safety

@@ -14,8 +14,7 @@ use crate::predictor::batch::BatchFunction;
 
 /// Returns the function of a call, if it can be computed in batches.
 pub(crate) fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
-    let (function, _) = call.as_call()?;
-    entry::batched(function)
+    entry::batched(call.called_function()?)
 }
 
 /// A call that is evaluated for the rows that meet a condition.
@@ -126,13 +125,12 @@ fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
 }
 
 pub(crate) fn predicts(expression: Expr<'_>) -> bool {
-    prediction(expression).is_some() || expression.children().into_iter().any(predicts)
+    expression.contains(|part| prediction(part).is_some())
 }
 
 /// Returns whether an expression predicts by a function that an index can have.
 pub(crate) fn predicts_pinned(expression: Expr<'_>) -> bool {
-    prediction(expression).is_some_and(|function| function.pinned)
-        || expression.children().into_iter().any(predicts_pinned)
+    expression.contains(|part| prediction(part).is_some_and(|function| function.pinned))
 }
 
 /// Counts the occurrences of a call in an expression.
