@@ -21,8 +21,10 @@ single() { "$bin/postgres" --single -j -D "$data" postgres; }
 # are the first id, the number of ids, and the ids as an array.
 statements() {
     printf 'SET plan_cache_mode = force_generic_plan;\n\n%s;\n\nPREPARE q(int, int, int[]) AS %s;\n\n' "$4" "$1"
+    local ids=
     for i in $(seq "$2"); do
-        printf "EXECUTE q(%d, %d, '{%s}');\n\n" $((i * 700)) "$3" "$(seq -s, $((i * 700)) 7 $((i * 700 + 7 * ($3 - 1))))"
+        if [[ $1 == *'$3'* ]]; then ids=$(seq -s, $((i * 700)) 7 $((i * 700 + 7 * ($3 - 1)))); fi
+        printf "EXECUTE q(%d, %d, '{%s}');\n\n" $((i * 700)) "$3" "$ids"
     done
 }
 
