@@ -304,6 +304,27 @@ def test_members_that_encode_columns_on_other_rows(connection: psycopg.Connectio
     assert_same(connection, model, frame)
 
 
+@pytest.mark.parametrize(
+    "encoder", [ONE_HOT(sparse_output=False), ORDINAL(), pre.TargetEncoder(cv=2)], ids=repr
+)
+@pytest.mark.parametrize("missing", [np.nan, None], ids=repr)
+@pytest.mark.parametrize("strategy", ["most_frequent", "constant"])
+def test_text_that_is_none(
+    connection: psycopg.Connection, strategy: str, missing: Any, encoder: Any
+) -> None:
+    """To an imputer of NaN it is a value, and to an encoder a category."""
+    frame = passengers()
+    frame["port"] = pd.Series(frame.port, dtype=object).where(frame.port.notna(), None)
+    imputer = impute.SimpleImputer(strategy=strategy, missing_values=missing, fill_value="none")
+    try:
+        columns = make_column_transformer((make_pipeline(imputer, encoder), ["port"]))
+        columns.fit_transform(frame, survived(frame) == "yes")
+    except ValueError:
+        pytest.skip("scikit-learn refuses None here")
+    model = make_pipeline(columns, boosted()).fit(frame, survived(frame))
+    assert_same(connection, model, frame)
+
+
 def scaled_behind_nothing(last: Any) -> Any:
     return Pipeline([("none", "passthrough"), ("scale", pre.StandardScaler()), ("last", last)])
 

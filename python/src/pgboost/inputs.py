@@ -55,6 +55,11 @@ def drawn(
         merged = {**inputs.categories, **given}
         inputs = replace(inputs, categories=merged, names=inputs.names or features)
     plain = {*inputs.categories} - {*given} if inputs.plain else set()
+    categories = {
+        column: [*values, None] if column in inputs.nones and column in plain else values
+        for column, values in inputs.categories.items()
+    }
+    inputs = replace(inputs, categories=categories)
     generator = np.random.default_rng(_SEED)
     rows = max([ROWS, *(len(values) + 1 for values in inputs.categories.values())])
     numbers = np.empty((rows, inputs.width), inputs.dtype)
@@ -108,7 +113,9 @@ def _frame(generator: Any, numbers: Any, inputs: Inputs, plain: Collection[int])
         codes = np.arange(0 if column in plain else -1, len(values))
         codes = generator.permutation(np.resize(codes, len(frame)))
         if column in plain:
-            cells = pandas.Series([values[code] for code in codes])
+            # pandas 3 would make NaN of None in text.
+            kind = object if None in values else None
+            cells = pandas.Series([values[code] for code in codes], dtype=kind)
         else:
             cells = pandas.Series(pandas.Categorical.from_codes(codes, pandas.Index(values)))
         frame = frame.assign(**{frame.columns[column]: cells})

@@ -30,11 +30,11 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
             numbers = encoded[: len(values), column] if len(values) else np.empty(0)
             unknown = _unknown(step, index, column - start)
             missing = np.nan if unknown is None else unknown
-            if feature.fill is not None and feature.fill in values:
-                missing = float(numbers[values.index(feature.fill)])
-            elif feature.fill is None and len(values) < len(step.categories_[index]):
-                # A missing value is the last category.
+            if len(values) < len(step.categories_[index]):
+                # A missing value is the last category. An imputer of NaN has left None as it is.
                 missing = float(encoded[len(values), column])
+            elif feature.fill is not None and feature.fill in values:
+                missing = float(numbers[values.index(feature.fill)])
             table = Feature(feature.column, None, (), (), values, numbers, missing, unknown)
             found.append(replace(table, sparse=sparse))
         start += widths[index]
