@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 import catboost
 import lightgbm
 import pgboost
+from pgboost.estimators import PgboostRegressor
 from pgboost.frames import has_singles, type_of
 from tests.python import models
 
@@ -141,6 +142,17 @@ def test_models_are_compared_on_frames_of_polars_and_arrow(
         pgboost.push(connection, "taken", model, check=given)
         assert pgboost.verify(connection, "taken", model, given).differing == 0
     pgboost.drop(connection, "taken")
+
+
+def test_estimators_take_frames_of_polars_and_arrow(connection: psycopg.Connection) -> None:
+    for module in ("polars", "pyarrow"):
+        pytest.importorskip(module)
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+    options = {"rounds": 3, "allow_change": True}
+    expected = PgboostRegressor(connection, "fitted", **options).fit(READ, TARGET).predict(READ)
+    for given in (of_polars(), of_arrow()):
+        model = PgboostRegressor(connection, "fitted", **options).fit(given, TARGET)
+        np.testing.assert_array_equal(model.predict(given), expected)
 
 
 def test_no_rows(connection: psycopg.Connection) -> None:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .connecting import Connection, connected
 from .extension import Extension
+from .frames import framed
 from .prediction import predict, predict_proba
 from .training import train
 
@@ -85,7 +86,7 @@ class _Estimator(BaseEstimator):
             check_is_fitted(self)
         if hasattr(rows, "columns"):
             validate_data(self, rows, reset=reset, skip_check_array=True)
-            return rows
+            return framed(rows)
         checked = validate_data(
             self, rows, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
