@@ -890,3 +890,173 @@ CREATE VIEW @extschema@.pgboost_deployments WITH (security_barrier) AS
 GRANT SELECT ON @extschema@.pgboost_deployments TO PUBLIC;
 COMMENT ON VIEW @extschema@.pgboost_deployments IS
     'pgboost: the deployments of the models that the current user may predict with, numbered per model';
+
+-- Maintained scores.
+
+CREATE FUNCTION @extschema@.pgboost_maintain_score() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'pgboost_maintain_score';
+COMMENT ON FUNCTION @extschema@.pgboost_maintain_score() IS
+    'the function of the triggers that maintain_scores makes';
+
+CREATE FUNCTION @extschema@.maintain_scores(relation regclass, model text, score_column text DEFAULT 'score',
+    version_column text DEFAULT NULL, output text DEFAULT 'predict', on_error text DEFAULT 'null',
+    replicated boolean DEFAULT false)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_maintain_scores_wrapper';
+COMMENT ON FUNCTION @extschema@.maintain_scores(regclass, text, text, text, text, text, boolean) IS
+    'keeps the scores of a table''s rows in a column, with the version that made them';
+
+-- Counts with the privileges of whoever reads the view.
+CREATE FUNCTION pgboost_catalog.rows_behind(relation regclass, version_column smallint, version integer)
+    RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    behind bigint;
+BEGIN
+    IF has_column_privilege(relation, version_column, 'SELECT') THEN
+        EXECUTE format('SELECT count(*) FROM %s WHERE %I IS DISTINCT FROM $1', relation,
+                       (SELECT attname FROM pg_attribute WHERE attrelid = relation AND attnum = version_column))
+            INTO behind USING version;
+    END IF;
+    RETURN behind;
+END $$;
+COMMENT ON FUNCTION pgboost_catalog.rows_behind(regclass, smallint, integer) IS
+    'pgboost: counts the rows whose score is not of a version; use the view pgboost_scores';
+
+-- The triggers know it all. Those with two columns are for inserts; their partitions' copies have a parent.
+CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
+    SELECT t.tgrelid::regclass AS relation,
+           s.attname AS score_column,
+           v.attname AS version_column,
+           CASE WHEN pgboost_catalog.may_predict(m.id) THEN m.name END AS name,
+           w.version AS current_version,
+           a.output,
+           a.on_error,
+           NULLIF(a.wanted, '') AS wanted,
+           pgboost_catalog.rows_behind(t.tgrelid, t.tgattr[1], w.version) AS rows_behind
+      FROM pg_catalog.pg_trigger AS t
+      JOIN pg_catalog.pg_attribute AS s ON s.attrelid OPERATOR(pg_catalog.=) t.tgrelid
+                                       AND s.attnum OPERATOR(pg_catalog.=) t.tgattr[0]
+      JOIN pg_catalog.pg_attribute AS v ON v.attrelid OPERATOR(pg_catalog.=) t.tgrelid
+                                       AND v.attnum OPERATOR(pg_catalog.=) t.tgattr[1],
+           LATERAL (SELECT pg_catalog.string_to_array(pg_catalog.encode(t.tgargs, 'escape'), '\000')) AS e (parts),
+           LATERAL (SELECT e.parts[1], e.parts[2], e.parts[3], pg_catalog.convert_from(pg_catalog.decode(
+                        pg_catalog.array_to_string(e.parts[4:pg_catalog.cardinality(e.parts)
+                                                               OPERATOR(pg_catalog.-) 1], '\000'),
+                        'escape'), pg_catalog.getdatabaseencoding())) AS a (model, output, on_error, wanted)
+      LEFT JOIN pgboost_catalog.model AS m ON m.id::text OPERATOR(pg_catalog.=) a.model,
+           LATERAL (SELECT CASE WHEN a.wanted OPERATOR(pg_catalog.=) '' THEN m.deployed ELSE COALESCE(
+                        (SELECT n.version FROM pgboost_catalog.version AS n
+                          WHERE n.model OPERATOR(pg_catalog.=) m.id
+                            AND n.version::text OPERATOR(pg_catalog.=) a.wanted),
+                        (SELECT n.version FROM pgboost_catalog.alias AS n
+                          WHERE n.model OPERATOR(pg_catalog.=) m.id
+                            AND n.alias OPERATOR(pg_catalog.=) a.wanted)) END) AS w (version)
+     WHERE t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.pgboost_maintain_score()'::regprocedure
+       AND t.tgparentid OPERATOR(pg_catalog.=) 0::oid
+       AND pg_catalog.has_any_column_privilege(t.tgrelid, 'SELECT');
+GRANT SELECT ON @extschema@.pgboost_scores TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_scores IS
+    'pgboost: the scores that are maintained in the tables that the current user may read';
+
+-- It commits after each batch, so it can have no SET clause: it sets the search path of each transaction before
+-- anything else, and finds the view without naming the extension's schema, which may be renamed.
+CREATE PROCEDURE @extschema@.refresh_scores(relation regclass, batch integer DEFAULT 10000)
+    LANGUAGE plpgsql
+AS $$
+#variable_conflict use_variable
+DECLARE
+    scores text;
+    maintained boolean;
+    score record;
+    leaf regclass;
+    current_version integer;
+    first bigint;
+    pages bigint;
+    step bigint;
+    written bigint;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    IF relation IS NULL OR batch IS NULL OR batch < 1 THEN
+        RAISE EXCEPTION 'relation must not be null, and batch must be at least 1'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT format('SELECT s.version_column, s.current_version FROM %I.pgboost_scores AS s WHERE s.relation = $1',
+                  n.nspname)
+      INTO scores FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'pgboost';
+    EXECUTE 'SELECT EXISTS (' || scores || ')' INTO maintained USING relation;
+    IF NOT maintained THEN
+        RAISE EXCEPTION 'table % has no such scores', relation USING ERRCODE = 'undefined_object',
+              HINT = 'Make them with maintain_scores.';
+    END IF;
+    FOR score IN EXECUTE scores USING relation LOOP
+        current_version := score.current_version;
+        FOR leaf IN SELECT p.relid FROM pg_partition_tree(relation) AS p JOIN pg_class AS c ON c.oid = p.relid
+                     WHERE p.isleaf AND c.relkind = 'r'
+                    UNION SELECT relation WHERE NOT EXISTS (SELECT FROM pg_partition_tree(relation))
+        LOOP
+            pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
+            SELECT greatest(1, ceil(batch * greatest(c.relpages, 1) / greatest(c.reltuples, 100.0 * greatest(c.relpages, 1) / 2)))
+              INTO step FROM pg_class AS c WHERE c.oid = leaf;
+            first := 0;
+            WHILE first < pages LOOP
+                EXECUTE format('UPDATE ONLY %1$s SET %2$I = NULL WHERE ctid >= $1 AND ctid < $2 '
+                               'AND %2$I IS DISTINCT FROM $3', leaf, score.version_column)
+                    USING format('(%s,0)', first)::tid, format('(%s,0)', least(first + step, 4294967295))::tid,
+                          current_version;
+                GET DIAGNOSTICS written = ROW_COUNT;
+                first := first + step;
+                IF written > 0 THEN
+                    COMMIT;
+                    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+                    -- Another version may have been deployed.
+                    EXECUTE scores || ' AND s.version_column = $2' INTO STRICT score
+                        USING relation, score.version_column;
+                    current_version := score.current_version;
+                END IF;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+END $$;
+COMMENT ON PROCEDURE @extschema@.refresh_scores(regclass, integer) IS
+    'scores the rows of a table again whose scores are not of the current version, and commits after each batch';
+
+CREATE FUNCTION @extschema@.drop_scores(relation regclass, score_column text DEFAULT NULL,
+    drop_columns boolean DEFAULT false)
+    RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    maintained record;
+    other record;
+    found_any boolean := false;
+BEGIN
+    FOR maintained IN
+        SELECT t.tgargs, t.tgfoid, s.attname AS score, v.attname AS version
+          FROM pg_trigger AS t
+          JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.proname = 'pgboost_maintain_score'
+          JOIN pg_extension AS e ON e.extnamespace = p.pronamespace AND e.extname = 'pgboost'
+          JOIN pg_attribute AS s ON s.attrelid = t.tgrelid AND s.attnum = t.tgattr[0]
+          JOIN pg_attribute AS v ON v.attrelid = t.tgrelid AND v.attnum = t.tgattr[1]
+         WHERE t.tgrelid = drop_scores.relation AND t.tgparentid = 0
+           AND (drop_scores.score_column IS NULL OR s.attname = drop_scores.score_column)
+    LOOP
+        found_any := true;
+        FOR other IN SELECT t.tgname FROM pg_trigger AS t
+                      WHERE t.tgrelid = drop_scores.relation AND t.tgfoid = maintained.tgfoid
+                        AND t.tgargs = maintained.tgargs
+        LOOP
+            EXECUTE format('DROP TRIGGER %I ON %s', other.tgname, relation);
+        END LOOP;
+        IF drop_columns THEN
+            EXECUTE format('ALTER TABLE %s DROP COLUMN %I, DROP COLUMN %I', relation, maintained.score,
+                           maintained.version);
+        END IF;
+    END LOOP;
+    IF NOT found_any THEN
+        RAISE EXCEPTION 'table % has no such scores', relation USING ERRCODE = 'undefined_object',
+              HINT = 'The view pgboost_scores lists those that there are.';
+    END IF;
+END $$;
+COMMENT ON FUNCTION @extschema@.drop_scores(regclass, text, boolean) IS
+    'ends the maintenance of a table''s scores, and drops their columns if that is asked for';

@@ -271,7 +271,7 @@ impl<'c> Arguments<'c> {
 /// A change of a table, or of one of its rows, that fires a trigger.
 #[derive(Clone, Copy)]
 pub struct Change<'c> {
-    trigger: &'c pg_sys::TriggerData,
+    pub(crate) trigger: &'c pg_sys::TriggerData,
 }
 
 impl Change<'_> {
@@ -286,7 +286,7 @@ impl Change<'_> {
         self.trigger.tg_event & pg_sys::TRIGGER_EVENT_BEFORE != 0
     }
 
-    fn is(self, operation: u32) -> bool {
+    pub(crate) fn is(self, operation: u32) -> bool {
         self.trigger.tg_event & pg_sys::TRIGGER_EVENT_OPMASK == operation
     }
 
@@ -302,7 +302,7 @@ impl Change<'_> {
         self.new_row().and_then(|row| self.role(row, column))
     }
 
-    fn new_row(self) -> Option<pg_sys::HeapTuple> {
+    pub(crate) fn new_row(self) -> Option<pg_sys::HeapTuple> {
         if self.is(pg_sys::TRIGGER_EVENT_UPDATE) {
             return Some(self.trigger.tg_newtuple);
         }

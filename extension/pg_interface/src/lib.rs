@@ -4,7 +4,7 @@
 //!
 //! - values: [`value`], `numeric`, [`varlena`], [`array`](mod@array), [`jsonb`],
 //!   [`tuple`](mod@tuple), [`virtual_object`]
-//! - calls: [`call`], [`signature`]
+//! - calls: [`call`], [`row_trigger`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`], [`plan_memory`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`invalidation`]
 //! - the session: [`session`], [`transaction`], [`temporary_file`]
@@ -31,6 +31,7 @@ pub mod plan_memory;
 pub mod query;
 pub mod report;
 mod reserve;
+pub mod row_trigger;
 pub mod scan;
 pub mod session;
 pub mod signature;

@@ -53,6 +53,15 @@ pub fn role_by_name(name: &str) -> Option<Oid> {
 ///
 /// After an error PostgreSQL restores both when it aborts the transaction or subtransaction.
 pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
+    with_rights_of(user, || with_setting(c"search_path", c"pg_catalog, pg_temp", run))
+}
+
+/// Runs the closure as another user, with the caller's search path: it must run no code that a user has
+/// written.
+///
+/// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
+#[inline]
+pub fn with_rights_of<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let mut before = Oid::INVALID;
     let mut context = 0;
     // SAFETY: accesses variables of the backend.
@@ -61,7 +70,7 @@ pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
         let switched = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE.cast_signed();
         pg_sys::SetUserIdAndSecContext(user, switched);
     }
-    let result = with_setting(c"search_path", c"pg_catalog, pg_temp", run);
+    let result = run();
     // SAFETY: undoes the change above.
     unsafe { pg_sys::SetUserIdAndSecContext(before, context) };
     result

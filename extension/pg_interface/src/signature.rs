@@ -80,6 +80,12 @@ impl Signature {
         }
     }
 
+    /// Returns the signature of a call with one row of a type.
+    pub fn of_row(row_type: Oid) -> Signature {
+        let types = Box::new([(row_type, ArgumentType::Row)]);
+        Signature { types, starts_with_column: false }
+    }
+
     /// Returns whether a call has arguments of these types.
     #[inline]
     pub fn fits(&self, arguments: Arguments<'_>) -> bool {
@@ -134,6 +140,17 @@ impl ArgSource for Arguments<'_> {
     #[inline]
     fn get(self, index: usize) -> Option<Datum> {
         Arguments::get(self, index)
+    }
+}
+
+/// A source of one argument, a row.
+#[derive(Clone, Copy)]
+pub struct RowArgument(pub Datum);
+
+impl ArgSource for RowArgument {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        (index == FIRST).then_some(self.0)
     }
 }
 

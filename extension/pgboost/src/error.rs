@@ -115,6 +115,37 @@ error_table! {
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
         hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
+    /// A score of a table's rows is maintained with the model to drop.
+    DropScored { name: String, table: Phrase } =>
+        OBJECT_IN_USE,
+        "cannot drop model \"{name}\" because table {table} has scores that are maintained with it",
+        hint "End that with drop_scores.";
+    /// Scores are columns of tables, which triggers set.
+    NotATable { relation: Phrase } =>
+        WRONG_OBJECT_TYPE, "{relation} is not a table",
+        hint "Scores are maintained in tables and partitioned tables.";
+    NotTableOwner { table: Phrase } =>
+        INSUFFICIENT_PRIVILEGE, "must be owner of table {table}";
+    /// A column of that name has another type than the score or the version.
+    ScoreColumn { column: String, expected: &'static str } =>
+        DATATYPE_MISMATCH, "column \"{column}\" is not of type {expected}",
+        hint "Name a column that does not exist yet, or one of that type.";
+    ScoreExists { table: Phrase, name: String } =>
+        DUPLICATE_OBJECT, "table {table} already has such scores of model \"{name}\"",
+        hint "End them with drop_scores first.";
+    /// PostgreSQL computes generated columns after the triggers of a row.
+    GeneratedFeature { column: String } =>
+        FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a generated column",
+        detail "PostgreSQL computes it after the triggers that score the row.";
+    ScoreOutput { output: String } =>
+        INVALID_PARAMETER_VALUE, "invalid output of scores: \"{output}\"",
+        hint "Use predict, predict_array, predict_class, predict_margin or predict_proba.";
+    OnError { value: String } =>
+        INVALID_PARAMETER_VALUE, "invalid value of on_error: \"{value}\"",
+        hint "Use null or error.";
+    /// The trigger's function, called in another way than by `maintain_scores`' triggers.
+    NotScoreTrigger =>
+        FEATURE_NOT_SUPPORTED, "pgboost_maintain_score is called only by triggers that maintain_scores has made";
     /// The history of deployments begins with the present one.
     NoEarlierDeployment { name: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no earlier deployment to go back to",

@@ -19,6 +19,7 @@ mod functions;
 #[allow(unsafe_code, reason = "the hooks of a setting")]
 mod guc;
 mod registry;
+mod score_trigger;
 #[allow(unsafe_code, reason = "maps a file that all backends write; see the module's header")]
 mod statistics;
 

@@ -220,6 +220,7 @@ def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
     "call",
     [
         "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m@1')",
+        "maintain_scores('pg_class', 'm')",
         "rollback_model('m')", "set_unknown_category('m', 'missing')", "set_model_comment('m', 'x')",
         "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
         "set_alias('m@1', 'best')", "drop_alias('m@best')", "pin_model('m@1')",

@@ -38,6 +38,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         connection.execute("INSERT INTO file VALUES (%s)", (grown(400, 8, seed=2),))
         values = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
         connection.execute(f"CREATE TABLE rows AS SELECT {values} FROM generate_series(1, 2000)")
+        connection.execute(
+            "CREATE TABLE kept (f1 real); CREATE TRIGGER kept BEFORE INSERT ON kept FOR EACH ROW"
+            " EXECUTE FUNCTION pgboost_maintain_score('a', 'b', 'c', 'd')"
+        )
         load(connection, "classes", _classes())
         connection.execute("SELECT set_alias('m@2', 'best')")
         connection.execute("SELECT set_baseline('m', 'rows')")

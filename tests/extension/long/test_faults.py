@@ -53,6 +53,7 @@ CASES = [
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
         "SELECT pgboost_catalog.statistics('m', 1)",
         "SELECT pgboost_catalog.unknown_rows(id, 1) FROM pgboost_catalog.model",
+        "SELECT maintain_scores('rows', 'm')",
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
@@ -94,6 +95,7 @@ CASES = [
     )],
     ("called: pgboost_error_combine", "SELECT pgboost_catalog.error_combine('{}', '{}')"),
     ("called: pgboost_mean_combine", "SELECT pgboost_catalog.mean_combine('{}', '{}')"),
+    ("called: pgboost_maintain_score", "INSERT INTO kept VALUES (1) RETURNING f1"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"

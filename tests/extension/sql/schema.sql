@@ -25,7 +25,7 @@ SELECT count(*) AS serial_aggregates FROM pg_proc AS p WHERE p.prokind = 'a' AND
 
 -- What users call, without the aggregates and the schema of the registry, which nobody else may use: few functions, and
 -- a query that reads by one of them may run in parallel.
-SELECT count(*) FILTER (WHERE p.prokind = 'f') <= 50 AS few, count(DISTINCT p.proname) FILTER (WHERE p.prokind = 'a') AS aggregates,
+SELECT count(*) FILTER (WHERE p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype) <= 50 AS few, count(DISTINCT p.proname) FILTER (WHERE p.prokind = 'a') AS aggregates,
        string_agg(p.proname, ' ') FILTER (WHERE p.provolatile <> 'v' AND p.proparallel <> 's') AS serial
   FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
  WHERE p.pronamespace = 'public'::regnamespace AND d.refclassid = 'pg_extension'::regclass

@@ -79,6 +79,9 @@ STATEMENTS = {
     "`create_predict_function`, in an own schema": [
         "SELECT create_predict_function('n', schema => current_user::text)"
     ],
+    "`maintain_scores`, `drop_scores`, in an own table": [
+        "SELECT maintain_scores(current_user || '.scored', 'n'), drop_scores(current_user || '.scored')"
+    ],
     "a new version by `load_model`": ["SELECT load_model('m', (SELECT file FROM files))"],
     "a new model by `load_model`": ["SELECT load_model('new', (SELECT file FROM files))"],
     "a new model by `train_model`; `cross_validate_model`, `tune_model`": [
@@ -89,7 +92,13 @@ STATEMENTS = {
     "the registry's tables": ["SELECT FROM pgboost_catalog.model"],
 }  # fmt: skip
 # Those that anybody may call, since they are of no model or need a model of several classes.
-OTHERS = {"predict_class", "predict_proba", "xgboost_version"}
+OTHERS = {
+    "pgboost_maintain_score",
+    "pgboost_scores",
+    "predict_class",
+    "predict_proba",
+    "xgboost_version",
+}
 
 
 def table() -> list[tuple[str, str, str]]:
@@ -118,6 +127,8 @@ def roles(cluster: Cluster, dbname: str) -> Iterator[None]:
         for role in ROLES:
             admin.execute(f"CREATE ROLE page_{role} LOGIN")
             admin.execute(f"CREATE SCHEMA page_{role} AUTHORIZATION page_{role}")
+            admin.execute(f"CREATE TABLE page_{role}.scored (f1 real)")
+            admin.execute(f"ALTER TABLE page_{role}.scored OWNER TO page_{role}")
         admin.execute("GRANT pg_read_all_stats TO page_monitor")
         admin.execute("""GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model, set_alias,
                              drop_alias, pin_model, unpin_model, create_predict_function,

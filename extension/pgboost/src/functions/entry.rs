@@ -25,6 +25,7 @@ use crate::predictor::batch::BatchFunction;
 use crate::predictor::output::Explanation;
 use crate::predictor::output::Output;
 use crate::registry::{Registry, pin, roles};
+use crate::score_trigger;
 
 /// Defines a C function, and the record that declares its calling convention to PostgreSQL.
 macro_rules! c_function {
@@ -49,6 +50,7 @@ macro_rules! c_function {
     };
 }
 
+c_function!(pgboost_maintain_score, pg_finfo_pgboost_maintain_score, score_trigger::maintain);
 c_function!(pgboost_predict, pg_finfo_pgboost_predict, |arguments, state| {
     predict::predict(arguments, state, Output::Value { function: "predict" })
 });

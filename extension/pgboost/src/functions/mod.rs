@@ -13,6 +13,7 @@ mod load;
 mod partial_dependence;
 mod permutation_importance;
 mod predict;
+mod scores;
 mod unknown_category;
 mod versions;
 

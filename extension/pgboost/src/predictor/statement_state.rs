@@ -52,9 +52,8 @@ struct PredictorState {
 impl PredictorState {
     #[cold]
     #[inline(never)]
-    fn new(arguments: Arguments<'_>, model: &str, resolved: &Resolved) -> Result<Self> {
+    fn new(signature: Signature, model: &str, resolved: &Resolved) -> Result<Self> {
         let image = resolved.image.model();
-        let signature = Signature::of(arguments);
         let unknown_category = resolved.identity.unknown_category;
         let context = FeatureContext { model, image, unknown_category };
         Ok(PredictorState {
@@ -131,9 +130,30 @@ impl Predictor {
         let fits = |state: &PredictorState| state.is_for(model) && state.signature.fits(arguments);
         let state = match resolved.image.take_idle(fits) {
             Some(state) => state,
-            None => Box::new(PredictorState::new(arguments, model, &resolved)?),
+            None => Box::new(PredictorState::new(Signature::of(arguments), model, &resolved)?),
         };
         Ok(state.begin(resolved, arguments.function()))
+    }
+
+    /// Resolves a model for rows of a type that no call passes. `function` is one of the extension's.
+    pub(crate) fn begin_rows(row_type: Oid, model: &str, function: Oid) -> Result<Self> {
+        let resolved = cache::resolve(model, function)?;
+        let is_row = |state: &PredictorState| {
+            state.is_for(model) && state.signature.types() == [(row_type, ArgumentType::Row)]
+        };
+        let state = match resolved.image.take_idle(is_row) {
+            Some(state) => state,
+            None => {
+                let signature = Signature::of_row(row_type);
+                Box::new(PredictorState::new(signature, model, &resolved)?)
+            }
+        };
+        Ok(state.begin(resolved, function))
+    }
+
+    /// Returns the version that predicts.
+    pub(crate) fn version(&self) -> i32 {
+        self.state.identity.version
     }
 
     /// Makes the results depend on the arguments alone, for ever: fails for a version that can be dropped and for a

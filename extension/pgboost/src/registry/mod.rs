@@ -23,6 +23,7 @@ pub(crate) mod pin;
 pub(crate) mod predict_functions;
 pub(crate) mod reference;
 pub(crate) mod roles;
+pub(crate) mod scores;
 mod unknown_category;
 pub(crate) mod write;
 
@@ -53,6 +54,7 @@ pub(crate) struct Registry {
     /// The owner of the tables.
     pub(crate) owner: Oid,
     pub(crate) model_by_name: Table,
+    model_by_id: Table,
     pub(crate) version: Table,
     pub(crate) part: Table,
     pub(crate) privilege: Table,
@@ -83,6 +85,7 @@ impl Registry {
             schema,
             owner,
             model_by_name,
+            model_by_id: Table { index: c"model_pkey", first: 1, ..model_by_name },
             version: table(c"version", c"version_pkey")?,
             part: table(c"part", c"part_pkey")?,
             privilege,

@@ -3,6 +3,7 @@
 //! A name is resolved by a snapshot; the model's versions and privileges are found by the id. So functions of
 //! the registry take a [`Model`] or a [`ModelId`], which come from a row of `model` alone, and never a name.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use pg_interface::invalidation::{ReadSnapshot, SnapshotMark};
@@ -32,8 +33,30 @@ impl ModelId {
         Key::Uuid(self.0)
     }
 
+    /// Reads the text that `to_string` gives.
+    pub(crate) fn parse(text: &str) -> Option<ModelId> {
+        let digits = u128::from_str_radix(&text.replace('-', ""), 16).ok()?;
+        Some(ModelId(Uuid::from_bytes(digits.to_be_bytes())))
+    }
+
+    /// Returns the name of the model with this id that the statement sees.
+    pub(crate) fn name(self, registry: &Registry) -> Option<String> {
+        let mut name = None;
+        rows(registry.model_by_id, &[self.key()], ReadSnapshot::Active, |row| {
+            name = row.text(c"name");
+            ControlFlow::Break(())
+        });
+        name
+    }
+
     pub(crate) fn bytes(self) -> [u8; 16] {
         *self.0.as_bytes()
+    }
+}
+
+impl fmt::Display for ModelId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, formatter)
     }
 }
 

@@ -14,7 +14,7 @@ use super::unknown_category::UnknownPolicy;
 use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
     Registry, baseline, deployment, execute, lookup, meaning, model_file, pin, predict_functions,
-    query,
+    query, scores,
 };
 use crate::error::{Error, Result};
 use crate::statistics;
@@ -192,6 +192,7 @@ pub(crate) fn set_comment(
 pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
     lock(registry, model)?;
     pin::require_none(registry, model, None)?;
+    scores::require_none(registry, model)?;
     drop_aliases(registry, model)?;
     baseline::forget(registry, model.id, None)?;
     for statement in [

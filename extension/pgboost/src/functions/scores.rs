@@ -1,0 +1,144 @@
+//! `maintain_scores`: columns of a table with the scores of its rows, which triggers keep.
+
+use pg_interface::catalog::{self, quoted, quoted_literal, quoted_schema};
+use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid, call, row_trigger, session};
+use pgrx::{pg_extern, pg_sys};
+use row_source::names::MAX_BYTES;
+
+use super::{optional_text, required, required_text};
+use crate::error::{Error, Result};
+use crate::registry::model::Model;
+use crate::registry::predict_functions::run;
+use crate::registry::reference::{Reference, Wanted};
+use crate::registry::scores::{self, Maintained, TRIGGER_FUNCTION};
+use crate::registry::{self, Registry, lookup};
+use crate::score_trigger::{self, OUTPUTS};
+
+/// `maintain_scores(relation, model, score_column, version_column, output, on_error, replicated)`
+#[pg_extern(sql = false)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+fn pgboost_maintain_scores(
+    relation: Option<Oid>,
+    model: Option<&[u8]>,
+    score_column: Option<&[u8]>,
+    version_column: Option<&[u8]>,
+    output: Option<&[u8]>,
+    on_error: Option<&[u8]>,
+    replicated: Option<bool>,
+    call: FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    session::require_writable(c"maintain_scores()");
+    let table = Table::owned(required(relation, "relation")?)?;
+    let reference = required_text(model, "model")?;
+    let score = required_text(score_column, "score_column")?;
+    let version = optional_text(version_column, "version_column")?;
+    let version = version.map_or_else(|| format!("{score}_version"), str::to_owned);
+    let asked = required_text(output, "output")?;
+    let (output, kind, score_type, type_oid) = OUTPUTS
+        .into_iter()
+        .find(|(name, ..)| *name == asked)
+        .ok_or_else(|| Error::ScoreOutput { output: asked.to_owned() })?;
+    let fails = match required_text(on_error, "on_error")? {
+        "null" => false,
+        "error" => true,
+        value => return Err(Error::OnError { value: value.to_owned() }.into()),
+    };
+    let function = call::called_function(call);
+    let registry = Registry::of_function(function)?;
+    let Reference { name, wanted } = Reference::parse(reference)?;
+    let model = Model::find(&registry, name, ReadSnapshot::Active)?;
+    registry::require_predict(&registry, model, table.owner)?;
+    lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
+    session::with_rights_of(table.owner, || {
+        score_trigger::require_scorable(table.oid, reference, kind, function)
+    })?;
+    let wanted = match wanted {
+        Wanted::Deployed => String::new(),
+        Wanted::Version(number) => number.to_string(),
+        Wanted::Alias(alias) => alias.to_owned(),
+    };
+    let maintained = Maintained { model: model.id, output: output.to_owned(), fails, wanted };
+    if scores::exists(&registry, table.oid, &maintained)? {
+        let table = table.name.into();
+        return Err(Error::ScoreExists { table, name: name.to_owned() }.into());
+    }
+    table.require_column(score, type_oid, score_type)?;
+    table.require_column(&version, pg_sys::INT4OID, "integer")?;
+    table.create_triggers(
+        &registry,
+        [score, &version],
+        &maintained,
+        required(replicated, "replicated")?,
+    )?;
+    Ok(())
+}
+
+struct Table {
+    oid: Oid,
+    owner: Oid,
+    /// Qualified and quoted.
+    name: String,
+}
+
+impl Table {
+    /// Finds a table whose owner's privileges the current user has.
+    fn owned(oid: Oid) -> Result<Table> {
+        let name = catalog::quoted_relation(oid).unwrap_or_else(|| oid.to_u32().to_string());
+        let owner = catalog::table_owner(oid).filter(|_| row_trigger::is_table(oid));
+        let Some(owner) = owner else { return Err(Error::NotATable { relation: name.into() }) };
+        if !session::has_rights_of(session::current_user(), owner) {
+            return Err(Error::NotTableOwner { table: name.into() });
+        }
+        Ok(Table { oid, owner, name })
+    }
+
+    /// Adds a column, unless the table has one of that type.
+    fn require_column(&self, column: &str, type_oid: Oid, expected: &'static str) -> Result<()> {
+        match row_trigger::type_of_column(self.oid, column) {
+            Some(found) if found == type_oid => Ok(()),
+            Some(_) => Err(Error::ScoreColumn { column: column.to_owned(), expected }),
+            None => run(&format!(
+                "ALTER TABLE {} ADD COLUMN {} {}",
+                self.name,
+                quoted(column),
+                catalog::type_name(type_oid)
+            )),
+        }
+    }
+
+    /// Creates the pair of triggers. Their names are last in the order of names, in which triggers fire.
+    fn create_triggers(
+        &self,
+        registry: &Registry,
+        [score, version]: [&str; 2],
+        maintained: &Maintained,
+        replicated: bool,
+    ) -> Result<()> {
+        let arguments = maintained.arguments().map(|argument| quoted_literal(&argument)).join(", ");
+        let function = format!("{}.{TRIGGER_FUNCTION}", quoted_schema(registry.functions));
+        let events = [
+            ("", format!("INSERT OR UPDATE OF {}, {}", quoted(score), quoted(version))),
+            ("_update", "UPDATE".to_owned()),
+        ];
+        for (suffix, event) in events {
+            let trigger = quoted(&trigger_name(score, suffix));
+            run(&format!(
+                "CREATE TRIGGER {trigger} BEFORE {event} ON {} FOR EACH ROW \
+                 EXECUTE FUNCTION {function}({arguments})",
+                self.name
+            ))?;
+            if replicated {
+                run(&format!("ALTER TABLE {} ENABLE ALWAYS TRIGGER {trigger}", self.name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn trigger_name(column: &str, suffix: &str) -> String {
+    const PREFIX: &str = "zz_pgboost_";
+    let room = MAX_BYTES - PREFIX.len() - suffix.len();
+    let end = (0..=room.min(column.len())).rev().find(|end| column.is_char_boundary(*end));
+    format!("{PREFIX}{}{suffix}", column.get(..end.unwrap_or(0)).unwrap_or_default())
+}

@@ -1,0 +1,158 @@
+"""Scores that triggers keep (`maintain_scores`): through dumps, replication, cancels and other sessions."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.connections import Connect
+from tests.extension.lifecycle.client_programs import run
+from tests.extension.lifecycle.models import constant, drop_all, load, one
+from tests.extension.lifecycle.test_logical_replication import until
+from tools.cluster import Cluster
+from tools.cluster.server import bin_directory
+
+SCORES = "SELECT array_agg((id, score, score_version)::text ORDER BY id) FROM scored"
+BEHIND = "SELECT rows_behind FROM pgboost_scores"
+
+
+@pytest.fixture(autouse=True)
+def scored(connection: psycopg.Connection) -> Iterator[None]:
+    """A table of 5,000 rows whose scores are kept, and two versions; the first is deployed."""
+    connection.execute("DROP TABLE IF EXISTS scored")
+    drop_all(connection)
+    load(connection, "m", constant(1))
+    load(connection, "m", constant(2))
+    connection.execute("SELECT deploy_model('m@1')")
+    connection.execute("CREATE TABLE scored (id integer PRIMARY KEY, f1 real)")
+    connection.execute("SELECT maintain_scores('scored', 'm')")
+    connection.execute("INSERT INTO scored SELECT i, i FROM generate_series(1, 5000) AS i")
+    yield
+    connection.execute("DROP TABLE IF EXISTS scored")
+
+
+@pytest.mark.parametrize("arguments", [("--format=plain",), ("--format=custom", "--jobs=2")])
+def test_a_dump_brings_scores_and_triggers(
+    cluster: Cluster, connection: psycopg.Connection, dbname: str, arguments: tuple[str, ...]
+) -> None:
+    """Rows of another version come as they were: restoring scores nothing."""
+    connection.execute("UPDATE scored SET f1 = 0 WHERE id = 1")
+    connection.execute("SELECT deploy_model('m@2')")
+    connection.execute("INSERT INTO scored VALUES (0, 1)")
+    cluster.create_database("scores_restored", replace=True)
+    if arguments[0] == "--format=plain":
+        dump = run(cluster, dbname, "pg_dump")
+        run(cluster, "scores_restored", "psql", "-q", "-v", "ON_ERROR_STOP=1", stdin=dump)
+    else:
+        dump = run(cluster, dbname, "pg_dump", "--format=custom")
+        run(cluster, "scores_restored", "pg_restore", "-d", "scores_restored", stdin=dump)
+    with cluster.connect("scores_restored") as restored:
+        assert one(restored, SCORES) == one(connection, SCORES)
+        assert one(restored, BEHIND) == one(connection, BEHIND) == 5000
+        restored.execute("INSERT INTO scored VALUES (-1, 1)")
+        assert one(restored, "SELECT score FROM scored WHERE id = -1") == 2
+        restored.execute("CALL refresh_scores('scored', 700)")
+        assert one(restored, BEHIND) == 0
+        with pytest.raises(errors.ObjectInUse):
+            restored.execute("SELECT drop_model('m')")
+
+
+def test_a_refresh_that_is_stopped_goes_on(
+    connection: psycopg.Connection, connect: Connect
+) -> None:
+    """Committed batches stay, and the next refresh does the rest."""
+    connection.execute("SELECT deploy_model('m@2')")
+    stopped = connect()
+    stopped.execute(
+        "CREATE OR REPLACE FUNCTION stop_at() RETURNS trigger LANGUAGE plpgsql AS $$"
+        " BEGIN IF NEW.id = 3000 THEN RAISE EXCEPTION SQLSTATE '57014'; END IF; RETURN NEW; END $$"
+    )
+    stopped.execute(
+        "CREATE TRIGGER stop_at BEFORE UPDATE ON scored FOR EACH ROW EXECUTE FUNCTION stop_at()"
+    )
+    with pytest.raises(errors.QueryCanceled):
+        stopped.execute("CALL refresh_scores('scored', 500)")
+    stopped.execute("DROP TRIGGER stop_at ON scored")
+    assert 1000 <= one(connection, BEHIND) <= 4000
+    connection.execute("CALL refresh_scores('scored', 500)")
+    assert one(connection, BEHIND) == 0
+    assert (
+        one(connection, "SELECT count(*) FROM scored WHERE score = 2 AND score_version = 2") == 5000
+    )
+
+
+def test_a_deployment_during_a_statement_counts_for_the_next(
+    connection: psycopg.Connection, connect: Connect
+) -> None:
+    writer = connect()
+    writer.execute("PREPARE written AS INSERT INTO scored VALUES ($1, 0) RETURNING score_version")
+    versions = []
+    for number, version in enumerate((1, 2, 1, 2)):
+        connection.execute("SELECT deploy_model(%s)", (f"m@{version}",))
+        versions.append(one(writer, f"EXECUTE written({-number})"))
+    assert versions == [1, 2, 1, 2]
+    writer.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+    connection.execute("SELECT deploy_model('m@1')")
+    assert one(writer, "EXECUTE written(-9)") == 2
+    writer.execute("ROLLBACK")
+
+
+def test_planted_objects_are_not_used(connection: psycopg.Connection, connect: Connect) -> None:
+    """Operators and functions that another role has put first on the search path."""
+    connection.execute("SELECT deploy_model('m@2')")
+    connection.execute("CREATE SCHEMA planted; CREATE TABLE planted.pg_trigger (tgrelid oid)")
+    body = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$"
+    for planted in ("integer", "bigint", "name", "oid", "text"):
+        both = f"({planted}, {planted})"
+        connection.execute(f"CREATE FUNCTION planted.wrong{both} RETURNS boolean {body}")
+        for operator in ("=", "<", ">="):
+            types = f"LEFTARG = {planted}, RIGHTARG = {planted}, FUNCTION = planted.wrong"
+            connection.execute(f"CREATE OPERATOR planted.{operator} ({types})")
+    connection.execute(f"CREATE FUNCTION planted.pg_relation_size(regclass) RETURNS bigint {body}")
+    connection.execute(
+        f"CREATE FUNCTION planted.set_config(text, text, boolean) RETURNS text {body}"
+    )
+    try:
+        user = connect()
+        user.execute("SET search_path = planted, public, pg_catalog")
+        with pytest.raises(errors.RaiseException):
+            user.execute("SELECT 1 = 1")
+        user.execute("CALL refresh_scores('scored', 900)")
+        assert one(user, "SELECT rows_behind FROM pgboost_scores") == 0
+        user.execute("INSERT INTO scored VALUES (-1, 1); UPDATE scored SET f1 = 9")
+        user.execute("SELECT drop_scores('scored'), maintain_scores('scored', 'm')")
+        assert one(user, "SHOW search_path") == "planted, public, pg_catalog"
+    finally:
+        connection.execute("DROP SCHEMA planted CASCADE")
+
+
+def test_logical_replication_copies_scores_or_makes_them(spare: Cluster) -> None:
+    """A subscriber keeps the publisher's scores, unless it is told to make its own."""
+    with spare.connect() as admin:
+        admin.execute("ALTER SYSTEM SET wal_level = logical")
+    restart = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-m", "fast", "-w"]
+    spare.place.run(*restart, "-l", spare.place.log)
+    spare.create_database("scores_subscriber")
+    with spare.connect() as publisher, spare.connect("scores_subscriber") as subscriber:
+        subscriber.execute("CREATE EXTENSION pgboost")
+        for side, number in ((publisher, 1), (subscriber, 5)):
+            load(side, "m", constant(number))
+            side.execute("CREATE TABLE scored (id integer PRIMARY KEY, f1 real)")
+            side.execute("CREATE TABLE plain (id integer PRIMARY KEY, f1 real)")
+            side.execute("SELECT maintain_scores('scored', 'm')")
+        subscriber.execute("SELECT maintain_scores('plain', 'm', replicated => true)")
+        publisher.execute("CREATE PUBLICATION p FOR TABLE scored, plain")
+        publisher.execute("SELECT pg_create_logical_replication_slot('scores', 'pgoutput')")
+        subscriber.execute(
+            f"CREATE SUBSCRIPTION s CONNECTION '{spare.conninfo()}' PUBLICATION p "
+            "WITH (create_slot = false, slot_name = 'scores')"
+        )
+        try:
+            publisher.execute("INSERT INTO scored VALUES (1, 1); INSERT INTO plain VALUES (1, 1)")
+            until(lambda: one(subscriber, "SELECT max(score) FROM scored"), 1)
+            until(lambda: one(subscriber, "SELECT max(score) FROM plain"), 5)
+        finally:
+            subscriber.execute("ALTER SUBSCRIPTION s DISABLE")
+            subscriber.execute("ALTER SUBSCRIPTION s SET (slot_name = NONE)")
+            subscriber.execute("DROP SUBSCRIPTION s")
