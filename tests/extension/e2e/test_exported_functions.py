@@ -18,6 +18,8 @@ HOSTILE = [
     'a"; DROP TABLE kept; --', "it's \\' a", "$body$; $body1$", "line\n-- end\nDROP TABLE kept;",
     "s0", "v", "é" * 40, "é" * 41,
 ]  # fmt: skip
+# As PostgreSQL cuts them.
+ARGUMENTS = [*HOSTILE[:-2], "é" * 31, "é" * 30 + "_2"]
 LABELS = ["no'; DROP TABLE kept; --", "\\yes$body$"]
 BARE = "bare"
 
@@ -87,6 +89,67 @@ def test_margins_are_the_librarys(
     assert found.tobytes() == margins(booster, rows).tobytes()
 
 
+def columns_of(rows: str = "kept") -> str:
+    """A query whose columns have the arguments' names."""
+    columns = (
+        sql.SQL("x[{}] AS {}").format(sql.Literal(number), sql.Identifier(name)).as_string()
+        for number, name in enumerate(ARGUMENTS, 1)
+    )
+    return f"SELECT id, {', '.join(columns)} FROM {rows} -- a comment"
+
+
+@pytest.mark.parametrize("jit", ["off", "on"])
+def test_the_rows_of_a_query_have_the_librarys_margins(
+    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray, jit: str
+) -> None:
+    bare.execute(f"SET jit = {jit}")
+    bare.execute("SET jit_above_cost = 0")
+    query = "SELECT {} FROM {}(%s) ORDER BY id::int"
+    found = bare.execute(query.format("margin", "churn_rows_margin"), (columns_of(),)).fetchall()
+    assert np.array(found, np.float32).tobytes() == margins(booster, rows).tobytes()
+    found = bare.execute(query.format("prediction", "churn_1_rows"), (columns_of(),)).fetchall()
+    assert [value for (value,) in found] == asked(bare, "churn")
+    with pytest.raises(psycopg.errors.UndefinedColumn, match='"v"'):
+        bare.execute(query.format("*", "churn_rows"), ("SELECT id, 1 AS s0 FROM kept",))
+
+
+def test_many_trees_take_turns_over_the_rows_of_a_query(
+    connection: psycopg.Connection, bare: psycopg.Connection, cluster: Cluster, rows: np.ndarray
+) -> None:
+    """The planner keeps groups of trees apart, and does not sort for each."""
+    target = np.random.default_rng(6).normal(size=400)
+    params = {"nthread": 1, "max_depth": 9, "min_child_weight": 0, "eta": 0.01}
+    deep = xgb.train(params, xgb.DMatrix(rows, label=target), 150)
+    connection.execute(
+        "SELECT load_model('deep', %s, feature_names => %s)",
+        (bytes(deep.save_raw("ubj")), HOSTILE),
+    )
+    psql(cluster, BARE, connection.execute("SELECT export_model_sql('deep')").fetchone()[0])
+    many = columns_of("(SELECT k.* FROM kept AS k, generate_series(1, 12)) AS k")
+    query = "SELECT DISTINCT id::int, margin FROM deep_rows_margin(%s) ORDER BY 1"
+    ids, found = zip(*bare.execute(query, (many,)), strict=True)
+    assert list(ids) == list(range(len(rows)))
+    assert np.array(found, np.float32).tobytes() == margins(deep, rows).tobytes()
+    (text,) = bare.execute("SELECT deep_1_query(%s)", (many,)).fetchone()
+    plan = "\n".join(line for (line,) in bare.execute(f"EXPLAIN {text}"))
+    assert plan.count("WindowAgg") > 2 and plan.count("->  Sort") == 1, plan
+
+
+def test_contributions_are_the_engines(
+    connection: psycopg.Connection, bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+) -> None:
+    expected = booster.predict(xgb.DMatrix(rows), pred_contribs=True)
+    names = [*HOSTILE, "(bias)"]
+    found = np.array([[object[name] for name in names] for object in asked(bare, "churn_explain")])
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    own = connection.execute(
+        "SELECT predict_contribs('churn', array_agg(nullif(x, 'NaN') ORDER BY i)) "
+        "FROM unnest(%s::real[]) WITH ORDINALITY AS r(x, i)",
+        (rows[0].tolist(),),
+    ).fetchone()[0]
+    np.testing.assert_allclose(found[0], own, rtol=1e-5, atol=1e-7)
+
+
 def test_classes_and_probabilities_have_the_labels(
     bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
@@ -104,10 +167,9 @@ def test_hostile_names_are_arguments_and_keys(
     row = rows[np.isfinite(rows).all(axis=1)][0]
     expected = margins(booster, row[None, :])[0]
     values = [float(value) for value in row]
-    names = [*HOSTILE[:-2], "é" * 31, "é" * 30 + "_2"]
     named = sql.SQL(", ").join(
         sql.SQL("{} => {}").format(sql.Identifier(name), value)
-        for name, value in reversed(list(zip(names, values, strict=True)))
+        for name, value in reversed(list(zip(ARGUMENTS, values, strict=True)))
     )
     query = sql.SQL("SELECT churn_margin({})").format(named)
     assert bare.execute(query).fetchone() == (expected,)
@@ -211,7 +273,9 @@ def test_a_role_needs_the_privilege_alone(bare: psycopg.Connection) -> None:
     if not bare.execute("SELECT 1 FROM pg_roles WHERE rolname = 'caller'").fetchone():
         bare.execute("CREATE ROLE caller")
     bare.execute("SET ROLE caller")
-    bare.execute("SELECT churn(), churn_scan(), churn_class(), churn_proba()")
+    bare.execute("SELECT churn(), churn_scan(), churn_class(), churn_proba(), churn_explain()")
+    query = columns_of("(SELECT 1 AS id, ARRAY[0.5] AS x) AS k")
+    bare.execute("SELECT churn_rows(%s)", (query,))
     bare.execute("RESET ROLE")
     bare.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC")
     bare.execute("SET ROLE caller")

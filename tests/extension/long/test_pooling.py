@@ -134,3 +134,15 @@ def test_a_revoke_acts_on_every_pooled_connection(
             for reader in readers:
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     reader.execute("SELECT predict('m', 1)")
+
+
+def test_exported_functions_answer(cluster: Cluster, dbname: str, pooled: Pooled) -> None:
+    """They keep nothing in the session that another client's transaction could miss."""
+    with cluster.connect(dbname) as writer:
+        (script,) = writer.execute("SELECT export_model_sql('m@2', 'plain')").fetchone()
+        writer.execute(script)
+    for connection in [pooled("pooled_reader") for _ in range(CLIENTS)]:
+        for query in ("SELECT plain(1)", "SELECT plain_scan(1)"):
+            assert connection.execute(query).fetchone() == (2,)
+        query = "SELECT prediction FROM plain_rows('SELECT 1 AS id, 1 AS f1')"
+        assert connection.execute(query).fetchone() == (2,)

@@ -36,8 +36,23 @@ fn oid(type_name: &str) -> u32 {
         "text" => 25,
         "jsonb" => 3802,
         "record" => 2249,
+        "bytea" => 17,
+        "numeric" => 1700,
         _ => 0,
     }
+}
+
+/// Writes a result as `pg_get_function_result` does, where `pg_catalog` is in the search path.
+fn shown(returns: &str) -> String {
+    [
+        ("pg_catalog.", ""),
+        ("float4", "real"),
+        ("float8", "double precision"),
+        ("int8", "bigint"),
+        ("int4", "integer"),
+    ]
+    .iter()
+    .fold(returns.to_owned(), |shown, (name, other)| shown.replace(name, other))
 }
 
 impl Kept {
@@ -49,7 +64,7 @@ impl Kept {
             names => format!("ARRAY[{}]", names.join(", ")),
         };
         let name = literal(&self.name);
-        format!("({name}, '{}', {names}, '{}'::oid)", types.join(" "), oid(&self.returns))
+        format!("({name}, '{}', {names}, '{}')", types.join(" "), shown(&self.returns))
     }
 }
 
@@ -61,7 +76,7 @@ pub(super) fn guard(schema: &str, kept: &[Kept]) -> String {
     let wanted = format!(
         "\n    IF NOT EXISTS (SELECT FROM (VALUES\n        {}\n      ) AS w(name, types, names, returns)\n      \
          WHERE w.name = f.proname AND w.types = f.proargtypes::text\n      AND w.names IS NOT DISTINCT FROM \
-         f.proargnames AND w.returns = f.prorettype)\n    THEN\n      EXECUTE format('DROP FUNCTION %s', \
+         f.proargnames AND w.returns = f.result)\n    THEN\n      EXECUTE format('DROP FUNCTION %s', \
          f.signature);\n    END IF;",
         rows.join(",\n        ")
     );
@@ -81,7 +96,7 @@ fn statement(schema: &str, names: &[String], each: &str) -> String {
     let _ = write!(
         code,
         "  FOR f IN\n    SELECT p.oid::regprocedure AS signature, p.proname, p.proargtypes, p.proargnames, \
-         p.prorettype,\n      pg_get_userbyid(p.proowner) = current_user AND coalesce(obj_description(p.oid, \
+         pg_get_function_result(p.oid) AS result,\n      pg_get_userbyid(p.proowner) = current_user AND coalesce(obj_description(p.oid, \
          'pg_proc') LIKE '{MARK}%', false) AS is_own\n    FROM pg_proc p JOIN pg_namespace n ON n.oid = \
          p.pronamespace\n    WHERE n.nspname = {} AND p.proname = ANY (ARRAY[{}]::text[])\n  LOOP\n    IF NOT \
          f.is_own THEN\n      RAISE EXCEPTION 'function % is not one of an export by this role', f.signature\n        \

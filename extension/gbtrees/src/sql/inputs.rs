@@ -16,7 +16,7 @@ use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision};
 pub(super) const NAME_BYTES: usize = 63;
 
 /// Arguments that a function of PostgreSQL can have.
-const MAX_ARGUMENTS: usize = 100;
+pub(super) const MAX_ARGUMENTS: usize = 100;
 
 /// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,24 @@ pub(super) struct Argument {
     pub(super) kind: ArgumentType,
 }
 
+/// Where expressions stand, which decides how they find a row's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a function: arguments and variables.
+    Function,
+    /// In a query: columns of `q`.
+    Query,
+}
+
+impl Place {
+    fn named(self, name: &str) -> String {
+        match self {
+            Place::Function => name.to_owned(),
+            Place::Query => format!("q.{name}"),
+        }
+    }
+}
+
 /// The arguments of a model's functions, and how bodies find them.
 ///
 /// Features of a model with more than a function's arguments come in two arrays, of numbers and of texts,
@@ -86,22 +104,28 @@ impl<'m> Inputs<'m> {
     }
 
     /// Returns the expression of a feature as it was given.
-    fn given(&self, feature: usize) -> String {
+    pub(super) fn given(&self, feature: usize, place: Place) -> String {
         let is_number =
             self.arguments.get(feature).is_none_or(|own| own.kind == ArgumentType::Number);
-        match (self.are_columns(), is_number) {
-            (true, _) => format!("${}", feature + 1),
-            (false, true) => format!("$1[{}]", feature + 1),
-            (false, false) => format!("$2[{}]", feature + 1),
+        match (place, self.are_columns(), is_number) {
+            (Place::Query, ..) => format!("q.x{feature}"),
+            (Place::Function, true, _) => format!("${}", feature + 1),
+            (Place::Function, false, true) => format!("$1[{}]", feature + 1),
+            (Place::Function, false, false) => format!("$2[{}]", feature + 1),
         }
     }
 
     /// Returns the expression of a feature's number.
-    pub(super) fn value(&self, feature: usize) -> String {
+    pub(super) fn value(&self, feature: usize, place: Place) -> String {
         match categories(self.model, feature) {
-            Some(_) => format!("f{feature}"),
-            None => self.given(feature),
+            Some(_) => place.named(&format!("f{feature}")),
+            None => self.given(feature, place),
         }
+    }
+
+    /// Whether there are categories that the file names.
+    pub(super) fn has_categories(&self) -> bool {
+        (0..self.arguments.len()).any(|feature| categories(self.model, feature).is_some())
     }
 
     /// Whether a category is found by CatBoost's hash of it.
@@ -138,46 +162,100 @@ fn categories(model: &Ensemble, feature: usize) -> Option<&Categories> {
     model.categories().get(feature)?.as_ref().filter(|all| !all.is_empty())
 }
 
-/// The part of a function that prepares variables: declarations, and statements.
-pub(super) struct Prologue {
-    pub(super) declarations: String,
-    pub(super) statements: String,
-    /// The expression of each variable.
-    pub(super) variables: Vec<String>,
+/// A value that others are computed of: its name, type and expression.
+pub(super) struct Step {
+    pub(super) name: String,
+    pub(super) type_name: &'static str,
+    pub(super) expression: String,
 }
 
+/// The values that trees test, as they are prepared of a row.
+pub(super) struct Prologue {
+    /// Numbers of categories.
+    pub(super) codes: Vec<Step>,
+    /// Variables that are no numbers as they were given.
+    pub(super) computed: Vec<Step>,
+    /// The expression of each variable.
+    pub(super) variables: Vec<String>,
+    check: String,
+}
+
+impl Prologue {
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.codes.iter().chain(&self.computed)
+    }
+
+    /// Returns the declarations of a function's variables.
+    pub(super) fn declarations(&self) -> String {
+        self.steps().map(|step| format!("  {} {};\n", step.name, step.type_name)).collect()
+    }
+
+    /// Returns the statements that assign to them.
+    pub(super) fn statements(&self) -> String {
+        let assigned = |step: &Step| format!("  {} := {};\n", step.name, step.expression);
+        std::iter::once(self.check.clone()).chain(self.steps().map(assigned)).collect()
+    }
+}
+
+/// The ending of the name of the function that raises the error of an unknown category.
+pub(super) const UNKNOWN: &str = "_unknown";
+
+/// The body of that function, of the category and the feature.
+pub(super) const RAISE_UNKNOWN: &str = "BEGIN
+  RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', $1, $2 USING ERRCODE = '22P02';
+END";
+
 impl Inputs<'_> {
-    /// Prepares variables; `hash` names the function of hashes.
+    /// Prepares variables; `qualified` qualifies the ending of a function's name.
     pub(super) fn prologue(
         &self,
         variables: &[Variable],
         unknown: UnknownCategory,
-        hash: &str,
+        qualified: impl Fn(&str) -> String,
+        place: Place,
     ) -> Prologue {
         let model = self.model;
         let mut all = Prologue {
-            declarations: String::new(),
-            statements: String::new(),
+            codes: Vec::new(),
+            computed: Vec::new(),
             variables: Vec::new(),
+            check: String::new(),
         };
         if !self.are_columns() {
             let count = self.arguments.len();
-            let _ = writeln!(
-                all.statements,
+            all.check = format!(
                 "  IF pg_catalog.cardinality($1) OPERATOR(pg_catalog.<>) {count} THEN\n    RAISE EXCEPTION \
                  'model has {count} features, not %', pg_catalog.cardinality($1) USING ERRCODE = \
-                 '22023';\n  END IF;"
+                 '22023';\n  END IF;\n"
             );
         }
-        for feature in 0..self.arguments.len() {
-            if let Some(categories) = categories(model, feature) {
-                let open = model.has_unknown_code(feature);
-                let unknown = if open { None } else { Some(unknown) };
-                self.look_up(&mut all, feature, categories, unknown, hash);
-            }
+        for (feature, argument) in self.arguments.iter().enumerate() {
+            let Some(categories) = categories(model, feature) else { continue };
+            let given = self.given(feature, place);
+            let otherwise = match unknown {
+                _ if model.has_unknown_code(feature)
+                    || matches!(categories, Categories::Hashed(_)) =>
+                {
+                    format!("'{}'::pg_catalog.float8", categories.len())
+                }
+                UnknownCategory::Missing => "NULL::pg_catalog.float8".to_owned(),
+                UnknownCategory::Error => format!(
+                    "{}({given}::pg_catalog.text, {})",
+                    qualified(UNKNOWN),
+                    literal(&argument.feature)
+                ),
+            };
+            let found = found(categories, &given, &qualified("_hash"));
+            all.codes.push(Step {
+                name: format!("f{feature}"),
+                type_name: "pg_catalog.float8",
+                expression: format!(
+                    "COALESCE({found}, CASE WHEN {given} IS NOT NULL THEN {otherwise} END)"
+                ),
+            });
         }
         for (index, variable) in variables.iter().enumerate() {
-            let value = self.value(variable.feature);
+            let value = self.value(variable.feature, place);
             let (type_name, expression) = match variable.kind {
                 Kind::Number => {
                     all.variables.push(value);
@@ -186,9 +264,9 @@ impl Inputs<'_> {
                 Kind::NonZero => ("pg_catalog.float8", non_zero(model.value_precision(), &value)),
                 Kind::Code => ("pg_catalog.int4", code(model, variable.feature, &value)),
             };
-            let _ = writeln!(all.declarations, "  v{index} {type_name};");
-            let _ = writeln!(all.statements, "  v{index} := {expression};");
-            all.variables.push(format!("v{index}"));
+            let name = format!("v{index}");
+            all.variables.push(place.named(&name));
+            all.computed.push(Step { name, type_name, expression });
         }
         all
     }
@@ -198,61 +276,36 @@ impl Inputs<'_> {
     pub(super) fn factors(&self) -> String {
         let zero = number(f64::from(MissingRule::ZERO), Precision::Double);
         let factors = (0..self.arguments.len()).map(|feature| {
-            let value = self.value(feature);
+            let value = self.value(feature, Place::Function);
             format!(
                 "CASE WHEN pg_catalog.abs({value}) OPERATOR(pg_catalog.<=) '{zero}' THEN '0' ELSE {value} END"
             )
         });
         format!("ARRAY[{}]::pg_catalog.float8[]", factors.collect::<Vec<_>>().join(", "))
     }
+}
 
-    /// Looks a category's code up. Unknown ones without a code are errors, or missing.
-    fn look_up(
-        &self,
-        all: &mut Prologue,
-        feature: usize,
-        categories: &Categories,
-        unknown: Option<UnknownCategory>,
-        hash: &str,
-    ) {
-        let Some(argument) = self.arguments.get(feature) else { return };
-        let given = self.given(feature);
-        let found = match categories {
-            Categories::Text(values) => {
-                let known = (0..).zip(values).filter(|(_, value)| !value.contains('\0'));
-                in_object(known.map(|(code, value)| (json(value), code)), &given)
-            }
-            Categories::Integer(values) => in_object(
-                (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
-                &format!("{given}::pg_catalog.text"),
-            ),
-            Categories::Hashed(values) => in_object(
-                (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
-                &format!("{hash}({given})::pg_catalog.text"),
-            ),
-            Categories::Float(values) => {
-                let values = array(values.iter().map(|value| number(*value, Precision::Double)));
-                let place =
-                    format!("pg_catalog.array_position({values}::pg_catalog.float8[], {given})");
-                format!("({place} OPERATOR(pg_catalog.-) 1)")
-            }
-        };
-        let always = matches!(categories, Categories::Hashed(_)) || unknown.is_none();
-        let _ = writeln!(all.declarations, "  f{feature} pg_catalog.float8;");
-        let _ = writeln!(all.statements, "  f{feature} := {found};");
-        let (end, name) = (categories.len(), literal(&argument.feature));
-        let otherwise = match unknown {
-            _ if always => format!("f{feature} := {end};"),
-            None | Some(UnknownCategory::Missing) => return,
-            Some(UnknownCategory::Error) => format!(
-                "RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', {given}, {name} \
-                 USING ERRCODE = '22P02';"
-            ),
-        };
-        let _ = writeln!(
-            all.statements,
-            "  IF f{feature} IS NULL AND {given} IS NOT NULL THEN {otherwise} END IF;"
-        );
+/// Looks the number of a category up; NULL for what is none.
+fn found(categories: &Categories, given: &str, hash: &str) -> String {
+    match categories {
+        Categories::Text(values) => {
+            let known = (0..).zip(values).filter(|(_, value)| !value.contains('\0'));
+            in_object(known.map(|(code, value)| (json(value), code)), given)
+        }
+        Categories::Integer(values) => in_object(
+            (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
+            &format!("{given}::pg_catalog.text"),
+        ),
+        Categories::Hashed(values) => in_object(
+            (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
+            &format!("{hash}({given})::pg_catalog.text"),
+        ),
+        Categories::Float(values) => {
+            let values = array(values.iter().map(|value| number(*value, Precision::Double)));
+            let place =
+                format!("pg_catalog.array_position({values}::pg_catalog.float8[], {given})");
+            format!("({place} OPERATOR(pg_catalog.-) 1)::pg_catalog.float8")
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, Place};
 use super::quote::number;
 use crate::ensemble::{Ensemble, Precision};
 
@@ -29,7 +29,7 @@ pub(super) fn statements(model: &Ensemble, inputs: &Inputs<'_>, round: &str) -> 
         let _ = writeln!(declared, "  s{output} pg_catalog.float8 := '{start}';");
     }
     for feature in 0..features {
-        let value = inputs.value(feature);
+        let value = inputs.value(feature, Place::Function);
         let _ = writeln!(out, "  IF {value} IS NOT NULL THEN");
         for output in 0..model.num_outputs() {
             let coefficient = f64::from(model.coefficient(feature, output));

@@ -26,7 +26,7 @@ const MAX_BITS: usize = 1 << 28;
 
 /// A test with the side of missing values; cuts by their bits, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Key<'m> {
+pub(super) enum Key<'m> {
     Below { missing_left: bool, cut: u64 },
     Present,
     In { missing_left: bool, words: &'m [u32] },
@@ -34,7 +34,7 @@ enum Key<'m> {
 
 impl<'m> Key<'m> {
     /// Returns the test of a split; `None` if all rows go left.
-    fn of(split: &SqlSplit<'m>) -> Option<Self> {
+    pub(super) fn of(split: &SqlSplit<'m>) -> Option<Self> {
         let missing_left = split.missing_left;
         match split.test {
             Test::Below(cut) => Some(Key::Below { missing_left, cut: ordered(cut + 0.0) }),
@@ -46,14 +46,18 @@ impl<'m> Key<'m> {
 }
 
 /// The bits of a row: each test's place, and the expression that makes them.
-struct Bits<'m> {
+pub(super) struct Bits<'m> {
     places: HashMap<(usize, Key<'m>), usize>,
     /// Pieces in order.
     pieces: Vec<String>,
 }
 
 impl<'m> Bits<'m> {
-    fn of(forest: &Forest<'m>, trees: &[&SqlTree<'m>], prologue: &Prologue) -> Result<Self> {
+    pub(super) fn of(
+        forest: &Forest<'m>,
+        trees: &[&SqlTree<'m>],
+        prologue: &Prologue,
+    ) -> Result<Self> {
         let mut tests: BTreeMap<(usize, Key<'m>), ()> = BTreeMap::new();
         for node in trees.iter().flat_map(|tree| &tree.nodes) {
             if let SqlNode::Split(split) = node
@@ -87,6 +91,19 @@ impl<'m> Bits<'m> {
             bits.codes(value, &sets)?;
         }
         Ok(bits)
+    }
+
+    /// Returns the bit of a test.
+    pub(super) fn place_of(&self, variable: usize, key: Key<'m>) -> Option<usize> {
+        self.places.get(&(variable, key)).copied()
+    }
+
+    /// Returns the statement that finds a row's bits, as `v`.
+    pub(super) fn statement(&self) -> String {
+        match self.pieces.as_slice() {
+            [] => String::new(),
+            pieces => format!("  v := {};\n", pieces.join("\n    OPERATOR(pg_catalog.||) ")),
+        }
     }
 
     fn place(&mut self, variable: usize, keys: &[Key<'m>], end: &mut usize) {
@@ -248,7 +265,7 @@ impl Walk {
                 }
             };
             let key = Key::of(split);
-            let place_of = |key| bits.places.get(&(split.variable, key)).copied();
+            let place_of = |key| bits.place_of(split.variable, key);
             self.tests[step][place] = key.and_then(place_of).unwrap_or(0);
             let right = if key.is_some() { split.right } else { split.left };
             for (child, id) in children.into_iter().zip([split.left, right]) {
@@ -308,10 +325,7 @@ pub(super) fn statements(
     let bits = Bits::of(forest, &trees, prologue)?;
     let sum_type = sum_type(precision);
     let mut declared = "  v pg_catalog.varbit;\n  q pg_catalog.int4;\n".to_owned();
-    let mut out = String::new();
-    if !bits.pieces.is_empty() {
-        let _ = writeln!(out, "  v := {};", bits.pieces.join("\n    OPERATOR(pg_catalog.||) "));
-    }
+    let mut out = bits.statement();
     if let Some(factors) = factors {
         declared += "  x pg_catalog.float8[];\n  o pg_catalog.float8;\n";
         let _ = writeln!(out, "  x := {factors};");

@@ -16,6 +16,7 @@
 //! ```
 
 mod cuts;
+mod explain;
 mod guard;
 mod hash;
 mod inputs;
@@ -24,6 +25,8 @@ mod lookup;
 mod nested;
 mod objects;
 mod quote;
+mod row_functions;
+mod rows;
 mod script;
 mod symmetric;
 mod trees;

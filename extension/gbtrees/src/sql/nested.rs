@@ -43,7 +43,6 @@ pub(super) fn statements(
     precision: Precision,
     prologue: &Prologue,
 ) -> String {
-    let writer = Writer { precision, variables: &prologue.variables };
     let mut out = String::new();
     let trees = forest.trees.get(trees).unwrap_or_default();
     for trees in trees.chunks(TREES * outputs) {
@@ -54,12 +53,22 @@ pub(super) fn statements(
             }
             let _ = write!(out, "  s{output} := s{output}");
             for tree in trees {
-                out.push_str(" OPERATOR(pg_catalog.+)\n    ");
-                writer.write(&mut out, tree, 0, true);
+                let _ = write!(
+                    out,
+                    " OPERATOR(pg_catalog.+)\n    {}",
+                    term(tree, precision, &prologue.variables)
+                );
             }
             out.push_str(";\n");
         }
     }
+    out
+}
+
+/// Returns the expression of a tree, of those of its variables.
+pub(super) fn term(tree: &SqlTree<'_>, precision: Precision, variables: &[String]) -> String {
+    let mut out = String::new();
+    Writer { precision, variables }.write(&mut out, tree, 0, true);
     out
 }
 

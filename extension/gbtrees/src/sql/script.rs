@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::guard::{self, Kept, MARK, SETTINGS, qualified};
-use super::inputs::{ArgumentType, Inputs};
+use super::inputs::{ArgumentType, Inputs, Place, Prologue, RAISE_UNKNOWN, UNKNOWN};
 use super::nested::{sum_type, sums};
 use super::quote::{body, comment, identifier, literal};
 use super::symmetric::Symmetric;
@@ -15,7 +15,7 @@ use super::trees::Forest;
 use super::values::{
     are_probabilities, class, has_one_value, margin_scaling, probabilities, result, values,
 };
-use super::{Options, hash, linear, lookup, nested, objects};
+use super::{Options, explain, hash, linear, lookup, nested, objects, rows};
 use crate::ensemble::{Ensemble, Precision};
 use crate::{Cancel, Result};
 
@@ -26,10 +26,13 @@ pub(super) const NAME_BYTES: usize = 63 - "_4294967295_scan_margin".len();
 const MAX_NESTED: usize = 20_000;
 
 /// The endings of names of functions that users call.
-const PUBLIC: [&str; 6] = ["", "_margin", "_class", "_proba", "_scan", "_scan_margin"];
+const PUBLIC: [&str; 7] = ["", "_margin", "_class", "_proba", EXPLAIN, "_scan", "_scan_margin"];
+
+/// The endings of those that take a query.
+pub(super) const ROWS: [&str; 2] = ["_rows", "_rows_margin"];
 
 /// The endings of the others, but for those of hashes.
-const INTERNAL: [&str; 9] = [
+const INTERNAL: [&str; 13] = [
     "_single",
     "_sum",
     "_scan_sum",
@@ -39,16 +42,33 @@ const INTERNAL: [&str; 9] = [
     "_number",
     "_integer",
     "_text",
+    UNKNOWN,
+    SCALED,
+    QUERY,
+    EXPLAINED,
 ];
 
 /// The endings of the functions of trees, for one row and for many.
-const ONE: &str = "_sum";
+pub(super) const ONE: &str = "_sum";
 const SCAN: &str = "_scan_sum";
 
-const IMMUTABLE: &str = "IMMUTABLE";
+/// The endings of the functions from sums to margins, and from a query to that of its margins.
+pub(super) const SCALED: &str = "_scaled";
+pub(super) const QUERY: &str = "_query";
+
+/// The endings of the functions of SHAP values, the user's and the one behind it.
+const EXPLAIN: &str = "_explain";
+const EXPLAINED: &str = "_explained";
+
+const IMMUTABLE: &str = "IMMUTABLE PARALLEL SAFE";
+
+/// The ending of the function of a group of trees.
+pub(super) fn group(number: usize) -> String {
+    format!("_group{number}")
+}
 
 /// Names of an export's functions.
-struct Names<'a> {
+pub(super) struct Names<'a> {
     options: &'a Options,
 }
 
@@ -59,28 +79,32 @@ impl Names<'_> {
         format!("{}{}{ending}", self.options.name, version.unwrap_or_default())
     }
 
-    fn qualified(&self, ending: &str) -> String {
+    pub(super) fn qualified(&self, ending: &str) -> String {
         qualified(&self.options.schema, &self.own(ending))
     }
 }
 
 /// A function of the script.
-struct Function {
-    name: String,
-    types: Vec<&'static str>,
-    /// Empty, or the arguments' names; these have NULL as their default.
-    names: Vec<String>,
-    returns: String,
-    language: &'static str,
-    volatility: &'static str,
-    cost: u64,
-    body: String,
-    comment: String,
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) types: Vec<&'static str>,
+    /// Empty, or the arguments' names, whose default is NULL if they are features.
+    pub(super) names: Vec<String>,
+    /// Names of the columns of a table that it returns.
+    pub(super) columns: &'static [&'static str],
+    pub(super) returns: String,
+    pub(super) language: &'static str,
+    pub(super) properties: &'static str,
+    pub(super) cost: u64,
+    pub(super) body: String,
+    pub(super) comment: String,
 }
 
 impl Function {
     fn kept(&self) -> Kept {
-        let (name, names) = (self.name.clone(), self.names.clone());
+        let columns = self.columns.iter().map(|column| (*column).to_owned());
+        let (name, names) =
+            (self.name.clone(), self.names.iter().cloned().chain(columns).collect());
         Kept { name, types: self.types.clone(), names, returns: self.returns.clone() }
     }
 
@@ -94,19 +118,19 @@ impl Function {
         let arguments = match self.names.as_slice() {
             [] => types.clone(),
             names => {
+                let default = if self.columns.is_empty() { " DEFAULT NULL" } else { "" };
                 let arguments = names.iter().zip(&self.types).map(|(name, type_name)| {
-                    format!("\n    {} {type_name} DEFAULT NULL", identifier(name))
+                    format!("\n    {} {type_name}{default}", identifier(name))
                 });
                 arguments.collect::<Vec<_>>().join(",")
             }
         };
         let _ = write!(
             out,
-            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} {} PARALLEL SAFE COST \
-             {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
+            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} {} COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
             self.returns,
             self.language,
-            self.volatility,
+            self.properties,
             self.cost,
             body(&self.body),
             literal(&format!("{MARK}{}", self.comment)),
@@ -134,35 +158,42 @@ pub(super) fn script(
 pub(super) fn drop_script(options: &Options) -> String {
     let names = Names { options };
     let hashes = hash::PARTS.iter().map(|(ending, ..)| *ending);
-    let endings = PUBLIC.into_iter().chain(INTERNAL).chain(hashes);
-    guard::drop_script(
-        &options.schema,
-        &endings.map(|ending| names.own(ending)).collect::<Vec<_>>(),
-    )
+    let endings = PUBLIC.into_iter().chain(ROWS).chain(INTERNAL).chain(hashes);
+    let groups = (0..rows::MAX_GROUPS).map(|number| names.own(&group(number)));
+    let all: Vec<String> = endings.map(|ending| names.own(ending)).chain(groups).collect();
+    guard::drop_script(&options.schema, &all)
 }
 
-struct Functions<'a> {
-    model: &'a Ensemble,
+pub(super) struct Functions<'a> {
+    pub(super) model: &'a Ensemble,
     labels: &'a [String],
     options: &'a Options,
-    names: Names<'a>,
-    inputs: Inputs<'a>,
-    forest: Forest<'a>,
+    pub(super) names: Names<'a>,
+    pub(super) inputs: Inputs<'a>,
+    pub(super) forest: Forest<'a>,
 }
 
 impl Functions<'_> {
     fn script(&self, cancel: Cancel<'_>) -> Result<String> {
         let mut functions = self.readers();
         functions.extend(self.hashes());
-        let margins = self.margins(cancel)?;
+        let symmetric = Symmetric::of(&self.forest, cancel)?;
+        let margins = self.margins(symmetric.as_ref(), cancel)?;
         let scan = if margins.iter().any(|own| own.name.ends_with(SCAN)) { SCAN } else { ONE };
         functions.extend(margins);
+        functions.extend(self.query_of_rows(symmetric.as_ref(), cancel)?);
         functions.extend(self.results());
-        functions.extend(self.public(&self.names.own(""), scan));
-        if self.options.version.is_some() {
-            functions.extend(self.public(&self.options.name, scan));
+        let explained = self.explained(cancel)?;
+        let mut endings = PUBLIC.to_vec();
+        if explained.is_err() {
+            endings.retain(|ending| *ending != EXPLAIN);
         }
-        let mut out = self.header();
+        let mut out = self.header(explained.as_ref().err().copied());
+        functions.extend(explained);
+        functions.extend(self.public(&self.names.own(""), scan, &endings));
+        if self.options.version.is_some() {
+            functions.extend(self.public(&self.options.name, scan, &endings));
+        }
         out.push_str("BEGIN;\n");
         out.push_str(SETTINGS);
         if !self.options.schema.is_ascii() || !functions.iter().all(Function::is_ascii) {
@@ -175,14 +206,17 @@ impl Functions<'_> {
         Ok(out)
     }
 
-    fn header(&self) -> String {
+    fn header(&self, unexplained: Option<&str>) -> String {
         let (model, name) = (self.model, comment(&self.options.name));
+        let unexplained = unexplained
+            .map(|reason| format!("-- There is no {name}{EXPLAIN}(...): {reason}.\n"))
+            .unwrap_or_default();
         format!(
             "-- {name}: a model as SQL functions, for PostgreSQL 13 and later without an extension.\n\
              -- {} of {} trees with {} nodes, {} features, {}.\n\
-             -- {name}(...), {name}(record) and {name}(jsonb) are for one row, {name}_scan(...) for the rows of a \
-             table.\n\
-             -- Written by gbtrees {}.\n",
+             -- {name}(...), {name}(record) and {name}(jsonb) are for one row, {name}_scan(...) and\n\
+             -- {name}_rows(query) for many.\n\
+             {unexplained}-- Written by gbtrees {}.\n",
             comment(model.format()),
             model.trees().len(),
             self.forest.num_nodes(),
@@ -193,7 +227,7 @@ impl Functions<'_> {
     }
 
     /// A function behind those that users call.
-    fn internal(
+    pub(super) fn internal(
         &self,
         ending: &str,
         types: Vec<&'static str>,
@@ -205,9 +239,10 @@ impl Functions<'_> {
             name: self.names.own(ending),
             types,
             names: Vec::new(),
+            columns: &[],
             returns: returns.to_owned(),
             language: "plpgsql",
-            volatility: IMMUTABLE,
+            properties: IMMUTABLE,
             cost: 100,
             body,
             comment: comment.to_owned(),
@@ -225,7 +260,12 @@ impl Functions<'_> {
             let what = "a feature of an object";
             self.internal(objects::reader(kind), types, kind.sql(), objects::body(kind), what)
         });
-        readers.collect()
+        let unknown = self.inputs.has_categories().then(|| {
+            let types = vec!["pg_catalog.text", "pg_catalog.text"];
+            let (float, what) = ("pg_catalog.float8", "the error of an unknown category");
+            self.internal(UNKNOWN, types, float, RAISE_UNKNOWN.to_owned(), what)
+        });
+        readers.chain(unknown).collect()
     }
 
     fn hashes(&self) -> Vec<Function> {
@@ -240,19 +280,27 @@ impl Functions<'_> {
         parts.collect()
     }
 
+    pub(super) fn prologue(&self, place: Place) -> Prologue {
+        let unknown = self.options.unknown_category;
+        let qualified = |ending: &str| self.names.qualified(ending);
+        self.inputs.prologue(&self.forest.variables, unknown, qualified, place)
+    }
+
     /// The functions of all trees: by lookups, and nested.
-    fn margins(&self, cancel: Cancel<'_>) -> Result<Vec<Function>> {
+    fn margins(
+        &self,
+        symmetric: Option<&Symmetric<'_>>,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<Function>> {
         let model = self.model;
         let (outputs, precision) = (model.num_outputs(), model.sum_precision());
-        let unknown = self.options.unknown_category;
-        let hash = self.names.qualified("_hash");
-        let prologue = self.inputs.prologue(&self.forest.variables, unknown, &hash);
+        let prologue = self.prologue(Place::Function);
         let function = |ending: &str, declared: String, statements: String| {
             let scaled = margin_scaling(model);
             let body = format!(
                 "DECLARE\n{}{declared}BEGIN\n{}{statements}{scaled}  RETURN {};\nEND",
-                prologue.declarations,
-                prologue.statements,
+                prologue.declarations(),
+                prologue.statements(),
                 result(outputs),
             );
             let returns = self.margin_type();
@@ -271,7 +319,7 @@ impl Functions<'_> {
                 function(ONE, declared, statements),
             ]);
         }
-        if let Some(trees) = Symmetric::of(&self.forest, cancel)? {
+        if let Some(trees) = symmetric {
             let variables = self.forest.variables.len();
             let (declared, statements) = trees.loops(variables, outputs, precision, &prologue);
             let one = function(ONE, sums(model) + &declared, statements);
@@ -297,10 +345,13 @@ impl Functions<'_> {
     }
 
     fn has_nested(&self) -> bool {
+        self.can_nest() && self.forest.num_nodes() <= MAX_NESTED
+    }
+
+    pub(super) fn can_nest(&self) -> bool {
         !self.model.is_linear()
             && !self.model.has_linear_leaves()
             && self.forest.depth() <= nested::MAX_DEPTH
-            && self.forest.num_nodes() <= MAX_NESTED
     }
 
     fn cost(&self) -> u64 {
@@ -308,11 +359,11 @@ impl Functions<'_> {
         splits.clamp(100, 100_000)
     }
 
-    fn margin_type(&self) -> &'static str {
+    pub(super) fn margin_type(&self) -> &'static str {
         type_of(self.model.sum_precision(), self.model.num_outputs() == 1)
     }
 
-    fn value_type(&self) -> &'static str {
+    pub(super) fn value_type(&self) -> &'static str {
         type_of(self.model.sum_precision(), has_one_value(self.model))
     }
 
@@ -353,17 +404,39 @@ impl Functions<'_> {
         format!("ARRAY[{}]::pg_catalog.text[]", labels.join(", "))
     }
 
+    /// The function of SHAP values, or the reason why there is none.
+    fn explained(&self, cancel: Cancel<'_>) -> Result<std::result::Result<Function, &'static str>> {
+        let prologue = self.prologue(Place::Function);
+        let (model, inputs) = (self.model, &self.inputs);
+        let found = explain::statements(model, inputs, &self.forest, &prologue, cancel)?;
+        Ok(found.map(|(declared, statements)| {
+            let body = format!(
+                "DECLARE\n{}{declared}BEGIN\n{}{statements}END",
+                prologue.declarations(),
+                prologue.statements(),
+            );
+            let types = self.inputs.types();
+            let function = self.internal(EXPLAINED, types, "pg_catalog.jsonb", body, "SHAP values");
+            Function { cost: 100_000, ..function }
+        }))
+    }
+
     /// The functions that users call, under a name.
-    fn public(&self, name: &str, scan: &str) -> Vec<Function> {
+    fn public(&self, name: &str, scan: &str, endings: &[&str]) -> Vec<Function> {
         let mut all = Vec::new();
         let numbers = !self.inputs.are_columns() && self.inputs.are_numbers();
         if self.inputs.are_columns() || numbers {
-            for ending in PUBLIC {
-                let trees = if ending.starts_with("_scan") { scan } else { ONE };
+            for ending in endings {
+                let trees = match *ending {
+                    EXPLAIN => EXPLAINED,
+                    ending if ending.starts_with("_scan") => scan,
+                    _ => ONE,
+                };
                 all.extend(self.of_values(name, ending, trees));
             }
         }
-        for ending in ["", "_margin", "_class", "_proba"] {
+        all.extend(ROWS.iter().filter_map(|ending| self.of_rows(name, ending)));
+        for ending in endings.iter().filter(|ending| !ending.starts_with("_scan")) {
             if let Some(of_object) = self.of_object(name, ending) {
                 all.push(self.of_row(&of_object));
                 all.push(of_object);
@@ -373,7 +446,7 @@ impl Functions<'_> {
     }
 
     /// Returns the type and the expression of what a public function returns.
-    fn result(&self, ending: &str, margins: &str) -> Option<(&'static str, String)> {
+    pub(super) fn result(&self, ending: &str, margins: &str) -> Option<(&'static str, String)> {
         Some(match ending {
             "_margin" | "_scan_margin" => (self.margin_type(), margins.to_owned()),
             "_class" => {
@@ -389,6 +462,7 @@ impl Functions<'_> {
                 let object = format!("{}({values})", self.names.qualified("_proba_of"));
                 ("pg_catalog.jsonb", object)
             }
+            EXPLAIN => ("pg_catalog.jsonb", margins.to_owned()),
             _ => (self.value_type(), self.value(margins)),
         })
     }
@@ -418,33 +492,34 @@ impl Functions<'_> {
         self.query(name, ending, names, types, &margins)
     }
 
+    /// Returns the arguments of a function of trees, of an expression per feature.
+    pub(super) fn passed(&self, features: Vec<String>) -> String {
+        if self.inputs.are_columns() {
+            return features.join(", ");
+        }
+        let of = |numbers: bool| {
+            let elements = features.iter().zip(&self.inputs.arguments).map(|(value, argument)| {
+                match ((argument.kind == ArgumentType::Number) == numbers, numbers) {
+                    (true, true) => value.clone(),
+                    (true, false) => format!("({value})::pg_catalog.text"),
+                    (false, _) => "NULL".to_owned(),
+                }
+            });
+            elements.collect::<Vec<_>>().join(", ")
+        };
+        let (numbers, texts) = (of(true), of(false));
+        format!("ARRAY[{numbers}]::pg_catalog.float8[], ARRAY[{texts}]::pg_catalog.text[]")
+    }
+
     /// A function with one object of features.
     fn of_object(&self, name: &str, ending: &str) -> Option<Function> {
-        let read: Vec<(bool, String)> = self
-            .inputs
-            .arguments
-            .iter()
-            .map(|argument| {
-                let reader = self.names.qualified(objects::reader(argument.kind));
-                let read = format!("{reader}($1, {})", literal(&argument.feature));
-                (argument.kind == ArgumentType::Number, read)
-            })
-            .collect();
-        let passed = if self.inputs.are_columns() {
-            read.into_iter().map(|(_, read)| read).collect::<Vec<_>>().join(", ")
-        } else {
-            let of = |numbers: bool| {
-                let elements = read.iter().map(|(is_number, read)| match *is_number == numbers {
-                    true if numbers => read.clone(),
-                    true => format!("({read})::pg_catalog.text"),
-                    false => "NULL".to_owned(),
-                });
-                elements.collect::<Vec<_>>().join(", ")
-            };
-            let (numbers, texts) = (of(true), of(false));
-            format!("ARRAY[{numbers}]::pg_catalog.float8[], ARRAY[{texts}]::pg_catalog.text[]")
-        };
-        let margins = format!("{}({passed})", self.names.qualified(ONE));
+        let read = self.inputs.arguments.iter().map(|argument| {
+            let reader = self.names.qualified(objects::reader(argument.kind));
+            format!("{reader}($1, {})", literal(&argument.feature))
+        });
+        let passed = self.passed(read.collect());
+        let trees = if ending == EXPLAIN { EXPLAINED } else { ONE };
+        let margins = format!("{}({passed})", self.names.qualified(trees));
         let names = vec!["features".to_owned()];
         self.query(name, ending, names, vec!["pg_catalog.jsonb"], &margins)
     }
@@ -457,10 +532,11 @@ impl Functions<'_> {
             name: of_object.name.clone(),
             types: vec!["pg_catalog.record"],
             names: Vec::new(),
+            columns: &[],
             returns: of_object.returns.clone(),
             language: "plpgsql",
             // The text of a time depends on settings.
-            volatility: "STABLE",
+            properties: "STABLE PARALLEL SAFE",
             cost: of_object.cost,
             body: format!("BEGIN\n  RETURN {name}(pg_catalog.to_jsonb($1));\nEND"),
             comment: of_object.comment.clone(),
@@ -484,9 +560,10 @@ impl Functions<'_> {
             name: format!("{name}{ending}"),
             types,
             names,
+            columns: &[],
             returns: returns.to_owned(),
             language: "sql",
-            volatility: IMMUTABLE,
+            properties: IMMUTABLE,
             cost: self.cost(),
             body: format!("SELECT {result}"),
             comment: format!(

@@ -59,8 +59,8 @@ impl<'m> Symmetric<'m> {
         Bins { cuts: cuts.into_iter().collect(), end }
     }
 
-    /// Returns declarations, and the statement that finds all leaves.
-    fn found(&self, variables: usize, prologue: &Prologue) -> (String, String) {
+    /// Returns the expression of the bytes with the numbers of all leaves.
+    pub(super) fn found(&self, variables: usize, prologue: &Prologue) -> String {
         let lines = (0..variables).filter_map(|variable| {
             let value = prologue.variables.get(variable)?;
             let bins = self.bins(variable);
@@ -81,8 +81,28 @@ impl<'m> Symmetric<'m> {
             [] => format!("X'{}'", "00".repeat(self.levels.len())),
             lines => lines.join("\n    OPERATOR(pg_catalog.|) "),
         };
+        format!("pg_catalog.varbit_send({joined})")
+    }
+
+    /// Returns declarations, and the statement that finds all leaves.
+    fn start(&self, variables: usize, prologue: &Prologue) -> (String, String) {
         let declared = "  v pg_catalog.bytea;\n".to_owned();
-        (declared, format!("  v := pg_catalog.varbit_send({joined});\n"))
+        (declared, format!("  v := {};\n", self.found(variables, prologue)))
+    }
+
+    /// Returns each tree's output and its expression, of the bytes in `v`.
+    pub(super) fn terms(&self, v: &str, precision: Precision) -> Vec<(usize, String)> {
+        let of = |(tree, leaves): (usize, &Vec<f64>)| {
+            let values = array(leaves.iter().map(|value| number(*value, precision)));
+            format!(
+                "('[0:{}]={}::{}[])[pg_catalog.get_byte({v}, {})]",
+                leaves.len() - 1,
+                values.trim_start_matches('\''),
+                sum_type(precision),
+                tree + 4,
+            )
+        };
+        self.outputs.iter().copied().zip(self.leaves.iter().enumerate().map(of)).collect()
     }
 
     /// The digits of a bin: for each tree the outcomes of its tests of a variable.
@@ -112,7 +132,7 @@ impl<'m> Symmetric<'m> {
         precision: Precision,
         prologue: &Prologue,
     ) -> (String, String) {
-        let (declared, mut out) = self.found(variables, prologue);
+        let (declared, mut out) = self.start(variables, prologue);
         for output in 0..outputs {
             let own = self.trees_of(output);
             if own.is_empty() {
@@ -148,24 +168,18 @@ impl<'m> Symmetric<'m> {
         precision: Precision,
         prologue: &Prologue,
     ) -> (String, String) {
-        let (declared, mut out) = self.found(variables, prologue);
+        let (declared, mut out) = self.start(variables, prologue);
+        let terms = self.terms("v", precision);
         for output in 0..outputs {
-            let own = self.trees_of(output);
-            for trees in own.chunks(TREES) {
-                let _ = write!(out, "  s{output} := s{output}");
-                for tree in trees {
-                    let leaves =
-                        array(self.leaves[*tree].iter().map(|value| number(*value, precision)));
-                    let _ = write!(
-                        out,
-                        " OPERATOR(pg_catalog.+)\n    ('[0:{}]={}::{}[])[pg_catalog.get_byte(v, {})]",
-                        self.leaves[*tree].len() - 1,
-                        leaves.trim_start_matches('\''),
-                        sum_type(precision),
-                        tree + 4,
-                    );
-                }
-                out.push_str(";\n");
+            let own: Vec<&str> = terms
+                .iter()
+                .filter(|(own, _)| *own == output)
+                .map(|(_, term)| term.as_str())
+                .collect();
+            for terms in own.chunks(TREES) {
+                let terms = terms.join(" OPERATOR(pg_catalog.+)\n    ");
+                let _ =
+                    writeln!(out, "  s{output} := s{output} OPERATOR(pg_catalog.+)\n    {terms};");
             }
         }
         (declared, out)

@@ -28,6 +28,28 @@ pub(super) fn margin_scaling(model: &Ensemble) -> String {
     Values::of(model).scaling(model, model.scaling.in_margin)
 }
 
+/// Returns the body of the function that scales sums, one or an array, into margins, or `None` for the sums
+/// themselves.
+pub(super) fn scaled(model: &Ensemble) -> Option<String> {
+    let scaling = margin_scaling(model);
+    if scaling.is_empty() {
+        return None;
+    }
+    let declarations = Values::of(model).declarations();
+    let result = result(model.num_outputs());
+    Some(format!("DECLARE\n{declarations}BEGIN\n{scaling}  RETURN {result};\nEND"))
+}
+
+/// Returns the expression of the only value of a margin where one is enough, which calls no function.
+pub(super) fn short_value(model: &Ensemble, margin: &str) -> Option<String> {
+    let writer = Values::of(model);
+    let is_short = model.num_outputs() == 1
+        && model.objective().transform() == Transform::Logistic
+        && writer.scaling(model, !model.scaling.in_margin).is_empty()
+        && !writer.may_be_nan;
+    is_short.then(|| writer.logistic(model.objective().slope(), margin))
+}
+
 /// Returns the result of sums: the only one, or an array.
 pub(super) fn result(outputs: usize) -> String {
     match outputs {

@@ -1,0 +1,111 @@
+//! The functions that take a query: `churn_rows(query)` and those behind it.
+
+use super::inputs::{ArgumentType, Place};
+use super::nested::sum_type;
+use super::quote::literal;
+use super::rows;
+use super::script::{Function, Functions, ONE, QUERY, SCALED, group};
+use super::symmetric::Symmetric;
+use super::values::{scaled, short_value};
+use crate::{Cancel, Result};
+
+/// Nodes up to which a query has trees as expressions: planning it takes 2 kB per node.
+const MAX_PLANNED: usize = 200_000;
+
+impl Functions<'_> {
+    /// The functions behind those that take a query: of groups of trees, from sums to margins, and the text of
+    /// the query around the user's.
+    pub(super) fn query_of_rows(
+        &self,
+        symmetric: Option<&Symmetric<'_>>,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<Function>> {
+        let is_planned =
+            symmetric.is_some() || self.can_nest() && self.forest.num_nodes() <= MAX_PLANNED;
+        let computed = if is_planned { self.computed(symmetric, cancel)? } else { None };
+        let (query, mut all) = match computed {
+            Some(computed) => computed,
+            None => (self.called(), Vec::new()),
+        };
+        let text = "pg_catalog.text";
+        all.push(self.internal(QUERY, vec![text], text, query.body(), "margins of a query's rows"));
+        Ok(all)
+    }
+
+    /// The query that computes trees, and the functions in it.
+    fn computed(
+        &self,
+        symmetric: Option<&Symmetric<'_>>,
+        cancel: Cancel<'_>,
+    ) -> Result<Option<(rows::Query, Vec<Function>)>> {
+        let scaling = scaled(self.model);
+        let scale = |sums: &str| match scaling {
+            Some(_) => format!("{}({sums})", self.names.qualified(SCALED)),
+            None => sums.to_owned(),
+        };
+        let name = |number: usize| self.names.qualified(&group(number));
+        let (model, prologue) = (self.model, self.prologue(Place::Query));
+        let found = rows::Trees { model, forest: &self.forest, symmetric, prologue: &prologue }
+            .computed(&self.inputs, name, scale, cancel)?;
+        Ok(found.map(|(query, groups)| {
+            let sum = sum_type(model.sum_precision());
+            let groups = groups.into_iter().enumerate().map(|(number, own)| {
+                let function =
+                    self.internal(&group(number), own.types, sum, own.body, "some trees");
+                Function { language: "sql", ..function }
+            });
+            let margin = self.margin_type();
+            let scaled = scaling
+                .map(|body| self.internal(SCALED, vec![margin], margin, body, "margins of sums"));
+            (query, groups.chain(scaled).collect())
+        }))
+    }
+
+    /// The query that calls the function of one row for each.
+    fn called(&self) -> rows::Query {
+        let given = self.inputs.arguments.iter().enumerate().map(|(feature, argument)| {
+            let given = self.inputs.given(feature, Place::Query);
+            match argument.kind {
+                ArgumentType::Integer => format!("{given}::{}", argument.kind.sql()),
+                ArgumentType::Number | ArgumentType::Text => given,
+            }
+        });
+        let passed = self.passed(given.collect());
+        rows::called(&self.inputs, &format!("{}({passed})", self.names.qualified(ONE)))
+    }
+
+    /// The function of all rows of a query, under a name.
+    pub(super) fn of_rows(&self, name: &str, ending: &str) -> Option<Function> {
+        let single = ending.trim_start_matches("_rows");
+        let short = short_value(self.model, "r.s").filter(|_| single.is_empty());
+        let (returns, result) = match short {
+            Some(value) => (self.value_type(), value),
+            None => self.result(single, "r.s")?,
+        };
+        let (column, columns): (_, &[&str]) = match single {
+            "" => ("prediction", &["id", "prediction"]),
+            _ => ("margin", &["id", "margin"]),
+        };
+        let query = self.names.qualified(QUERY);
+        let function = self.internal(
+            "",
+            vec!["pg_catalog.text"],
+            &format!("TABLE(id pg_catalog.text, {column} {returns})"),
+            format!(
+                "BEGIN\n  RETURN QUERY EXECUTE {}\n    OPERATOR(pg_catalog.||) {query}($1) \
+                 OPERATOR(pg_catalog.||) ') AS r';\nEND",
+                literal(&format!("SELECT r.id, {result} FROM ("))
+            ),
+            &format!("{column} of each row of a query"),
+        );
+        Some(Function {
+            name: format!("{name}{ending}"),
+            names: vec!["query".to_owned()],
+            columns,
+            // A query may do whatever its caller may.
+            properties: "VOLATILE PARALLEL UNSAFE SET jit = off",
+            cost: 1000,
+            ..function
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! All rows of a query at once: trees as expressions over columns, without a function's call per row.
+//!
+//! A session compiles expressions once per call. Those of some thousand nodes stay in the processor's caches;
+//! of more trees, groups take turns over chunks of rows: a window's count reads all rows of its partition
+//! before the first one goes on, so that a chunk passes one group before the next group begins.
+
+use super::inputs::{ArgumentType, Inputs, MAX_ARGUMENTS, Place, Prologue};
+use super::nested::{self, sum_type};
+use super::quote::{body, identifier, number};
+use super::symmetric::Symmetric;
+use super::trees::{Forest, Kind};
+use crate::ensemble::Ensemble;
+use crate::{Cancel, Result};
+
+/// Nodes up to which one group is faster than several.
+const MAX_ALONE: usize = 10_000;
+/// Nodes in a group of several, and trees, since each nests a sum.
+const NODES: usize = 5_000;
+const TREES: usize = 1_000;
+/// Functions of groups, which a script that drops them names.
+pub(super) const MAX_GROUPS: usize = 256;
+/// Rows in a chunk: what is kept of them stays below `work_mem`.
+const CHUNK: usize = 2_000;
+
+/// The end of each query, which keeps the planner from putting expressions in the place of columns.
+const END: &str = " OFFSET 0";
+
+/// A query around the user's, which has the columns `id` and `s`, the margins.
+pub(super) struct Query {
+    head: String,
+    tail: String,
+}
+
+impl Query {
+    /// Begins with the user's query, whose columns are found by the arguments' names.
+    fn of(inputs: &Inputs<'_>) -> Self {
+        let mut query = Query { head: String::new(), tail: format!("\n) AS q{END}") };
+        let given = inputs.arguments.iter().enumerate().map(|(feature, argument)| {
+            let column = format!("q.{}", identifier(&argument.name));
+            let value = match argument.kind {
+                ArgumentType::Number | ArgumentType::Text => {
+                    format!("{column}::{}", argument.kind.sql())
+                }
+                // A fraction is no category, and not rounded to one.
+                ArgumentType::Integer => {
+                    format!("pg_catalog.trim_scale({column}::pg_catalog.numeric)::pg_catalog.text")
+                }
+            };
+            format!(", {value} AS x{feature}")
+        });
+        query.head =
+            format!("SELECT q.id::pg_catalog.text AS id{} FROM (", given.collect::<String>());
+        let known = inputs.arguments.iter().enumerate().map(|(feature, argument)| {
+            let given = inputs.given(feature, Place::Query);
+            match argument.kind {
+                // NaN is not less than itself.
+                ArgumentType::Number => format!(
+                    "CASE WHEN {given} OPERATOR(pg_catalog.<) 'NaN' THEN {given} END AS x{feature}"
+                ),
+                ArgumentType::Integer | ArgumentType::Text => given,
+            }
+        });
+        query.around(&known.collect::<Vec<_>>());
+        query
+    }
+
+    /// Puts a query around, which computes columns of those of `q`.
+    fn around(&mut self, columns: &[String]) {
+        let columns: String = columns.iter().map(|column| format!(", {column}")).collect();
+        self.head.insert_str(0, &format!("SELECT q.id{columns} FROM ("));
+        self.tail += &format!(") AS q{END}");
+    }
+
+    /// Returns the body of the function from the user's query to the whole one.
+    pub(super) fn body(&self) -> String {
+        format!(
+            "BEGIN\n  RETURN {}\n    OPERATOR(pg_catalog.||) $1 OPERATOR(pg_catalog.||)\n    {};\nEND",
+            body(&self.head),
+            body(&self.tail)
+        )
+    }
+}
+
+/// Returns the query that calls a function per row, by its expression over columns of `q`.
+pub(super) fn called(inputs: &Inputs<'_>, margins: &str) -> Query {
+    let mut query = Query::of(inputs);
+    query.around(&[format!("{margins} AS s")]);
+    query
+}
+
+/// A function that adds trees to a sum, its last argument. Queries have its body in its place, so that a
+/// session plans each group once, however many queries are around it.
+pub(super) struct Group {
+    pub(super) types: Vec<&'static str>,
+    pub(super) body: String,
+}
+
+/// The trees of a query.
+pub(super) struct Trees<'a> {
+    pub(super) model: &'a Ensemble,
+    pub(super) forest: &'a Forest<'a>,
+    pub(super) symmetric: Option<&'a Symmetric<'a>>,
+    pub(super) prologue: &'a Prologue,
+}
+
+impl Trees<'_> {
+    /// Returns the query that computes trees, and its groups, or `None` if these are too many. `name` names a
+    /// group's function, and `scaled` makes margins of the expression of sums.
+    pub(super) fn computed(
+        &self,
+        inputs: &Inputs<'_>,
+        name: impl Fn(usize) -> String,
+        scaled: impl FnOnce(&str) -> String,
+        cancel: Cancel<'_>,
+    ) -> Result<Option<(Query, Vec<Group>)>> {
+        let Trees { model, prologue, .. } = self;
+        let mut query = Query::of(inputs);
+        let mut kept: Vec<String> =
+            (0..inputs.arguments.len()).map(|feature| format!("q.x{feature}")).collect();
+        for steps in [&prologue.codes, &prologue.computed] {
+            if !steps.is_empty() {
+                let new = steps.iter().map(|step| format!("{} AS {}", step.expression, step.name));
+                query.around(&kept.iter().cloned().chain(new).collect::<Vec<_>>());
+                kept.extend(steps.iter().map(|step| format!("q.{}", step.name)));
+            }
+        }
+        let terms = Terms::of(self, &mut query, cancel)?;
+        let Some(groups) = terms.sum(model, &mut query, name) else { return Ok(None) };
+        let margins = match model.num_outputs() {
+            1 => "q.s0".to_owned(),
+            outputs => {
+                let sums: Vec<String> = (0..outputs).map(|output| format!("q.s{output}")).collect();
+                format!("ARRAY[{}]", sums.join(", "))
+            }
+        };
+        query.around(&[format!("{} AS s", scaled(&margins)), "q.w".to_owned()]);
+        query.around(&["q.s".to_owned()]);
+        query.tail.insert_str(query.tail.len() - END.len(), " WHERE q.w OPERATOR(pg_catalog.>) 0");
+        Ok(Some((query, groups)))
+    }
+}
+
+/// The trees' expressions of a function's arguments, and the columns that these are.
+struct Terms {
+    columns: Vec<(String, &'static str)>,
+    trees: Vec<Term>,
+}
+
+struct Term {
+    output: usize,
+    nodes: usize,
+    expression: String,
+}
+
+impl Terms {
+    fn of(trees: &Trees<'_>, query: &mut Query, cancel: Cancel<'_>) -> Result<Self> {
+        let Trees { model, forest, symmetric, prologue } = trees;
+        let precision = model.sum_precision();
+        if let Some(symmetric) = symmetric {
+            let found = symmetric.found(forest.variables.len(), prologue);
+            query.around(&[format!("{found} AS v")]);
+            let terms = symmetric.terms("$1", precision).into_iter();
+            // A term is as large as a few nodes, however many leaves there are.
+            let trees = terms.map(|(output, expression)| Term { output, nodes: 2, expression });
+            let columns = vec![("q.v".to_owned(), "pg_catalog.bytea")];
+            return Ok(Terms { columns, trees: trees.collect() });
+        }
+        let mut columns: Vec<(String, &'static str)> = Vec::new();
+        let mut arguments = Vec::new();
+        for (column, variable) in prologue.variables.iter().zip(&forest.variables) {
+            let known = columns.iter().position(|(known, _)| known == column);
+            arguments.push(format!("${}", known.unwrap_or(columns.len()) + 1));
+            if known.is_none() {
+                let is_code = variable.kind == Kind::Code;
+                let type_name = if is_code { "pg_catalog.int4" } else { "pg_catalog.float8" };
+                columns.push((column.clone(), type_name));
+            }
+        }
+        let mut trees = Vec::new();
+        for tree in &forest.trees {
+            cancel.check()?;
+            let expression = nested::term(tree, precision, &arguments);
+            trees.push(Term { output: tree.output, nodes: tree.nodes.len(), expression });
+        }
+        Ok(Terms { columns, trees })
+    }
+
+    /// Adds all trees to the sums `s0`, `s1` and so on, group by group, and returns these.
+    fn sum(
+        &self,
+        model: &Ensemble,
+        query: &mut Query,
+        name: impl Fn(usize) -> String,
+    ) -> Option<Vec<Group>> {
+        let sum_type = sum_type(model.sum_precision());
+        let given: Vec<String> = self.columns.iter().map(|(column, _)| column.clone()).collect();
+        let mut types: Vec<&str> = self.columns.iter().map(|(_, type_name)| *type_name).collect();
+        types.push(sum_type);
+        if types.len() > MAX_ARGUMENTS {
+            return None;
+        }
+        let turns = self.turns();
+        let mut columns = given.clone();
+        columns.extend(model.base_margin().iter().enumerate().map(|(output, base)| {
+            let base = number(f64::from(*base), model.sum_precision());
+            format!("'{base}'::{sum_type} AS s{output}")
+        }));
+        if turns.len() > 1 {
+            columns.push(format!(
+                "(pg_catalog.row_number() OVER () OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog./) {CHUNK} AS c"
+            ));
+        }
+        columns.push("1::pg_catalog.int8 AS w".to_owned());
+        query.around(&columns);
+        let mut groups = Vec::new();
+        for (turn, terms) in turns.iter().enumerate() {
+            let mut columns = given.clone();
+            for output in 0..model.num_outputs() {
+                let own = terms.iter().filter(|term| term.output == output);
+                let own: Vec<&str> = own.map(|term| term.expression.as_str()).collect();
+                if own.is_empty() {
+                    columns.push(format!("q.s{output}"));
+                    continue;
+                }
+                let passed: String = given.iter().map(|column| format!("{column}, ")).collect();
+                let name = name(groups.len());
+                columns.push(format!("{name}({passed}q.s{output}) AS s{output}"));
+                let terms = own.join(" OPERATOR(pg_catalog.+)\n");
+                let body = format!("SELECT ${} OPERATOR(pg_catalog.+)\n{terms}", types.len());
+                groups.push(Group { types: types.clone(), body });
+            }
+            if turns.len() > 1 {
+                columns.push("q.c".to_owned());
+            }
+            // Each count is of the one before, so that none is left out.
+            columns.push(match turn {
+                0 => "q.w".to_owned(),
+                _ => "pg_catalog.count(q.w) OVER (PARTITION BY q.c) AS w".to_owned(),
+            });
+            query.around(&columns);
+        }
+        (groups.len() <= MAX_GROUPS).then_some(groups)
+    }
+
+    /// Returns the trees in the order of their summation, as they take turns.
+    fn turns(&self) -> Vec<&[Term]> {
+        let nodes: usize = self.trees.iter().map(|tree| tree.nodes).sum();
+        let most = if nodes <= MAX_ALONE { MAX_ALONE } else { NODES };
+        let (mut turns, mut rest, mut held, mut count) = (Vec::new(), &self.trees[..], 0, 0);
+        for tree in &self.trees {
+            if count > 0 && (held + tree.nodes > most || count == TREES) {
+                let (turn, others) = rest.split_at(count);
+                turns.push(turn);
+                (rest, held, count) = (others, 0, 0);
+            }
+            held += tree.nodes;
+            count += 1;
+        }
+        turns.push(rest);
+        turns
+    }
+}
