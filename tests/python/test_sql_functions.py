@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import catboost
 import lightgbm
@@ -68,6 +70,48 @@ def test_margins_have_the_bits_of_the_library(bare: psycopg.Connection) -> None:
     rows = ROWS[:50].astype(float).replace({np.nan: None}).to_numpy()
     found = [bare.execute(query, list(row)).fetchone()[0] for row in rows]  # type: ignore[index]
     assert np.array_equal(np.array(found, np.float32), expected)
+
+
+def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: psycopg.Connection) -> None:
+    """Encoders are folded into the trees, so that a function takes the columns as they are in a table."""
+    columns = ["plan", "Double precision", "whole"]
+    plans = np.array(["basic", "it's", "pro"])[np.arange(len(ROWS)) % 3]
+    frame = ROWS.assign(plan=plans).fillna({"Double precision": 0})[columns]
+    encoders = [("plan", OneHotEncoder(), ["plan"]), ("numbers", StandardScaler(), columns[1:])]
+    trees = lightgbm.LGBMClassifier(**QUICK, verbose=-1)
+    model = make_pipeline(ColumnTransformer(encoders), trees).fit(frame, LABELS)
+    bare.execute(pgboost.export_sql(model, "churn"))
+    bare.execute('CREATE TABLE t (id int, plan text, "Double precision" float8, whole int)')
+    with bare.cursor().copy("COPY t FROM STDIN") as copy:
+        for row in frame.itertuples():
+            copy.write_row(list(row))
+    query = 'SELECT churn_margin(plan, "Double precision", whole) FROM t ORDER BY id'
+    expected = model.predict(frame, raw_score=True).tolist()
+    assert [margin for (margin,) in bare.execute(query)] == expected
+    query = "SELECT margin FROM churn_rows_margin('SELECT * FROM t') ORDER BY id::int"
+    assert [margin for (margin,) in bare.execute(query)] == expected
+    labels = bare.execute('SELECT churn_class(plan, "Double precision", whole) FROM t ORDER BY id')
+    assert [label for (label,) in labels] == model.predict(frame).tolist()
+
+
+def test_unknown_categories_are_errors_or_missing_values(bare: psycopg.Connection) -> None:
+    plans = pd.Categorical(np.array(["basic", "pro", None])[np.arange(len(ROWS)) % 3])
+    frame = ROWS[["Double precision"]].assign(plan=plans)
+    target = np.arange(len(ROWS)) % 3 + TARGET
+    model = xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(frame, target)
+    rows = "SELECT churn_rows('SELECT 1 AS id, 0.5 AS \"Double precision\", ''nosuch'' AS plan')"
+    bare.execute(pgboost.export_sql(model, "churn"))
+    for query in ("SELECT churn(0.5, 'nosuch'), churn_scan(0.5, 'nosuch')", rows):
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation, match='"nosuch" for feature'):
+            bare.execute(query)
+    bare.execute(pgboost.export_sql(model, "churn", unknown_category="missing"))
+    query = "SELECT churn(0.5, 'basic') <> churn(0.5, NULL)"
+    assert bare.execute(query).fetchone() == (True,)
+    query = "SELECT churn(0.5, 'nosuch'), churn_scan(0.5, 'nosuch'), churn(0.5, NULL)"
+    assert len(set(bare.execute(query).fetchone() or ())) == 1
+    bare.execute(rows)
+    with pytest.raises(pgboost.InvalidModelError, match="unknown_category"):
+        pgboost.export_sql(model, "churn", unknown_category="ignore")
 
 
 def test_what_differs_is_found(bare: psycopg.Connection) -> None:

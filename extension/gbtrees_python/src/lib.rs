@@ -358,7 +358,8 @@ impl FileOptions {
     }
 }
 
-/// Writes a model's file as a script of SQL functions: by name, schema and version.
+/// Writes a model's file as a script of SQL functions: by name, schema, version and the meaning of unknown
+/// categories.
 #[pyfunction]
 fn to_sql(
     py: Python<'_>,
@@ -366,10 +367,18 @@ fn to_sql(
     rounds: Option<usize>,
     feature_names: Option<Vec<String>>,
     labels: Vec<String>,
-    options: (String, String, Option<u32>),
+    options: (String, String, Option<u32>, String),
 ) -> PyResult<String> {
-    let (name, schema, version) = options;
-    let mut options = sql::Options::new(name).schema(schema);
+    let (name, schema, version, unknown) = options;
+    let unknown_category = match unknown.as_str() {
+        "error" => sql::UnknownCategory::Error,
+        "missing" => sql::UnknownCategory::Missing,
+        _ => {
+            let message = format!("unknown_category is {unknown:?}, not 'error' or 'missing'");
+            return Err(GbtreesError::new_err(message));
+        }
+    };
+    let mut options = sql::Options::new(name).schema(schema).unknown_category(unknown_category);
     options.version = version;
     let given = FileOptions { rounds, feature_names, labels };
     given.reading(py, content, |content, load| sql::export(content, load, &options))

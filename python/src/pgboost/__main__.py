@@ -78,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     _with_model(one, "a pickle, joblib file or model file")
     one.add_argument("--schema", default="public", help="the schema of the functions (public)")
     one.add_argument("--version", type=int, help="a number: NAME_3 then stands behind NAME")
+    one.add_argument(
+        "--unknown-category",
+        choices=["error", "missing"],
+        default="error",
+        help="the meaning of categories that the model does not know (error)",
+    )
     _with_list(one, "--labels", "LABEL", "the classes of a model file without them, in order")
     _with_list(one, "--feature-names", "NAME", names)
     command("list", _list, "list the models")
@@ -145,6 +151,7 @@ def _export_sql(given: argparse.Namespace) -> int:
         version=given.version,
         labels=given.labels or labels,
         feature_names=given.feature_names,
+        unknown_category=given.unknown_category,
     )
     sys.stdout.buffer.write(script.encode())
     return 0

@@ -61,11 +61,13 @@ def export_sql(  # noqa: PLR0913 (all but two are options)
     labels: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     rounds: int | None = None,
+    unknown_category: str = "error",
 ) -> str:
     """Returns a script of plain SQL functions that predict with a model, for any PostgreSQL since 13.
 
     It creates `name`, `name_margin` and so on in `schema` in one transaction; with `version`, `name_3` stands
-    behind `name`. `model` is what `push` takes, and so are the other options. The margins are those of the
+    behind `name`. Categories that the model does not know are errors, or with `unknown_category="missing"`
+    missing values. `model` is what `push` takes, and so are the other options. The margins are those of the
     library to the bit. It needs the package `gbtrees` and no server.
     """
     require_name(name, model)
@@ -79,7 +81,9 @@ def export_sql(  # noqa: PLR0913 (all but two are options)
             feature_names=names,
             labels=given,
         )
-        script: str = loaded.to_sql(name, schema=schema, version=version)
+        script: str = loaded.to_sql(
+            name, schema=schema, version=version, unknown_category=unknown_category
+        )
         return script
 
 

@@ -36,5 +36,5 @@ def to_sql(
     rounds: int | None,
     feature_names: list[str] | None,
     labels: list[str],
-    options: tuple[str, str, int | None],
+    options: tuple[str, str, int | None, str],
 ) -> str: ...

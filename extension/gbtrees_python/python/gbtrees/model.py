@@ -178,11 +178,19 @@ class Model:
         """The library's name of the objective."""
         return self._engine.objective
 
-    def to_sql(self, name: str, *, schema: str = "public", version: int | None = None) -> str:
+    def to_sql(
+        self,
+        name: str,
+        *,
+        schema: str = "public",
+        version: int | None = None,
+        unknown_category: str = "error",
+    ) -> str:
         """A script of plain SQL functions that predict as the model, for any PostgreSQL since 13.
 
         It creates `name`, `name_margin` and so on in `schema`, in one transaction; with `version`, `name_3`
-        stands behind `name`. Margins have the bits of `margins`.
+        stands behind `name`. Margins have the bits of `margins`. Categories that the model does not know are
+        errors, or with `unknown_category="missing"` missing values.
         """
         rounds, names, labels = self._given
         found = self._source
@@ -193,7 +201,7 @@ class Model:
             found.rounds if rounds is None else int(rounds),
             None if names is None else [str(one) for one in names],
             [] if labels is None else [str(one) for one in labels],
-            (name, schema, version),
+            (name, schema, version, unknown_category),
         )
 
     def _rows(self, X: Any) -> Any:
