@@ -1,4 +1,7 @@
-"""Models follow logical replication into another database, and its connections hear of them."""
+"""Models follow logical replication into another database, and its connections hear of them.
+
+Rows of a server without the extension follow it to one that predicts.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -133,3 +136,41 @@ def test_an_alias_arrives(pair: Pair) -> None:
         publisher.execute("SELECT set_alias(%s, 'best')", (f"aliased@{number}",))
         until(lambda: value(subscriber, "aliased@best"), number)
     publisher.execute("SELECT drop_model('aliased')")
+
+
+@pytest.mark.usefixtures("pair")
+def test_a_replica_predicts_rows_of_a_server_without_the_extension(
+    spare: Cluster, cluster: Cluster
+) -> None:
+    """The recipe of docs/managed.md, with two servers."""
+    table = "CREATE TABLE customers (id int PRIMARY KEY, f1 real)"
+    spare.create_database("managed", replace=True)
+    cluster.create_database("replica", replace=True)
+    with spare.connect("managed") as managed, cluster.connect("replica") as replica:
+        managed.execute(table)
+        managed.execute("INSERT INTO customers SELECT i, i FROM generate_series(1, 1000) AS i")
+        managed.execute("CREATE PUBLICATION scored FOR TABLE customers")
+        replica.execute("CREATE EXTENSION pgboost")
+        replica.execute(table)
+        load(replica, "m", constant(3))
+        replica.execute(
+            f"CREATE SUBSCRIPTION scored CONNECTION '{spare.conninfo('managed')}' PUBLICATION scored"
+        )
+        total = "SELECT sum(predict('m', f1)) FROM customers"
+        until(lambda: one(replica, total), 3000)
+        lags = []
+        for number in range(1001, 1021):
+            written = time.monotonic()
+            managed.execute("INSERT INTO customers VALUES (%s, 0)", (number,))
+            until(lambda: one(replica, total), 3 * number)
+            lags.append(time.monotonic() - written)
+        print(
+            f"a row is predicted after {sorted(lags)[len(lags) // 2]:.3f} s, the median of {len(lags)}"
+        )
+        managed.execute("DELETE FROM customers WHERE id > 1")
+        until(lambda: one(replica, total), 3)
+        (lag,) = replica.execute(
+            "SELECT now() - latest_end_time FROM pg_stat_subscription"
+        ).fetchone()
+        assert lag is not None
+        replica.execute("DROP SUBSCRIPTION scored")
