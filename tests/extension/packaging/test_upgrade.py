@@ -75,7 +75,7 @@ def test_models_predict_before_and_after_the_upgrade(
     source = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
     before = connection.execute("SELECT predict('m', 50)").fetchone()
-    assert connection.execute("SELECT to_regclass('pg_stat_pgboost')").fetchone() == (None,)
+    assert connection.execute("SELECT to_regclass('pgboost_scores')").fetchone() == (None,)
     update_extensions(connection)
     assert connection.execute("SELECT predict('m', 50)").fetchone() == before
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
