@@ -236,8 +236,49 @@ def test_categories_of_a_slice_come_from_check(connection: psycopg.Connection) -
     target = np.select([codes == 1, codes == 2, codes == 3], [10.0, 0.0, 30.0], 5.0)
     matrix = xgboost.DMatrix(frame, target, enable_categorical=True)
     model = xgboost.train({"max_depth": 3}, matrix, 12)[:5]
+    if xgboost.__version__ < "3.4":
+        for options in ({}, {"check": False}, {"check": "SELECT 1 AS k, 2.0 AS x"}):
+            with pytest.raises(
+                pgboost.UnsupportedModelError, match=r"categories of 'k', since.*slic"
+            ):
+                pgboost.push(connection, "slice", model, **options)
+        with pytest.raises(pgboost.UnsupportedModelError, match=r"no categories of feature"):
+            pgboost.push(connection, "slice", bytes(model.save_raw("ubj")))
+        pgboost.push(connection, "slice", model, categories={"k": [1, 2, 3, 4]})
+        assert pgboost.verify(connection, "slice", model, frame).differing == 0
     pgboost.push(connection, "slice", model, check=frame)
     assert pgboost.verify(connection, "slice", model, frame).differing == 0
+
+
+def test_codes_of_a_booster_are_confirmed(connection: psycopg.Connection) -> None:
+    rows = np.column_stack([np.resize([0, 1, 2, 3], ROWS), FRAME.a])
+    options = {"feature_types": ["c", "q"], "enable_categorical": True}
+    target = 3.0 * (rows[:, 0] == 2)
+    booster = xgboost.train({"max_depth": 3}, xgboost.DMatrix(rows, target, **options), 4)
+    wrapper = xgboost.XGBRegressor(**options, **SMALL).fit(rows, target)
+    if xgboost.__version__ < "3.4":
+        with pytest.raises(pgboost.UnsupportedModelError, match=r"categories=\{\} if"):
+            pgboost.push(connection, "codes", booster)
+    for model, given in ((booster, {"categories": {}}), (booster, {"check": rows}), (wrapper, {})):
+        pgboost.push(connection, "codes", model, **given)
+        assert pgboost.verify(connection, "codes", model, rows).differing == 0
+    pgboost.drop(connection, "codes")
+
+
+def test_ordered_categories_of_lightgbm_are_compared_on_rows(
+    connection: psycopg.Connection,
+) -> None:
+    """They are numbers to it, and its file does not say which features the lists of categories belong to."""
+    values = np.resize(list("abc"), ROWS)
+    frame = pd.DataFrame(
+        {"k": pd.Categorical(values, list("cba"), ordered=True), "j": pd.Categorical(values[::-1])}
+    )
+    frame = frame.assign(x=FRAME.a)
+    model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES + FRAME.a)
+    with pytest.raises(pgboost.UnsupportedModelError, match="pass rows as check"):
+        pgboost.push(connection, "ordered", model)
+    pgboost.push(connection, "ordered", model, check=frame)
+    assert pgboost.verify(connection, "ordered", model, frame).differing == 0
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "int64"])

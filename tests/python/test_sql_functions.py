@@ -133,6 +133,14 @@ def test_what_cannot_be_exported_or_found_is_an_error(bare: psycopg.Connection) 
         pgboost.verify_sql(bare, "churn", pgboost.model_bytes(model))
 
 
+@pytest.mark.skipif(xgboost.__version__ >= "3.4", reason="its slices have the categories")
+def test_codes_of_a_slice_are_told() -> None:
+    rows = ROWS.assign(whole=ROWS["whole"].astype("category"))
+    model = xgboost.XGBRegressor(enable_categorical=True, **QUICK).fit(rows, TARGET)
+    with pytest.warns(pgboost.PgboostWarning, match="'whole', since XGBoost .* take their codes"):
+        pgboost.export_sql(model.get_booster()[:2], "churn")
+
+
 def test_the_engine_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gbtrees", None)
     with pytest.raises(pgboost.MissingLibraryError, match="pip install gbtrees"):

@@ -380,6 +380,13 @@ error_table! {
     NoBestIteration =>
         INVALID_PARAMETER_VALUE, "the model file has no best_iteration",
         hint "Only a training that stops early writes it. Pass rounds to use a number of rounds.";
+    /// Categorical features whose codes may stand for other numbers.
+    CategoriesMissing { feature: String, others: String } =>
+        FEATURE_NOT_SUPPORTED, "the file has no categories of feature \"{feature}\"{others}",
+        detail "XGBoost leaves them out before release 3.1, of slices such as booster[:10] before 3.4, and where \
+                it was given codes; the releases 3.1 to 3.3 damage those beyond ASCII.",
+        hint "Pass them in the order of their codes as categories, or categories => '{{}}' if the training had the \
+              codes 0, 1 and so on.";
     /// Text that cannot be converted between the database's encoding and UTF-8.
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",

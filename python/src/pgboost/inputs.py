@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .errors import UnsupportedModelError
-
 ROWS = 1000
 _SEED = 1
 _MISSING = 0.1
@@ -29,9 +27,8 @@ class Inputs:
     # The values of categorical features. They are of pandas' category type, unless `plain`.
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
-    # The categorical features of which the model has only codes, and the error if it had their values once.
+    # The categorical features of which the model has only codes.
     coded: Collection[int] = ()
-    lost: str | None = None
     missing: bool = True
     # The features whose missing texts are None, not NaN, to the model.
     nones: Collection[int] = ()
@@ -49,8 +46,6 @@ def drawn(
     import numpy as np
 
     given = {list(features).index(name): values for name, values in (categories or {}).items()}
-    if inputs.lost and {*inputs.coded} - {*given}:
-        raise UnsupportedModelError(inputs.lost)
     if given:
         merged = {**inputs.categories, **given}
         inputs = replace(inputs, categories=merged, names=inputs.names or features)

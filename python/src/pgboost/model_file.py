@@ -36,6 +36,9 @@ class ModelFile:
     feature_names: Sequence[str] | None = None
     # The names in a file that replaces each blank by `_`.
     blanks: Sequence[str] = ()
+    # The categories to send where none are given, and why there are none, which is an error then.
+    categories: Mapping[str, Any] | None = None
+    lost: str | None = None
     # The number of rounds to use; None for all.
     rounds: int | None = None
     inputs: Callable[[], Inputs] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
 from importlib import import_module
@@ -111,6 +112,8 @@ def push(  # noqa: PLR0913 (all but three are options)
             "allow_change": allow_change or None,
         }
         given |= {key: value for key, value in known.items() if given[key] is None}
+        if given["categories"] is None:
+            given["categories"] = _own_categories(file)
         # A savepoint, since the extension's schema was read in the transaction.
         with database.transaction():
             arguments = given | {"model": name, "file": file.content}
@@ -133,7 +136,8 @@ def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, An
     if isinstance(check, str):
         columns = dict.fromkeys(Table(extension.database, check).names)
     else:
-        columns = dict(columns_of(framed(check))) if hasattr(check, "columns") else {}
+        check = framed(check)
+        columns = dict(columns_of(check)) if hasattr(check, "columns") else {}
     found: dict[str, Any] = {}
     # LightGBM's files have no blanks in names.
     blanks = {name.replace(" ", "_"): name for name in columns if " " in name}
@@ -143,8 +147,14 @@ def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, An
         ]
     if isinstance(check, str):
         return found
-    inputs = file.inputs() if file.inputs else None
-    if inputs and inputs.coded and inputs.names:
+    inputs = None
+    # LightGBM's cannot always be told, which is an error for drawn rows alone.
+    with suppress(UnsupportedModelError):
+        inputs = file.inputs() if file.inputs else None
+    if inputs and inputs.coded and not columns:
+        # An array has codes.
+        found["categories"] = {}
+    elif inputs and inputs.coded and inputs.names:
         names = [inputs.names[column] for column in inputs.coded]
         dtypes = {name: columns[name].dtype for name in names if name in columns}
         categories = {
@@ -156,6 +166,15 @@ def _of_check(extension: Extension, file: ModelFile, check: Any) -> dict[str, An
     if has_singles(check) and extension.takes("load_model", "real_input"):
         found["real_input"] = "float32"
     return found
+
+
+def _own_categories(file: ModelFile) -> Mapping[str, Any] | None:
+    if file.lost:
+        raise UnsupportedModelError(
+            f"{file.lost}: pass them in the order of their codes, as categories={{name: [...]}}, or rows with"
+            " their dtype as check; categories={} if the training had the codes 0, 1 and so on"
+        )
+    return file.categories
 
 
 def _require_same(

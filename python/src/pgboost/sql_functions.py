@@ -20,8 +20,10 @@ from .errors import (
     InvalidModelError,
     MissingLibraryError,
     ModelNotFoundError,
+    PgboostWarning,
     UnsupportedModelError,
     translated,
+    warn,
 )
 from .extension import require_name
 from .frames import framed
@@ -72,6 +74,8 @@ def export_sql(  # noqa: PLR0913 (all but two are options)
     """
     require_name(name, model)
     engine, file = _engine(), model_file(model, rounds)
+    if file.lost:
+        warn(PgboostWarning(f"{file.lost}, so the functions take their codes"))
     given = file.sent_labels() if labels is None else [label_text(label) for label in labels]
     names = file.feature_names if feature_names is None else feature_names
     with _refused(engine):

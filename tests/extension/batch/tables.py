@@ -29,4 +29,5 @@ def create(connection: psycopg.Connection) -> None:
     connection.execute(TABLES)
     for path in sorted(MODELS.glob("*.*")):
         if path.suffix in (".json", ".ubj") and path.stem != "linear":
-            connection.execute("SELECT load_model(%s, %s)", (path.stem, path.read_bytes()))
+            load = "SELECT load_model(%s, %s, categories => '{}')"
+            connection.execute(load, (path.stem, path.read_bytes()))

@@ -35,7 +35,8 @@ def store(connection: psycopg.Connection, model: Golden) -> None:
     with connection.cursor().copy("COPY rows FROM STDIN") as copy:
         for number, row in enumerate(model.table("rows").tolist()):
             copy.write_row([number, [None if np.isnan(value) else value for value in row]])
-    connection.execute("SELECT load_model('m', %s, allow_change => true)", (model.content,))
+    load = "SELECT load_model('m', %s, categories => '{}', allow_change => true)"
+    connection.execute(load, (model.content,))
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -39,6 +39,7 @@ INSERT INTO model_file VALUES ('large', decode(:'content', 'base64'));
 CREATE FUNCTION file_of(name text) RETURNS bytea LANGUAGE sql STABLE
     RETURN (SELECT f.content FROM model_file AS f WHERE f.name = file_of.name);
 
-SELECT load_model(name, content) FROM model_file WHERE name NOT IN ('linear', 'flower') ORDER BY name;
+SELECT load_model(name, content, categories => CASE name WHEN 'codes' THEN '{}'::jsonb END)
+    FROM model_file WHERE name NOT IN ('linear', 'flower') ORDER BY name;
 SELECT load_model('flower', file_of('flower'), labels => ARRAY['setosa', 'versicolor', 'virginica']);
 SELECT name, version, deployed, objective, features, outputs, trees, depth, format FROM pgboost_models ORDER BY name;

@@ -203,6 +203,7 @@ fn samples() -> Vec<Error> {
         Error::NoBaseMargin { model: text("flights") },
         Error::RoundsTwice,
         Error::NoBestIteration,
+        Error::CategoriesMissing { feature: text("x"), others: String::new() },
         Error::KernelMissing { name: "avx512", present: vec!["avx2", "portable"] },
     ]);
     all

@@ -128,7 +128,9 @@ fn load(
         model.set_categories(categories)?;
     }
     model.set_real_input(real_input(&options.real_input)?);
-    notice_codes(&model);
+    if options.categories.is_none() {
+        check_codes(&model)?;
+    }
     require_storable(&model)?;
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
@@ -215,11 +217,14 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
     Ok(model.keep_rounds(rounds)?)
 }
 
-/// Reports categorical features whose codes the file does not explain: XGBoost takes numbers as codes then, even
-/// if the training had other numbers as categories.
-fn notice_codes(model: &Ensemble) {
+/// The release since which XGBoost's slices have the categories that their boosters have.
+const WHOLE_SLICES: [u32; 3] = [3, 4, 0];
+
+/// Raises for categorical features whose codes the file does not explain, since the training may have had other
+/// numbers as categories. A file of a later release has codes as categories, unless an earlier one wrote it first.
+fn check_codes(model: &Ensemble) -> Result<()> {
     if !model.format().starts_with("xgboost") {
-        return;
+        return Ok(());
     }
     let features = model.feature_types().iter().zip(model.categories()).enumerate();
     let coded = features.filter(|(_, (kind, categories))| {
@@ -228,21 +233,22 @@ fn notice_codes(model: &Ensemble) {
     let names: Vec<String> = coded
         .map(|(index, _)| feature_name(model.feature_names().get(index).map(String::as_str), index))
         .collect();
-    let Some(first) = names.first() else { return };
+    let Some(first) = names.first() else { return Ok(()) };
     let others = match names.len() - 1 {
         0 => String::new(),
         count => format!(" and of {count} more"),
     };
+    if model.version() < WHOLE_SLICES {
+        return Err(Error::CategoriesMissing { feature: first.clone(), others });
+    }
     report::notice_with(
         &format!(
             "the file has no categories of feature \"{first}\"{others}, so its numbers are codes"
         ),
-        Some(
-            "XGBoost leaves them out before release 3.1, of slices such as booster[:10], and where it was given \
-             codes; the releases 3.1 to 3.3 damage those beyond ASCII.",
-        ),
+        None,
         Some("If the training had others than the codes 0, 1 and so on, pass them as categories."),
     );
+    Ok(())
 }
 
 /// Returns the bytes as a file's name, if they look like one: a short line with a slash or an ending.

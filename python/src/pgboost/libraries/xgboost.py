@@ -26,12 +26,11 @@ from .folding import folded
 # Margins are equal to the bit; an exponential of another C library may differ by 2 ULP.
 _TOLERANCE = Tolerance(rtol=2**-22)
 _CATEGORICAL = "c"
+# The release since which files have categories, and that since which slices have them too.
+_WITH_CATEGORIES, _WHOLE_SLICES = [3, 1], [3, 4]
 # By their codes in the file, the types of numeric categories.
 _TYPES = dict(enumerate(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"], start=7))
-_LOST = (
-    "the categories {} cannot be read, since XGBoost {} damages those beyond ASCII: pass them in the order of"
-    " their codes, as categories={{name: [...]}}, or rows with their dtype as check"
-)
+_LOST = "the model does not have the categories of {}, since XGBoost {} {}"
 # Reads a booster once it is needed.
 Content = Callable[[], dict[str, Any]]
 # By objective, the link of a tree ensemble.
@@ -54,7 +53,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     if isinstance(model, xgboost.Booster):
         content = cache(partial(_content, model))
         values = lambda frame: model.predict(_matrix(model, content, frame), **options)  # noqa: E731
-        return _file(model, content, values=values)
+        return _file(model, content, may_be_slice=True, values=values)
     if not isinstance(model, xgboost.XGBModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of xgboost")
     if not _is_nan(model.missing):
@@ -64,7 +63,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     if model.objective == "multi:softmax":
         # The file's value is the number of the class.
         found["values"] = partial(xgboost.XGBModel.predict, model, **options)
-    return _file(booster, partial(_content, booster), rounds=_rounds(model), **found)
+    return _file(booster, cache(partial(_content, booster)), rounds=_rounds(model), **found)
 
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
@@ -116,10 +115,37 @@ def _is_nan(number: Any) -> bool:
     return number is None or bool(np.isnan(number))
 
 
-def _file(booster: xgboost.Booster, content: Content, **functions: Any) -> ModelFile:
+def _file(
+    booster: xgboost.Booster, content: Content, may_be_slice: bool = False, **functions: Any
+) -> ModelFile:
     file = bytes(booster.save_raw("ubj"))
     functions = {"tolerance": _TOLERANCE, **functions}
+    if _CATEGORICAL in (booster.feature_types or ()):
+        functions |= _without_categories(booster, content(), may_be_slice)
     return ModelFile(file, inputs=lambda: _inputs(booster, content()), **functions)
+
+
+def _without_categories(
+    booster: xgboost.Booster, content: dict[str, Any], may_be_slice: bool
+) -> dict[str, Any]:
+    """Returns the error of a model with codes in place of categories, or that the codes are these."""
+    _, coded, cut = _categories(booster, content)
+    release = content["version"]
+    if release >= _WHOLE_SLICES or not coded:
+        return {}
+    reason = "keeps none in its models"
+    if cut:
+        coded, reason = cut, "damages those beyond ASCII"
+    elif release >= _WITH_CATEGORIES:
+        if not may_be_slice:
+            return {"categories": {}}
+        reason = "leaves them out of slices such as booster[:10]"
+    return {"lost": _LOST.format(_named(booster, coded), ".".join(map(str, release)), reason)}
+
+
+def _named(booster: xgboost.Booster, columns: list[int]) -> str:
+    names = booster.feature_names
+    return ", ".join(repr(names[column]) if names else f"f{column}" for column in columns)
 
 
 def _rounds(model: Any) -> int | None:
@@ -174,32 +200,40 @@ def _inputs(booster: xgboost.Booster, content: dict[str, Any]) -> Inputs:
     # A linear booster has no trees.
     splits = [(np.empty(0, int), np.empty(0, np.float32)), *map(_splits, model.get("trees", ()))]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
-    # Files of before 3.1 have no categories, and those up to 3.3 count characters where they mean bytes.
-    is_cut = [3, 1] <= content["version"] < [3, 4]
-    encoders, columns = _encoders(model), booster.feature_names
+    categories, coded, _ = _categories(booster, content)
+    return Inputs(
+        width=width,
+        thresholds={column: threshold[feature == column] for column in range(width)},
+        dtype=np.float32,
+        names=booster.feature_names,
+        categories=categories,
+        plain=len(coded) == len(categories),
+        coded=coded,
+    )
+
+
+def _categories(
+    booster: xgboost.Booster, content: dict[str, Any]
+) -> tuple[dict[int, Any], list[int], list[int]]:
+    """Returns the categories or codes of features, those with codes, and those of damaged categories."""
+    model, release = _model(content), content["version"]
+    # Files up to 3.3 count characters where they mean bytes.
+    is_cut = _WITH_CATEGORIES <= release < _WHOLE_SLICES
+    encoders = _encoders(model)
     categories, coded, cut = {}, [], []
     for column, kind in enumerate(booster.feature_types or ()):
         if kind != _CATEGORICAL:
             continue
         encoder = encoders[column] if encoders else {"values": ()}
         if is_cut and "offsets" in encoder and min(encoder["values"], default=0) < 0:
-            cut.append(columns[column] if columns else column)
+            cut.append(column)
             encoder = {"values": ()}
         if encoder["values"]:
             categories[column] = _values(encoder)
         else:
             categories[column] = range(_codes(model.get("trees", ()), column))
             coded.append(column)
-    return Inputs(
-        width=width,
-        thresholds={column: threshold[feature == column] for column in range(width)},
-        dtype=np.float32,
-        names=columns,
-        categories=categories,
-        plain=len(coded) == len(categories),
-        coded=coded,
-        lost=_LOST.format(cut, ".".join(map(str, content["version"]))) if cut else None,
-    )
+    return categories, coded, cut
 
 
 def _splits(tree: dict[str, Any]) -> tuple[Any, Any]:
