@@ -247,7 +247,7 @@ mod tests {
         let quantile = |share: f64, count: u64| {
             let quantile = Quantile::of(share, count);
             let place = quantile.place as usize;
-            quantile.between([numbers[place], numbers[(place + 1).min(numbers.len() - 1)]])
+            quantile.between([numbers[place], numbers[(place + 1).min(count as usize - 1)]])
         };
         // scipy.stats.mstats.mquantiles([1, 2, 4, 8, 16], [0, 0.05, 0.5, 0.95, 1])
         let found = [0.0, 0.05, 0.5, 0.95, 1.0].map(|share| quantile(share, 5));
