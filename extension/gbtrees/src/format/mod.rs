@@ -1,6 +1,6 @@
 //! Parsers of model files: untrusted bytes to a checked [`Ensemble`].
 //!
-//! `sniff` detects the format by content, since a model in a database has no file name, and refuses
+//! `sniff` detects the format by content, since a model in a database has no file name, and `foreign` refuses
 //! known but unsupported files by name, with advice. Each library has a folder, which passes its
 //! findings to `ensemble::Builder`. JSON and UBJSON share [`reader::Reader`], so the meaning of
 //! XGBoost's keys is written once.
@@ -13,6 +13,7 @@
 #[cfg(feature = "catboost")]
 mod catboost;
 mod categories;
+mod foreign;
 mod json;
 #[cfg(feature = "lightgbm")]
 mod lightgbm;

@@ -1,9 +1,7 @@
 //! Detects a file's format by its first bytes.
-//!
-//! Known but unsupported formats are refused by name, with a hint on what to do.
 
 use crate::format::reader::Reader;
-use crate::format::{json, ubjson};
+use crate::format::{foreign, json, ubjson};
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
@@ -20,7 +18,7 @@ pub(super) enum Format {
 
 /// Detects the format. JSON has a quote after the brace, UBJSON the type of a length.
 pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
-    if let Some(refusal) = refusal(bytes) {
+    if let Some(refusal) = foreign::refusal(bytes) {
         return Err(refusal);
     }
     if bytes.starts_with(b"CBM1") {
@@ -87,68 +85,10 @@ pub(super) fn without_classes(bytes: &[u8]) -> &[u8] {
     }
 }
 
-const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
+pub(super) const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
                     (LightGBM) or model.cbm (CatBoost).";
-const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
-                      save_model(\"model.ubj\").";
-const PUSH: &str = "Send it with the Python package: pgboost push model.pkl --name NAME opens the pickle \
-                    in your own Python.";
-const UNPACK: &str = "Unpack the file first.";
-const UTF8: &str =
-    "Save the file as UTF-8 without a byte order mark, or read it as bytes where it is passed on.";
-const LINE_ENDS: &str = "Let its lines end in line feeds, as LightGBM writes them.";
-const UNQUOTE: &str = "Pass what the string says: of a jsonb value that is value #>> '{}'.";
-const BYTES: &str =
-    "Pass the file's bytes: decode(text, 'hex'), or decode(text, 'base64'), of such a text.";
-const DUMP: &str = "A dump has no base score and no objective; save the model with \
-                    save_model(\"model.ubj\") instead.";
-
 /// The first bytes of UTF-8 by programs that mark it.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Leading bytes, the name of the file type, and advice to the user.
-const BEGINNINGS: &[(&[u8], &str, &str)] = &[
-    (b"bs64", "an XGBoost model in base64", RESAVE),
-    (b"booster[", "a text dump of an XGBoost model", DUMP),
-    (b"booster ", "a text dump of an XGBoost model", DUMP),
-    (b"0:[", "a text dump of an XGBoost model", DUMP),
-    (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
-    (b"\x1f\x8b", "a gzip archive", UNPACK),
-    (b"PK\x03\x04", "a zip archive", UNPACK),
-    (b"BZh", "a bzip2 archive", UNPACK),
-    (b"\xfd7zXZ\0", "an xz archive", UNPACK),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive", UNPACK),
-    (b"\x89HDF\r\n", "an HDF5 file", SAVE),
-    (b"<?xml", "an XML file, PMML perhaps", SAVE),
-    (b"<PMML", "a PMML file", SAVE),
-    (b"\xff\xfe", "a text in UTF-16", UTF8),
-    (b"\xfe\xff", "a text in UTF-16", UTF8),
-    (b"\xef\xbb\xbf{", "JSON behind a byte order mark", UTF8),
-    (b"tree\r", "a text model whose lines end in carriage returns alone", LINE_ENDS),
-    (b"\"", "a model within a JSON string", UNQUOTE),
-    (b"\\x", "the text form of a bytea", BYTES),
-    (b"7b", "a model in hexadecimal digits", BYTES),
-    (b"7B", "a model in hexadecimal digits", BYTES),
-    (b"43424d31", "a model in hexadecimal digits", BYTES),
-    (b"Q0JNM", "a model in base64", BYTES),
-    (b"e0wAAAAAAA", "a model in base64", BYTES),
-    (b"eyJ", "a model in base64", BYTES),
-    (b"ewog", "a model in base64", BYTES),
-    (b"dHJlZQ", "a model in base64", BYTES),
-    (b"747265650", "a model in hexadecimal digits", BYTES),
-];
-
-/// Returns the error for a known but unsupported file.
-fn refusal(bytes: &[u8]) -> Option<Error> {
-    let (what, hint) = BEGINNINGS
-        .iter()
-        .find(|(beginning, ..)| bytes.starts_with(beginning))
-        .filter(|(beginning, ..)| *beginning != b"tree\r" || !bytes.starts_with(b"tree\r\n"))
-        .map(|(_, what, hint)| (*what, *hint))
-        .or_else(|| is_pickle(bytes).then_some(("a Python pickle", PUSH)))
-        .or_else(|| is_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
-    Some(unsupported(what, hint).at(Place::Byte(0)))
-}
 
 /// Returns the error for an unsupported feature.
 pub(super) fn unsupported(what: &str, hint: &'static str) -> Error {
@@ -162,15 +102,10 @@ pub(super) fn shown(name: &str) -> &str {
 }
 
 /// Returns whether the file begins with LightGBM's first line, or a prefix of it.
-fn is_lightgbm(bytes: &[u8]) -> bool {
+pub(super) fn is_lightgbm(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let begins = |line: &[u8]| bytes.starts_with(line) || line.starts_with(bytes);
     begins(b"tree\n") || begins(b"tree\r\n")
-}
-
-/// Returns whether the file is a pickle: protocol 2 to 5, then a frame or a first opcode.
-fn is_pickle(bytes: &[u8]) -> bool {
-    matches!(bytes, [0x80, 2..=5, ..])
 }
 
 /// Recognizes XGBoost's binary format: 136 bytes of parameters, then the objective's length and name.
@@ -186,15 +121,6 @@ fn is_binary(bytes: &[u8]) -> bool {
     })
 }
 
-/// Trees whose nodes have numbers: an array of them, one alone, or other JSON around them. A model's file has
-/// no such key.
-fn is_dump(bytes: &[u8]) -> bool {
-    let head = bytes.get(..4096).unwrap_or(bytes);
-    // A feature may have the name.
-    let key: &[u8] = b"\"nodeid\":";
-    matches!(head.trim_ascii_start().first(), Some(b'[' | b'{')) && contains(head, key)
-}
-
 /// Recognizes a protocol buffer whose first field is a small version, by a known converter.
 fn is_onnx(bytes: &[u8]) -> bool {
     let head = bytes.get(..4096).unwrap_or(bytes);
@@ -205,6 +131,6 @@ fn is_onnx(bytes: &[u8]) -> bool {
     matches!(head, [0x08, 1..=32, ..]) && named()
 }
 
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
+pub(super) fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }

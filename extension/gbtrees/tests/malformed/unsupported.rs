@@ -57,8 +57,77 @@ fn other_files() {
     refused("hexadecimal", b"747265650a76657273696f6e3d7634");
     refused("base64", b"eyJsZWFybmVyIjp7");
     refused("base64", b"dHJlZQp2ZXJzaW9uPXY0");
+    refused("UTF-16", b"{\0\"\0l\0");
+    refused("UTF-16", b"\0t\0r\0e\0e\0\n");
+    refused("byte order mark", b"\xef\xbb\xbf\n{\"learner\": {}}");
+    refused("behind blanks", b"\n\ntree\nversion=v4\n");
+    refused("literal of Python", b"b'{\"learner\": {}}'");
+    refused("pickle in base64", b"gASVtBcAAAAAAACMDHhnYm9vc3QuY29yZZSM");
     refused("gzip", b"\x1f\x8b\x08\0");
+    refused("zlib", b"x\x9c\xdd]l");
+    refused("lzma", b"\x5d\0\0@\0\xff\xff\xff");
+    refused("RDS", b"X\n\0\0\0\x03");
+    refused("NumPy", b"\x93NUMPY\x01\0");
     refused("zip", b"PK\x03\x04\x14\0");
+}
+
+/// As get_dump, dump_model, json.dumps and repr of their lists, and tables of trees write them.
+#[test]
+fn dumps_of_every_shape() {
+    let tree = "0:[a<-0.05] yes=1,no=2,missing=2\n\t1:leaf=0.5\n";
+    let linear = "bias:\n-0.02\nweight:\n0.28\n";
+    let drawn = "digraph {\n    graph [ rankdir=TB ]\n";
+    let nodes = "  { \"nodeid\": 0, \"depth\": 0, \"split\": \"a\"";
+    let weights = "  { \"bias\": [\n      -0.02\n    ],\n    \"weight\": [";
+    for (name, dump) in [
+        ("text dump", tree),
+        ("text dump", linear),
+        ("drawing", drawn),
+        ("JSON dump of an XGBoost", nodes),
+        ("JSON dump of an XGBoost", weights),
+        ("JSON dump of a LightGBM", "{\"tree_index\": 0, \"num_leaves\": 4"),
+    ] {
+        let quoted = serde_json::to_string(dump).unwrap();
+        for written in [
+            dump.to_owned(),
+            format!("[\n{dump}"),
+            format!("['{dump}"),
+            format!("[{quoted}]"),
+            format!("[\n  {quoted}\n]"),
+            format!("{{\"trees\": [{quoted}]}}"),
+            format!("{{\n  \"trees\": [\n    {dump}"),
+            format!("\u{feff}{dump}"),
+            dump.replace('\n', "\r\n"),
+        ] {
+            refused(name, written.as_bytes());
+        }
+    }
+    refused("text dump", b"booster[0]:\nbias:\n0.5\n");
+    for table in
+        [",Tree,Node,ID,Feature,Split", "Tree,Node,ID,Feature", "tree_index,node_depth,node_index"]
+    {
+        refused("table", table.as_bytes());
+    }
+    refused("table", b"[{\"Tree\":0,\"Node\":0,\"ID\":\"0-0\"");
+    refused("configuration", b"{\n \"learner\": {\n  \"generic_param\": {\"device\": \"cpu\"");
+    refused("Python code", b"###  Model data\nclass catboost_model(object):\n");
+    refused("C++ code", b"#include <string>\n#include <vector>\n");
+    refused("export_text", b"|--- feature_0 <= -0.06\n");
+    refused("Git LFS", b"version https://git-lfs.github.com/spec/v1\n");
+    refused("HTML", b"<!DOCTYPE html>\n<html>");
+    refused("MLflow", b"artifact_path: model\nflavors:\n");
+}
+
+#[test]
+fn pickles_of_every_protocol() {
+    for pickle in [
+        &b"ccopy_reg\n_reconstructor\np0\n(cxgboost.core\nBooster\n"[..],
+        b"ccopy_reg\n_reconstructor\nq\0(clightgbm.basic\nBooster\n",
+        b"\x80\x02cxgboost.core\n",
+        b"\x80\x05\x95\xb4\x17",
+    ] {
+        refused("pickle", pickle);
+    }
 }
 
 /// A model's file has its features' names before all else.
