@@ -1,5 +1,7 @@
-"""Models of several labels, targets or quantiles predict in SQL what they predict in Python."""
+"""Models of several labels, targets or quantiles predict in SQL what they predict in Python; a function that
+does not give their values names those that do."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -82,6 +84,22 @@ def test_predict_array_has_what_the_library_predicts(
     # A row has the labels whose probability is above a half.
     if name in OF_LABELS and type(model) is not catboost.CatBoost:
         assert ((found > 0.5) == (np.asarray(model.predict(FRAME)) == 1)).mean() > 0.999
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "MultiRMSE", "forest"])
+def test_the_hint_names_a_function_that_gives_the_values(
+    connection: psycopg.Connection, name: str
+) -> None:
+    pgboost.push(connection, "model", FITTED[name]())
+    connection.commit()
+    given = ", ".join(f"1 AS {column}" for column in FRAME)
+    for function in ("predict", "predict_class", "predict_proba"):
+        with pytest.raises(psycopg.errors.WrongObjectType) as raised:
+            connection.execute(f"SELECT {function}('model', f) FROM (SELECT {given}) f")
+        connection.rollback()
+        named = re.findall(r"predict\w*", raised.value.diag.message_hint or "")
+        assert named == ["predict_array"], function
+        connection.execute(f"SELECT predict_array('model', f) FROM (SELECT {given}) f")
 
 
 @pytest.mark.parametrize("model", [FOREST, many(FOREST), tree.DecisionTreeClassifier()])

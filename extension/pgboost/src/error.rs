@@ -509,10 +509,10 @@ impl CategoryReason {
 pub(crate) enum ShapeReason {
     /// It produces several values per row; `classes` if each belongs to a class.
     SeveralValues { values: usize, classes: bool },
-    /// It does not classify.
-    NoClasses,
-    /// Its values are not probabilities.
-    NoProbabilities,
+    /// It does not classify; `several` if it has several values, of targets or of labels.
+    NoClasses { several: bool },
+    /// Its values are not probabilities; `several` as above.
+    NoProbabilities { several: bool },
 }
 
 impl ShapeReason {
@@ -527,13 +527,21 @@ impl ShapeReason {
                     "Use predict_array for all values."
                 },
             ),
-            ShapeReason::NoClasses => (
+            ShapeReason::NoClasses { several } => (
                 "The model's objective does not choose one class per row.".to_owned(),
-                "Use predict or predict_array.",
+                if several {
+                    "Use predict_array for all values."
+                } else {
+                    "Use predict or predict_array."
+                },
             ),
-            ShapeReason::NoProbabilities => (
+            ShapeReason::NoProbabilities { several } => (
                 "The model's objective does not give the probability of each class.".to_owned(),
-                "Use predict, predict_array or predict_class.",
+                if several {
+                    "Use predict_array for all values."
+                } else {
+                    "Use predict, predict_array or predict_class."
+                },
             ),
         }
     }

@@ -34,9 +34,12 @@ fn shape_reasons() -> Vec<ShapeReason> {
     use ShapeReason::*;
     let several = |classes| SeveralValues { values: 3, classes };
     let after = |reason: ShapeReason| match reason {
-        SeveralValues { classes, .. } => Some(if classes { NoClasses } else { several(true) }),
-        NoClasses => Some(NoProbabilities),
-        NoProbabilities => None,
+        SeveralValues { classes: false, .. } => Some(several(true)),
+        SeveralValues { .. } => Some(NoClasses { several: false }),
+        NoClasses { several: false } => Some(NoClasses { several: true }),
+        NoClasses { .. } => Some(NoProbabilities { several: false }),
+        NoProbabilities { several: false } => Some(NoProbabilities { several: true }),
+        NoProbabilities { .. } => None,
     };
     std::iter::successors(Some(several(false)), |reason| after(*reason)).collect()
 }

@@ -63,11 +63,16 @@ impl Output {
             },
             Output::Array => Ok(reals(transformed(image, margins))),
             Output::Margin => Ok(reals(margins)),
-            Output::Probabilities => probabilities(image, transformed(image, margins))
-                .ok_or_else(|| predictor.shape("predict_proba", ShapeReason::NoProbabilities)),
+            Output::Probabilities => {
+                probabilities(image, transformed(image, margins)).ok_or_else(|| {
+                    let several = has_several(image);
+                    predictor.shape("predict_proba", ShapeReason::NoProbabilities { several })
+                })
+            }
             Output::Class => {
                 let Some(class) = image.class(margins) else {
-                    return Err(predictor.shape("predict_class", ShapeReason::NoClasses));
+                    let reason = ShapeReason::NoClasses { several: has_several(image) };
+                    return Err(predictor.shape("predict_class", reason));
                 };
                 Ok(match image.label(class as usize) {
                     Some(label) => varlena::text_datum(label),
@@ -76,6 +81,11 @@ impl Output {
             }
         }
     }
+}
+
+/// Returns whether a row has values of several targets, labels or quantiles, which are no classes.
+fn has_several(image: &ModelImage) -> bool {
+    image.num_values() > 1 && image.task() != Task::Multiclass
 }
 
 /// Returns the probabilities of a row's classes as a jsonb object, or `None` if the values are not probabilities.
