@@ -383,8 +383,8 @@ error_table! {
     /// Categorical features whose codes may stand for other numbers.
     CategoriesMissing { feature: String, others: String } =>
         FEATURE_NOT_SUPPORTED, "the file has no categories of feature \"{feature}\"{others}",
-        detail "XGBoost leaves them out before release 3.1, of slices such as booster[:10] before 3.4, and where \
-                it was given codes; the releases 3.1 to 3.3 damage those beyond ASCII.",
+        detail "XGBoost 3.1 to 3.3 leave them out of slices such as booster[:10] and where they were given codes, and \
+                damage those beyond ASCII.",
         hint "Pass them in the order of their codes as categories, or categories => '{{}}' if the training had the \
               codes 0, 1 and so on.";
     /// Text that cannot be converted between the database's encoding and UTF-8.

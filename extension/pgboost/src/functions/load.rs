@@ -3,6 +3,8 @@
 //! The bytes are parsed and checked before anything is stored, and compiled at once, so that the first prediction
 //! of any connection finds the image.
 
+use std::ops::Range;
+
 use gbtrees::Limits;
 use gbtrees::internals::{Categories, Ensemble, FeatureType, RealInput};
 use pg_interface::invalidation::ReadSnapshot;
@@ -52,7 +54,7 @@ enum Rounds {
 /// deploy, real_input, allow_change) -> version`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-fn pgboost_load_model(
+fn pgboost_load_model_1_1(
     model: Option<&[u8]>,
     file: Option<AnyElement>,
     labels: Option<Array<'_, &[u8]>>,
@@ -217,11 +219,12 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
     Ok(model.keep_rounds(rounds)?)
 }
 
-/// The release since which XGBoost's slices have the categories that their boosters have.
-const WHOLE_SLICES: [u32; 3] = [3, 4, 0];
+/// The releases of XGBoost whose boosters have their categories, and whose slices have not.
+const CUT_SLICES: Range<[u32; 3]> = [3, 1, 0]..[3, 4, 0];
 
-/// Raises for categorical features whose codes the file does not explain, since the training may have had other
-/// numbers as categories. A file of a later release has codes as categories, unless an earlier one wrote it first.
+/// Raises for categorical features whose codes the file does not explain, where other files of the release do: the
+/// training may have had other numbers as categories. Files of earlier releases always have codes, and those of
+/// later ones have codes as categories, unless an earlier one wrote them first.
 fn check_codes(model: &Ensemble) -> Result<()> {
     if !model.format().starts_with("xgboost") {
         return Ok(());
@@ -238,14 +241,14 @@ fn check_codes(model: &Ensemble) -> Result<()> {
         0 => String::new(),
         count => format!(" and of {count} more"),
     };
-    if model.version() < WHOLE_SLICES {
+    if CUT_SLICES.contains(&model.version()) {
         return Err(Error::CategoriesMissing { feature: first.clone(), others });
     }
     report::notice_with(
         &format!(
             "the file has no categories of feature \"{first}\"{others}, so its numbers are codes"
         ),
-        None,
+        Some("XGBoost before release 3.1 leaves them out."),
         Some("If the training had others than the codes 0, 1 and so on, pass them as categories."),
     );
     Ok(())
