@@ -18,11 +18,13 @@ COMMENT ON SCHEMA pgboost_catalog IS 'pgboost: the registry and internal functio
 -- A model is its id, whatever its name: all but the pins refer to it, and privileges are those of the id. It is
 -- random, since a sequence would give a number again on a subscriber, on another node and after a crash.
 
+-- Columns are in the order in which releases have added them, as in a table that was updated: rows go between
+-- the nodes of Citus as text.
 CREATE TABLE pgboost_catalog.model (
-    id uuid CONSTRAINT model_pkey PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
     name text COLLATE "C" NOT NULL CONSTRAINT model_name_key UNIQUE,
     deployed integer,
     last_version integer NOT NULL,
+    id uuid CONSTRAINT model_pkey PRIMARY KEY DEFAULT pg_catalog.gen_random_uuid(),
     comment text,
     unknown_category text COLLATE "C" CONSTRAINT model_unknown_category
         CHECK (unknown_category OPERATOR(pg_catalog.=) ANY (ARRAY['error', 'missing', 'library']))
@@ -39,9 +41,6 @@ CREATE TABLE pgboost_catalog.version (
     format text NOT NULL,
     library_version text,
     objective text NOT NULL,
-    task text NOT NULL,
-    link text NOT NULL,
-    real_input text NOT NULL,
     features integer NOT NULL,
     outputs integer NOT NULL,
     trees integer NOT NULL,
@@ -56,21 +55,24 @@ CREATE TABLE pgboost_catalog.version (
     loaded_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),
     deployed_at timestamp with time zone,
     pinned boolean NOT NULL DEFAULT false,
+    task text NOT NULL,
+    link text NOT NULL,
+    real_input text NOT NULL,
     comment text,
     CONSTRAINT version_pkey PRIMARY KEY (model, version)
 );
 
 -- A model's file in parts of some megabytes, each with the number of bytes before it. Parts are what a cancel
 -- waits for, and are stored as they are: to compress the largest file takes seconds.
-CREATE TABLE pgboost_catalog.part (
+CREATE TABLE pgboost_catalog.file_part (
     model uuid NOT NULL,
     version integer NOT NULL,
     start integer NOT NULL,
     bytes bytea NOT NULL,
-    CONSTRAINT part_pkey PRIMARY KEY (model, version, start)
+    CONSTRAINT file_part_pkey PRIMARY KEY (model, version, start)
 );
 
-ALTER TABLE pgboost_catalog.part ALTER COLUMN bytes SET STORAGE EXTERNAL;
+ALTER TABLE pgboost_catalog.file_part ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE TABLE pgboost_catalog.privilege (
     model uuid NOT NULL,
@@ -115,7 +117,7 @@ CREATE TABLE pgboost_catalog.pinned (
 COMMENT ON TABLE pgboost_catalog.model IS 'pgboost: one row per model; use the view pgboost_models';
 COMMENT ON TABLE pgboost_catalog.version IS
     'pgboost: one row per version of a model, with the SHA-256 of its file';
-COMMENT ON TABLE pgboost_catalog.part IS 'pgboost: the files of the versions as they were loaded, in parts';
+COMMENT ON TABLE pgboost_catalog.file_part IS 'pgboost: the files of the versions as they were loaded, in parts';
 COMMENT ON TABLE pgboost_catalog.privilege IS
     'pgboost: who owns a model, and who may predict with it or inspect it; role - is everybody';
 COMMENT ON TABLE pgboost_catalog.alias IS 'pgboost: names for versions; use the view pgboost_aliases';
@@ -126,7 +128,7 @@ COMMENT ON TABLE pgboost_catalog.pinned IS
 
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.model', '');
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.version', '');
-SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.part', '');
+SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.file_part', '');
 -- A row that gives nothing may have the number of a role that was dropped.
 SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.privilege',
     'WHERE role OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR EXISTS (SELECT FROM pg_catalog.pg_type AS t, '
@@ -319,7 +321,7 @@ CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEF
     rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
     deploy boolean DEFAULT true, real_input text DEFAULT 'decimal', allow_change boolean DEFAULT false)
     RETURNS integer LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_load_model_1_1_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean,
     jsonb, boolean, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb,
@@ -335,7 +337,7 @@ COMMENT ON FUNCTION @extschema@.drop_model(text) IS
 
 CREATE FUNCTION @extschema@.set_alias(model text, alias text, allow_change boolean DEFAULT false)
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_set_alias_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_set_alias_1_1_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.set_alias(text, text, boolean) IS
     'sets an alias of a version, so that model@alias refers to it';
@@ -393,13 +395,13 @@ COMMENT ON FUNCTION @extschema@.set_model_owner(text, text) IS
 
 CREATE FUNCTION @extschema@.grant_model(model text, role text, privilege text DEFAULT 'predict')
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_grant_model_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_grant_model_1_1_wrapper';
 COMMENT ON FUNCTION @extschema@.grant_model(text, text, text) IS
     'grants a role, or public, the privilege to predict with a model, or to inspect it too';
 
 CREATE FUNCTION @extschema@.revoke_model(model text, role text, privilege text DEFAULT 'predict')
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_revoke_model_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_revoke_model_1_1_wrapper';
 COMMENT ON FUNCTION @extschema@.revoke_model(text, text, text) IS
     'revokes a privilege that grant_model has granted';
 
@@ -811,7 +813,7 @@ CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
     RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision,
         missing_rows bigint, outside_rows bigint, last_used double precision)
     LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_statistics_1_1_wrapper';
 COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
     'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
 
@@ -862,7 +864,7 @@ SELECT pg_catalog.pg_extension_config_dump('pgboost_catalog.deployment', '');
 CREATE FUNCTION @extschema@.deploy_model(model text, allow_change boolean DEFAULT false,
     comment text DEFAULT NULL)
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_deploy_model_1_1_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, boolean, text) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.deploy_model(text, boolean, text) IS
     'deploys a version of a model, m@3 or m@alias, so that the model''s name refers to it';

@@ -20,7 +20,7 @@ CREATE FUNCTION @extschema@.train_model(
         deploy boolean DEFAULT true, allow_change boolean DEFAULT false)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
-    AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';
+    AS 'MODULE_PATHNAME', 'pgboost_train_model_1_1_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
     double precision, text, integer, integer, integer, text, boolean, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,

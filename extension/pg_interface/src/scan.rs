@@ -25,8 +25,8 @@ pub struct Table {
     pub schema: Oid,
     /// Name of the index.
     pub index: &'static CStr,
-    /// Number of the index's first column in the table; the others follow.
-    pub first: i16,
+    /// Names of the index's leading columns.
+    pub columns: [&'static CStr; 2],
 }
 
 impl Table {
@@ -191,14 +191,14 @@ pub fn rows(
     mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) -> SnapshotMark {
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
-    for (index, (slot, key)) in scan_keys.iter_mut().zip(keys).enumerate() {
-        fill(slot, table.first + index as i16, key);
-    }
     let count = keys.len().min(scan_keys.len()) as i32;
     // SAFETY: the caller looked the table up, and the keys are set; everything opened is closed in
     // reverse order, or by the transaction's abort.
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
+        let mut slots = scan_keys.iter_mut().zip(table.columns).zip(keys);
+        let has_columns =
+            slots.all(|((slot, name), key)| fill(slot, (*relation).rd_att, name, key));
         let snapshot = match snapshot {
             ReadSnapshot::Active if unguarded::ActiveSnapshotSet() => {
                 unguarded::GetActiveSnapshot()
@@ -207,17 +207,19 @@ pub fn rows(
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
-        let index = table.fast_index(relation);
-        let scan = pg_sys::systable_beginscan(
-            relation,
-            index.unwrap_or(Oid::INVALID),
-            index.is_some(),
-            snapshot,
-            count,
-            scan_keys.as_mut_ptr(),
-        );
-        visit_all(relation, scan, None, &mut visit);
-        pg_sys::systable_endscan(scan);
+        if has_columns {
+            let index = table.fast_index(relation);
+            let scan = pg_sys::systable_beginscan(
+                relation,
+                index.unwrap_or(Oid::INVALID),
+                index.is_some(),
+                snapshot,
+                count,
+                scan_keys.as_mut_ptr(),
+            );
+            visit_all(relation, scan, None, &mut visit);
+            pg_sys::systable_endscan(scan);
+        }
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
         mark
@@ -286,24 +288,38 @@ pub fn catalog_rows(
     }
 }
 
-fn fill(slot: &mut pg_sys::ScanKeyData, column: i16, key: &Key<'_>) {
-    let (equal, value) = match key {
-        Key::Text(text) => (pg_sys::F_TEXTEQ, text.into_datum()),
-        Key::Integer(number) => (pg_sys::F_INT4EQ, number.into_datum()),
-        Key::Uuid(uuid) => (pg_sys::F_UUID_EQ, uuid.into_datum()),
-        Key::Role(role) => (pg_sys::F_OIDEQ, Some(Datum::from(*role))),
+/// Sets a key, unless the table has no column of that name and type.
+///
+/// # Safety
+/// `descriptor` is a table's.
+unsafe fn fill(
+    slot: &mut pg_sys::ScanKeyData,
+    descriptor: pg_sys::TupleDesc,
+    column: &CStr,
+    key: &Key<'_>,
+) -> bool {
+    let (type_oid, equal, value) = match key {
+        Key::Text(text) => (pg_sys::TEXTOID, pg_sys::F_TEXTEQ, text.into_datum()),
+        Key::Integer(number) => (pg_sys::INT4OID, pg_sys::F_INT4EQ, number.into_datum()),
+        Key::Uuid(uuid) => (pg_sys::UUIDOID, pg_sys::F_UUID_EQ, uuid.into_datum()),
+        Key::Role(role) => (pg_sys::REGROLEOID, pg_sys::F_OIDEQ, Some(Datum::from(*role))),
     };
-    // SAFETY: the slot is writable; the built-in procedures fit the columns' types. ScanKeyInit sets
+    // SAFETY: the slot is writable; the built-in procedures fit the column's type. ScanKeyInit sets
     // collation "C", the columns' collation.
     unsafe {
+        let number = pg_sys::SPI_fnumber(descriptor, column.as_ptr());
+        if number <= 0 || pg_sys::SPI_gettypeid(descriptor, number) != type_oid {
+            return false;
+        }
         pg_sys::ScanKeyInit(
             slot,
-            column,
+            number as i16,
             pg_sys::BTEqualStrategyNumber as u16,
             equal.into(),
             value.unwrap_or(Datum::from(0)),
         );
     }
+    true
 }
 
 /// # Safety

@@ -396,10 +396,10 @@ error_table! {
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
         hint "Set pgboost.kernel to auto for the best of them.";
-    /// The extension's tables do not exist.
+    /// The extension's tables are those of an earlier release, or do not exist.
     NoRegistry =>
-        UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
-        hint "Create the extension again.";
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "the tables of extension pgboost are not those of its library",
+        hint "Run ALTER EXTENSION pgboost UPDATE in this database.";
     /// A plan of the node that this library did not write.
     DamagedPlan =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the plan of a batch cannot be read",

@@ -157,6 +157,10 @@ error_table! {
         FEATURE_NOT_SUPPORTED, "model \"{model}\" is not a model of XGBoost",
         detail "Its format is {format}, which libxgboost cannot read.",
         hint "Use predict, and compare with the predictions of the model's own library.";
+    /// A SQL function of an earlier release, whose arguments are others.
+    EarlierFunctions =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "the functions of extension pgboost_train are not those of its library",
+        hint "Run ALTER EXTENSION pgboost_train UPDATE in this database.";
     /// An unexpected result of one of pgboost's functions.
     Registry { what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "extension pgboost gave no {what}";

@@ -44,7 +44,7 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     assert agree(connection) == [True] * 3
     connection.execute("SELECT drop_model('steps')")
     assert on_all(nodes) == []
-    assert on_all(nodes, "SELECT count(*) FROM pgboost_catalog.part") == [(0,)]
+    assert on_all(nodes, "SELECT count(*) FROM pgboost_catalog.file_part") == [(0,)]
     connection.execute("DROP ROLE reader")
 
 
@@ -127,7 +127,7 @@ def test_a_node_that_refuses(
 def test_truncate(nodes: Nodes, connection: psycopg.Connection) -> None:
     connection.execute(LOAD, ("gone", file_of("price")))
     connection.execute(
-        "TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.part,"
+        "TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.file_part,"
         " pgboost_catalog.privilege"
     )
     assert on_all(nodes) == []

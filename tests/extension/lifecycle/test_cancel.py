@@ -338,5 +338,7 @@ def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
     """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
     connection = connect()
     load(connection, "m", grown(20, 6))
-    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.part"
+    stored = (
+        "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.file_part"
+    )
     assert one(connection, stored)

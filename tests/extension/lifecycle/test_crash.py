@@ -85,7 +85,7 @@ def test_a_load_that_is_killed_stores_nothing(
         names = afterwards.execute("SELECT name, version FROM pgboost_models ORDER BY 1, 2")
         assert names.fetchall() == [("m", 1)]
         digest = """SELECT digest = sha256(bytes)
-            FROM pgboost_catalog.version JOIN pgboost_catalog.part USING (model, version)"""
+            FROM pgboost_catalog.version JOIN pgboost_catalog.file_part USING (model, version)"""
         assert one(afterwards, digest)
 
 

@@ -249,7 +249,7 @@ def test_features_are_listed_from_it(connect: Connect) -> None:
     load(connect(), "m", grown(20, 6))
     scans = (
         "SELECT coalesce(seq_scan, 0) + coalesce(idx_scan, 0) FROM pg_stat_xact_all_tables"
-        " WHERE relid = 'pgboost_catalog.part'::regclass"
+        " WHERE relid = 'pgboost_catalog.file_part'::regclass"
     )
     for query, reads in (("model_features('m')", False), ("feature_importance('m')", True)):
         before = one(reader, scans)

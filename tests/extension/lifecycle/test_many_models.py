@@ -18,7 +18,7 @@ MAX_RATIO = 4
 def copies(connection: psycopg.Connection, count: int) -> None:
     """Models c1, c2 and so on, each with a separate image, made of the model m."""
     copied = "DELETE FROM {} WHERE model IN (SELECT id FROM pgboost_catalog.model WHERE name ~ '^c[0-9]')"
-    for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
+    for table in ("pgboost_catalog.version", "pgboost_catalog.file_part"):
         connection.execute(copied.format(table))
     connection.execute("DELETE FROM pgboost_catalog.model WHERE name ~ '^c[0-9]'")
     connection.execute(
@@ -40,7 +40,8 @@ def copies(connection: psycopg.Connection, count: int) -> None:
         f" FROM pgboost_catalog.version{pairs}"
     )
     connection.execute(
-        f"INSERT INTO pgboost_catalog.part SELECT c.id, 1, start, bytes FROM pgboost_catalog.part{pairs}"
+        "INSERT INTO pgboost_catalog.file_part SELECT c.id, 1, start, bytes"
+        f" FROM pgboost_catalog.file_part{pairs}"
     )
 
 

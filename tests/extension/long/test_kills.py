@@ -100,7 +100,7 @@ def check(connection: psycopg.Connection, committed: int) -> None:
         assert one(connection, f"SELECT predict('m@{version}', {ROW})") == answer
     torn = """SELECT count(*) FROM (
         SELECT digest IS DISTINCT FROM sha256(string_agg(bytes, '' ORDER BY start)) AS torn
-        FROM pgboost_catalog.version JOIN pgboost_catalog.part USING (model, version)
+        FROM pgboost_catalog.version JOIN pgboost_catalog.file_part USING (model, version)
         GROUP BY model, version, digest) AS v
         WHERE torn"""
     assert one(connection, torn) == 0

@@ -6,18 +6,10 @@ import psycopg
 import pytest
 
 from tests.connections import Connect
-from tests.extension.packaging.releases import EARLIER, earlier_installed
 from tools.cluster import Cluster
 
 # Opens a connection of that role.
 Planted = Callable[[str], psycopg.Connection]
-
-
-@pytest.fixture
-def earlier() -> Iterator[str]:
-    """A version from which ALTER EXTENSION UPDATE leads to the present one."""
-    with earlier_installed():
-        yield EARLIER
 
 
 @pytest.fixture

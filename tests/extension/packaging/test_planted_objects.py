@@ -10,7 +10,7 @@ from psycopg import errors
 
 from tests.connections import Connect
 from tests.extension.packaging.planted import attack, created
-from tests.extension.packaging.releases import NAMES, update_extensions
+from tests.extension.packaging.releases import EARLIER, NAMES, update_extensions
 from tests.extension.packaging.test_upgrade import schema
 from tools.cluster import Cluster
 
@@ -116,9 +116,8 @@ def test_an_update_calls_nothing_of_anothers(
     attacker: psycopg.Connection,
     superuser: psycopg.Connection,
     fresh: list[list[tuple]],
-    earlier: str,
 ) -> None:
-    created(superuser, earlier)
+    created(superuser, EARLIER)
     plant(attacker)
     update_extensions(superuser)
     assert definitions(superuser) == fresh
@@ -180,12 +179,11 @@ def test_an_update_takes_no_object_of_anothers(
     attacker: psycopg.Connection,
     superuser: psycopg.Connection,
     fresh: list[list[tuple]],
-    earlier: str,
 ) -> None:
     created(superuser)
     names = own_names(superuser)
     superuser.execute("DROP EXTENSION pgboost CASCADE")
-    created(superuser, earlier)
+    created(superuser, EARLIER)
     names -= own_names(superuser)
     assert len(names) >= 5
     script = "; ".join(f"ALTER EXTENSION {name} UPDATE" for name in NAMES)

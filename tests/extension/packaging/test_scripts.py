@@ -50,7 +50,8 @@ def test_each_function_of_the_library_is_declared(name: str) -> None:
         ["nm", "--dynamic", "--defined-only", library], capture_output=True, text=True, check=True
     )
     functions = set(re.findall(r" pg_finfo_(\w+)$", listed.stdout, re.MULTILINE))
-    declared = re.findall(r"AS 'MODULE_PATHNAME', '(\w+)'", script(name).read_text())
+    scripts = "".join(path.read_text() for path in (EXTENSION / name).glob("*.sql"))
+    declared = re.findall(r"AS 'MODULE_PATHNAME', '(\w+)'", scripts)
     assert functions == set(declared)
 
 

@@ -189,7 +189,7 @@ SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_catalog.part SET bytes = 'hello' WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
+UPDATE pgboost_catalog.file_part SET bytes = 'hello' WHERE model = (SELECT id FROM pgboost_catalog.model WHERE name = 'price');
 SELECT export_model('price');
 \echo :SQLSTATE
 ROLLBACK;

@@ -18,7 +18,7 @@ RESET ROLE;
 GRANT USAGE ON SCHEMA pgboost_catalog TO regress_attacker;
 SET ROLE regress_attacker;
 SELECT count(*) FROM pgboost_catalog.model;
-SELECT bytes FROM pgboost_catalog.part;
+SELECT bytes FROM pgboost_catalog.file_part;
 SELECT count(*) FROM pgboost_catalog.privilege;
 INSERT INTO pgboost_catalog.privilege VALUES (gen_random_uuid(), 'regress_attacker', 'owner');
 UPDATE pgboost_catalog.model SET deployed = 1;

@@ -181,7 +181,7 @@ const EPOCH: f64 = 946_684_800.0;
 /// outside_rows, last_used)`; no row for a user who may neither see all statistics nor predict with the model.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
-fn pgboost_statistics(
+fn pgboost_statistics_1_1(
     model: Option<Uuid>,
     version: Option<i32>,
     call: FunctionCallInfo,

@@ -15,6 +15,7 @@ mod permutation_importance;
 mod predict;
 mod scores;
 mod unknown_category;
+mod update;
 mod versions;
 
 use std::ffi::CStr;

@@ -18,7 +18,7 @@ use crate::registry::{self, Privilege, Registry, deployment, pin, predict_functi
 
 /// `deploy_model(model, allow_change, comment)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
-fn pgboost_deploy_model(
+fn pgboost_deploy_model_1_1(
     model: Option<&[u8]>,
     allow_change: Option<bool>,
     comment: Option<&[u8]>,
@@ -98,7 +98,7 @@ fn drop(registry: &Registry, model: Model<'_>, version: Option<i32>) -> Result<(
 
 /// `set_alias(model, alias, allow_change)`
 #[pg_extern(sql = false)]
-fn pgboost_set_alias(
+fn pgboost_set_alias_1_1(
     model: Option<&[u8]>,
     alias: Option<&[u8]>,
     allow_change: Option<bool>,
@@ -178,7 +178,7 @@ fn pgboost_set_model_owner(
 
 /// `grant_model(model, role, privilege)`
 #[pg_extern(sql = false)]
-fn pgboost_grant_model(
+fn pgboost_grant_model_1_1(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
     privilege: Option<&[u8]>,
@@ -192,7 +192,7 @@ fn pgboost_grant_model(
 
 /// `revoke_model(model, role, privilege)`
 #[pg_extern(sql = false)]
-fn pgboost_revoke_model(
+fn pgboost_revoke_model_1_1(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
     privilege: Option<&[u8]>,

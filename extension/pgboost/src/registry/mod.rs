@@ -75,34 +75,45 @@ impl Registry {
     pub(crate) fn of_function(function: Oid) -> Result<Registry> {
         fault::at("registry: opened");
         let schema = catalog::schema(SCHEMA).ok_or(Error::NoRegistry)?;
-        let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
-        let model_by_name = Table { first: 2, ..table(c"model", c"model_name_key")? };
+        let table =
+            |name, index, columns| table(schema, name, index, columns).ok_or(Error::NoRegistry);
+        let model_by_name = table(c"model", c"model_name_key", [c"name", c"id"])?;
         let owner = catalog::table_owner(model_by_name.relation).ok_or(Error::NoRegistry)?;
-        let privilege = table(c"privilege", c"privilege_pkey")?;
+        let privilege = table(c"privilege", c"privilege_pkey", [c"model", c"role"])?;
         let privileges_type = catalog::type_in(schema, c"model_privileges");
         Ok(Registry {
             functions: catalog::schema_of(function),
             schema,
             owner,
             model_by_name,
-            model_by_id: Table { index: c"model_pkey", first: 1, ..model_by_name },
-            version: table(c"version", c"version_pkey")?,
-            part: table(c"part", c"part_pkey")?,
+            model_by_id: Table {
+                index: c"model_pkey",
+                columns: [c"id", c"name"],
+                ..model_by_name
+            },
+            version: table(c"version", c"version_pkey", [c"model", c"version"])?,
+            part: table(c"file_part", c"file_part_pkey", [c"model", c"version"])?,
             privilege,
-            privilege_by_role: Table { index: c"privilege_role", first: 2, ..privilege },
-            alias: table(c"alias", c"alias_pkey")?,
+            privilege_by_role: Table {
+                index: c"privilege_role",
+                columns: [c"role", c"model"],
+                ..privilege
+            },
+            alias: table(c"alias", c"alias_pkey", [c"model", c"alias"])?,
             privileges_type: privileges_type.ok_or(Error::NoRegistry)?,
         })
     }
 
     /// Opens the table of numbers that were ever pinned.
     fn pinned(&self) -> Result<Table> {
-        table(self.schema, c"pinned", c"pinned_pkey").ok_or(Error::NoRegistry)
+        let columns = [c"name", c"version"];
+        table(self.schema, c"pinned", c"pinned_pkey", columns).ok_or(Error::NoRegistry)
     }
 
     /// Opens the table of functions that were created for models.
     fn function(&self) -> Result<Table> {
-        table(self.schema, c"function", c"function_pkey").ok_or(Error::NoRegistry)
+        let columns = [c"model", c"function"];
+        table(self.schema, c"function", c"function_pkey", columns).ok_or(Error::NoRegistry)
     }
 }
 
@@ -112,8 +123,13 @@ fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
 }
 
 /// Opens a table of the schema, if it exists.
-fn table(schema: Oid, name: &CStr, index: &'static CStr) -> Option<Table> {
-    catalog::relation(schema, name).map(|relation| Table { relation, schema, index, first: 1 })
+fn table(
+    schema: Oid,
+    name: &CStr,
+    index: &'static CStr,
+    columns: [&'static CStr; 2],
+) -> Option<Table> {
+    catalog::relation(schema, name).map(|relation| Table { relation, schema, index, columns })
 }
 
 /// Runs a statement that changes the registry and returns no rows.

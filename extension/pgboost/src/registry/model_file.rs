@@ -36,7 +36,7 @@ pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[
         check_for_interrupts();
         execute(
             registry,
-            "INSERT INTO pgboost_catalog.part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
+            "INSERT INTO pgboost_catalog.file_part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
             &[model.into(), version.into(), start.into(), part.into()],
         )?;
         fault::at("load: part stored");

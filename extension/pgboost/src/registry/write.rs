@@ -196,7 +196,7 @@ pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
     drop_aliases(registry, model)?;
     baseline::forget(registry, model.id, None)?;
     for statement in [
-        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
+        "DELETE FROM pgboost_catalog.file_part AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
         "DELETE FROM pgboost_catalog.deployment AS d WHERE d.model = $1",
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
@@ -222,7 +222,7 @@ pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) 
     baseline::forget(registry, model.id, Some(version))?;
     execute(
         registry,
-        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1 AND p.version = $2",
+        "DELETE FROM pgboost_catalog.file_part AS p WHERE p.model = $1 AND p.version = $2",
         &[model.id.into(), version.into()],
     )?;
     query::<i32>(

@@ -21,11 +21,17 @@ use crate::training::search::{combinations, search as search_all};
 use crate::training::start::Start;
 use crate::training::{self, Evaluation, Outcome, Request, Score};
 
+/// The C function of release 1.0.0's `train_model`, which has an argument less.
+#[pg_extern(sql = false)]
+fn pgboost_train_model() -> std::result::Result<(), ErrorReport> {
+    Err(Error::EarlierFunctions.into())
+}
+
 /// `train_model(model, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
-fn pgboost_train_model(
+fn pgboost_train_model_1_1(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
     target: Option<&[u8]>,
