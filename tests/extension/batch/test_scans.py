@@ -1,4 +1,4 @@
-"""What a scan below a batch returns, by each kind of scan and from one start to the next.
+"""Rows of each kind of scan below a batch, from one start of the node to the next.
 
 The node starts scans by an index without their output, and reads the rows as stored."""
 
