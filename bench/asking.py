@@ -12,13 +12,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import redis
 
 from bench.generators.python_client import CLIENTS
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
-from python_baseline.load import load
+from data.ranking import OFFER, SIZES, TRIP, Ranking
+from python_baseline.load import load, redis_values
 
 
 def rows(
@@ -33,21 +35,52 @@ def rows(
     found = []
     with psycopg.connect(conninfo, autocommit=True, cursor_factory=factory) as connection:
         for statement, parameters in statements:
-            given = [Path(p["file"]).read_bytes() if isinstance(p, dict) else p for p in parameters]
+            given = parameters
+            if not isinstance(given, dict):
+                files = (isinstance(one, dict) and Path(one["file"]) for one in given)
+                given = [f.read_bytes() if f else p for f, p in zip(files, given, strict=True)]
             # Given None instead of an empty list, psycopg leaves % as it is.
             cursor = connection.execute(statement, given or None, prepare=prepare)
             found.append([[*row] for row in cursor] if cursor.description else [])
     return found
 
 
-def by_client(client: str, where: str, calls: list[str], bodies: list[Any]) -> list[list[float]]:
-    """Calls through a client of generators/python_client.py; returns each body's answers to all calls."""
+def by_client(client: str, where: str, calls: list[tuple[str, Any]]) -> list[Any]:
+    """Returns the answers to calls through a client of generators/python_client.py."""
     ask = CLIENTS[client](where)
-    found = [[ask(call, body) for call in calls] for body in bodies]
-    return [
-        [*chain.from_iterable(one if isinstance(one, list) else [one] for one in answers)]
-        for answers in found
-    ]
+    return [ask(*call) for call in calls]
+
+
+def ranking_into_postgresql(conninfo: str, **flights: Any) -> None:
+    """Fills the tables of trips and offers, with an index for each size of category that covers a ranking."""
+    ranking = Ranking(Request(**flights))
+    trips = ", ".join(f"{name} real NOT NULL" for name in TRIP)
+    offers = ", ".join(f"{name} real NOT NULL" for name in OFFER)
+    categories = ", ".join(f"c{size} int NOT NULL" for size in SIZES)
+    of_category = np.empty((len(ranking.offers), len(SIZES)), np.int64)
+    for place, members in enumerate(ranking.members.values()):
+        of_category[members, place] = np.arange(len(members))[:, None]
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        for table, columns, rows in (
+            ("trips", trips, [ranking.trips]),
+            ("offers", f"{categories}, {offers}", [of_category, ranking.offers]),
+        ):
+            connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns})")
+            lists = [part.tolist() for part in rows]
+            with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+                for number, parts in enumerate(zip(*lists, strict=True)):
+                    copy.write_row([number, *chain.from_iterable(parts)])
+        for size in SIZES:
+            connection.execute(f"CREATE INDEX ON offers (c{size}) INCLUDE (id, {', '.join(OFFER)})")
+        connection.execute("VACUUM ANALYZE trips, offers")
+
+
+def ranking_into_redis(url: str, serializer: str, **flights: Any) -> None:
+    """Fills Redis with trips and offers, packed by category for `float32`, and by item."""
+    ranking = Ranking(Request(**flights))
+    with redis.Redis.from_url(url) as client:
+        for known in redis_values(ranking, serializer):
+            client.mset(known)
 
 
 def into_postgresql(conninfo: str, **flights: Any) -> tuple[float, int]:

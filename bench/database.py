@@ -22,8 +22,6 @@ ROLE = "bench"
 PREFERRED_PORT = 54350
 # As on a production server, because loading and training are timed too.
 DURABLE = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
-# The tables of pgbench's built-in transactions.
-ACCOUNTS = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers"
 
 
 def program(name: str) -> str:
@@ -44,7 +42,7 @@ class Database:
         known = {"max_connections": connections, "listen_addresses": host.address}
         self._added = known | DURABLE
         self._place: dict[str, Any] | None = None
-        self._loaded = self._has_accounts = False
+        self._loaded = False
 
     def _cluster(self, verb: str, *arguments: str) -> str:
         command = [
@@ -107,7 +105,10 @@ class Database:
             return []
         asked = {**vars(request), "conninfo": self.socket()}
         took = self._host.call("bench.asking:into_postgresql", apart=True, **asked)
-        self.execute(f"GRANT SELECT ON flights TO {ROLE}")
+        self._host.call("bench.asking:ranking_into_postgresql", apart=True, **asked)
+        self.execute(
+            f"GRANT SELECT ON flights, offers TO {ROLE}", f"GRANT SELECT, UPDATE ON trips TO {ROLE}"
+        )
         self._loaded = True
         return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, *took)]
 
@@ -120,14 +121,6 @@ class Database:
         given = (name, {"file": str(self._host.there(path))})
         # xgboost_predict reads the model's bytes, which only its owner may.
         self._rows([(f"SET ROLE {ROLE}", ()), ("SELECT load_model(%s, %s)", given)])
-
-    def make_accounts(self, scale: int) -> None:
-        """Creates the tables of pgbench's built-in transactions for the role, unless done."""
-        if not self._has_accounts:
-            make = ["--initialize", "--quiet", f"--scale={scale}", self.socket()]
-            self._host.run([self.program("pgbench"), *make])
-            self.execute(f"GRANT ALL ON {ACCOUNTS} TO {ROLE}")
-            self._has_accounts = True
 
     @property
     def at(self) -> Address:

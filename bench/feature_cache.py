@@ -51,6 +51,7 @@ class FeatureCache:
             return []
         asked = {**vars(request), "url": self.url(serializer), "serializer": serializer}
         took = self._loader.call("bench.asking:into_redis", apart=True, **asked)
+        self._loader.call("bench.asking:ranking_into_redis", apart=True, **asked)
         self._loaded.add(serializer)
         return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 

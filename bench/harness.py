@@ -9,17 +9,19 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
 from bench import answers, record, results, training
 from bench.generators import InvalidRun
 from bench.hosts import CommandFailed
 from bench.measuring import Measuring
+from bench.requests import RANKINGS
 from bench.site import Site
 from bench.systems.description import described, made
 from bench.systems.running import System
 from bench.workload import Cell
 from tools.workbench.console import say
+
+# Requests whose answers are not those of POST / and POST /batch.
+FURTHER = {"given", "rank_ids", "fresh", "tenants", *RANKINGS}
 
 
 class Harness:
@@ -124,12 +126,19 @@ class Harness:
 
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
         site, cells = self._site, [cell for cell in self._cells if cell.trees == trees]
-        models = [answers.expected(model, site.features) for model in site.models(trees)]
-        given = {}
+        inputs = site.inputs(trees)
+        right, given, more = answers.Reference(site.models(trees), inputs, site.features), {}, {}
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
-            found = system.check({cell.request for cell in cells if cell.system == name})
-            given |= {f"{name}, {way}": answer for way, answer in found.items()}
-        checked = answers.compare(trees, site.keys, np.stack(models, axis=1), given)
+            given |= {f"{name}, {way}": answer for way, answer in system.check().items()}
+            asked = {cell.request for cell in cells if cell.system == name}
+            for request in sorted(asked & FURTHER):
+                bodies = right.bodies(request)
+                wanted = right.answers(request, bodies)
+                for way, found in system.further(request, bodies).items():
+                    said = f"{name}, {way}"
+                    more[said] = answers.compare_further(said, bodies, wanted, found)
+        checked = answers.compare(trees, site.keys, right.of_keys, given)
+        checked.compared.update(more)
         self._checked.append(checked)
         say(f"all {sum(checked.compared.values()):,} answers equal XGBoost's to the bit")

@@ -12,12 +12,15 @@ from bench.database import Database
 from bench.feature_cache import FeatureCache
 from bench.hosts import Host
 from bench.key_set import features_of, key_set
-from bench.requests import REQUESTS
+from bench.requests import REQUESTS, RequestInputs
 from bench.topology import Topology
 from bench.workload import Workload
 from data.flights import Request
+from data.ranking import Ranking
 from python_baseline.keys import Key
 from tools.workbench.training import Recipe, trained
+
+TENANT_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,16 @@ class Site:
         return Request(self.workload.rows, self.workload.seed)
 
     @cached_property
+    def ranking(self) -> Ranking:
+        """The trips and offers."""
+        return Ranking(self.request)
+
+    def inputs(self, trees: int, call: str = "") -> RequestInputs:
+        """Returns the inputs of requests for a model; `call` is the SQL of a prediction."""
+        features = self.features[0].tolist()
+        return RequestInputs(trees, self.keys, call, features, self.ranking)
+
+    @cached_property
     def features(self) -> NDArray[np.float32]:
         """The features of each key's flight."""
         return features_of(self.request, self.keys)
@@ -76,10 +89,11 @@ class Site:
         return [self.model(trees, number) for number in range(most)]
 
     def model(self, trees: int, number: int = 0) -> Path:
-        """Returns the file of a model, trained on first use; each number is trained on other flights."""
+        """Returns the file of a model, trained on first use; a tenant's is of fewer and other flights."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed + number)
-        name = f"flights_{self.workload.rows}_{trees}" + (f"_{number}" if number else "")
+        rows = min(self.workload.rows, TENANT_ROWS) if number else self.workload.rows
+        recipe = Recipe(rows, trees, seed=self.workload.seed + number)
+        name = f"flights_{rows}_{trees}" + (f"_{number}" if number else "")
         return trained(recipe, self.directory, name)[0].path
 
     def ask(self, function: str, **question: Any) -> list[Any]:

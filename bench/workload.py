@@ -80,12 +80,17 @@ class Set:
     rates: tuple[int | None, ...] = (None,)
     plain: bool = False
     systems: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
     turns: int | None = None
 
     def _variants(self, name: str, system: Description) -> list[str]:
         """Selects the plain variant, or all; a variant that names its sets takes part in those only."""
         own = [one for one, variant in system.variants.items() if name in variant.takes]
-        rest = [one for one, variant in system.variants.items() if not variant.takes]
+        rest = [
+            one
+            for one, variant in system.variants.items()
+            if not variant.takes and one in (self.variants or (one,))
+        ]
         return own or rest[: 1 if self.plain else None]
 
     def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:

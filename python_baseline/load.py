@@ -6,6 +6,7 @@ appended to the list, so that its head is the flight that PostgreSQL's LIMIT 1 f
 integers; a data frame made them floats.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from redis.connection import parse_url
 from tqdm import tqdm
 
 from data.flights import Request, blocks
+from data.ranking import Ranking
 from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 
@@ -33,6 +35,18 @@ def _commands(request: Request, serializer: str) -> Iterator[tuple[bytes, int]]:
         pairs = zip(block[:, keys.INDICES].tolist(), block[:, 1:].tolist(), strict=True)
         texts = ((keys.text(key).encode(), dumps(row)) for key, row in pairs)
         yield b"".join(STORE % (command, len(k), k, len(v), v) for k, v in texts), len(block)
+
+
+def redis_values(ranking: Ranking, serializer: str) -> Iterator[dict[str, bytes]]:
+    """Yields the values of trips, offers and categories: packed for `float32`, else JSON of rows and ids."""
+    packs = serializer == "float32"
+    dumps = SERIALIZERS[serializer].dumps
+    trips, offers = ranking.trips.tolist(), ranking.offers.tolist()
+    yield {f"trip:{place}": dumps(trip) for place, trip in enumerate(trips)}
+    yield {f"offer:{place}": dumps(offer) for place, offer in enumerate(offers)}
+    for size, members in ranking.members.items():
+        pack = ranking.packed if packs else lambda ids: json.dumps(ids.tolist()).encode()
+        yield {f"category:{size}:{place}": pack(ids) for place, ids in enumerate(members)}
 
 
 def load(url: str, request: Request, serializer: str = "json") -> int:

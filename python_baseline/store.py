@@ -37,7 +37,7 @@ class SharedStore:
     """The flights of one Redis database; of several with one key the first is used, as in PostgreSQL."""
 
     def __init__(self, settings: Settings) -> None:
-        self._client = redis.Redis.from_url(
+        self.client = self._client = redis.Redis.from_url(
             settings.redis_url, socket_timeout=SECONDS, socket_connect_timeout=SECONDS,
             retry=Retry(NoBackoff(), RETRIES),
         )  # fmt: skip

@@ -1,8 +1,8 @@
 """The verbs of the service: the keys of a POST's body, and the answer to it.
 
-`/` is one prediction and `/batch` several. With several models `/0`, `/1` and so on use one of them, and
-`/all` all for one key. `/given` takes the features from the request. `/features` looks up a flight as `/`
-does and answers with one of its features, so that the cost of the prediction can be told apart.
+`/` is one prediction and `/batch` several. With several models `/0`, `/1` and so on use one of them. `/given`
+takes the features from the request. `/features` looks up a flight as `/` does and answers with one of its
+features, so that the cost of the prediction can be told apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,6 +39,5 @@ def verbs(models: int) -> dict[str, Verb]:
         "/batch": Verb(keys.checked_list, lambda models, rows: models[0](rows)),
         "/given": Verb(lambda body: [keys.checked_row(body)], _first_of(0), looks_up=False),
         "/features": Verb(one, lambda _, rows: float(rows[0][0])),
-        "/all": Verb(one, lambda models, rows: [predict(rows)[0] for predict in models]),
         **{f"/{model}": Verb(one, _first_of(model)) for model in range(models)},
     }

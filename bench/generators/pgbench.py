@@ -11,8 +11,8 @@ are older than that, so transactions before the end of the warm-up are subtracte
 import os
 import re
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from bench.generators import Figures, InvalidRun, Load, checked
@@ -28,6 +28,14 @@ CONNECTING_SECONDS = 1
 
 
 @dataclass(frozen=True)
+class Scripts:
+    """Scripts, of which one is drawn for each transaction, and the arrays that they use as variables."""
+
+    files: Sequence[Path]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Program:
     """A pgbench program, the protocol, and the number of its host's cores."""
 
@@ -37,13 +45,14 @@ class Program:
 
 
 def command(
-    program: Program, scripts: Sequence[Path] | str, load: Load, log: PurePath | None
+    program: Program, scripts: Scripts, load: Load, log: PurePath | None
 ) -> list[str | PurePath]:
-    """Returns the command for scripts or a built-in one; `log` is a prefix. libpq's variables connect."""
-    own = [f"--builtin={scripts}"] if isinstance(scripts, str) else []
-    scripts = [] if own else scripts
-    if len(scripts) > MOST_SCRIPTS:
-        raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
+    """Returns the command for scripts; `log` is a prefix. libpq's variables connect."""
+    if len(scripts.files) > MOST_SCRIPTS:
+        raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts.files)}")
+    # The simple protocol puts a variable's text into the statement.
+    quote = "'" if program.protocol == "simple" else ""
+    defined = [f"--define={name}={quote}{text}{quote}" for name, text in scripts.variables.items()]
     threads = min(load.clients, program.cores)
     seconds = load.end + (CONNECTING_SECONDS if load.rate else 0)
     asked = [f"--rate={load.rate}"] if load.rate else ["--progress=1"] * bool(load.warm_up)
@@ -52,8 +61,8 @@ def command(
     return [
         program.path, "--no-vacuum", f"--protocol={program.protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={seconds}", f"--random-seed={load.seed}",
-        *asked, *logged, *own,
-        *(word for script in scripts for word in ("--file", script)),
+        *asked, *logged, *defined,
+        *(word for script in scripts.files for word in ("--file", script)),
     ]  # fmt: skip
 
 
@@ -124,7 +133,7 @@ def run(cluster: Cluster, dbname: str, script: Path, protocol: str, load: Load) 
     """Runs a closed loop on this machine over the cluster's socket, without a log of single requests."""
     program = Program(str(bin_directory() / "pgbench"), protocol, os.cpu_count() or 1)
     done = subprocess.run(
-        command(program, [script], load, None), env=cluster.environment(dbname),
+        command(program, Scripts([script]), load, None), env=cluster.environment(dbname),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:

@@ -4,8 +4,8 @@ A closed loop; each client is a process with one connection. A request ends when
 numbers. The standard library's http.client was the fastest of those tried (httpx, requests, urllib3,
 aiohttp).
 
-The JSON file holds `client`; `where`, the beginning of URLs (psycopg uses the environment); `calls`,
-statements or URLs that are called one after the other with one of `bodies`, drawn evenly; and `load`, a Load.
+The JSON file holds `client`; `where`, the beginning of URLs (psycopg uses the environment); `calls`, pairs of
+a statement or a URL and its values, of which one is drawn evenly; and `load`, a Load.
 """
 
 import http.client
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 60
 SQL = "psycopg"
 REPORT = "report "
 
-# Makes a call with a body; returns a number or several.
+# Makes a call with its values; returns the answer.
 Ask = Callable[[str, Any], Any]
 
 
@@ -39,9 +39,8 @@ def _psycopg(conninfo: str) -> Ask:
     """Calls prepared statements, one round trip each; libpq's variables complete the connection string."""
     connection = psycopg.connect(conninfo, autocommit=True)
 
-    def ask(statement: str, parameters: Sequence[float]) -> Any:
-        row = connection.execute(statement, parameters, prepare=True).fetchone()
-        return row[0] if len(row) == 1 else [*row]
+    def ask(statement: str, parameters: Sequence[Any]) -> Any:
+        return connection.execute(statement, parameters, prepare=True).fetchall()
 
     return ask
 
@@ -76,13 +75,11 @@ def parse(output: str) -> Figures:
 
 def _client(given: Mapping[str, Any], seed: int, end: float) -> list[tuple[float, float]]:
     """Runs one client; returns when each request was sent, and when its last answer arrived."""
-    calls, bodies, draw = given["calls"], given["bodies"], random.Random(seed)
+    calls, draw = given["calls"], random.Random(seed)
     ask = CLIENTS[given["client"]](given["where"])
     found, sent = [], time.monotonic()
     while sent < end:
-        body = bodies[int(draw.random() * len(bodies))]
-        for call in calls:
-            ask(call, body)
+        ask(*calls[int(draw.random() * len(calls))])
         done = time.monotonic()
         found.append((sent, done))
         sent = done

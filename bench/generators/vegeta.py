@@ -1,4 +1,4 @@
-"""vegeta: HTTP requests at a fixed rate, evenly spaced, with one body, on persistent connections.
+"""vegeta: HTTP requests at a fixed rate, evenly spaced, with the bodies of a file, on persistent connections.
 
 The clock, not the answers, fills its queue of requests, which its workers take in order. It waits for the
 answers to all sent requests, and writes each to a log, from which request_log.py takes the figures.
@@ -23,20 +23,22 @@ SENT_NS, STATUS, TAKEN_NS, ERROR, NUMBER = 0, 1, 2, 5, 8
 
 
 def command(
-    program: PurePath, url: str, body: Path, load: Load, log: PurePath
+    program: PurePath, url: str, bodies: Path, load: Load, log: PurePath
 ) -> list[str | PurePath]:
-    """Returns the command that POSTs the body, with the log of single requests at `log`."""
+    """Returns the command that POSTs a file's bodies in turn, with the log of single requests at `log`."""
     # A worker has a connection, and sends its next request when it has its answer. The report is for readers.
     script = (
-        'url=$1 program=$2 log=$3; shift 3; echo "POST $url" | "$program" attack -output="$log" "$@" && '
+        "url=$1 program=$2 log=$3 bodies=$4; shift 4; "
+        'sed \'s|.*|{"method":"POST","url":"\'"$url"\'","body":"&"}|\' '
+        '"$bodies" | "$program" attack -format=json -output="$log" "$@" && '
         '"$program" report -type=json "$log"'
     )
     return [
-        "sh", "-c", script, "sh", url, program, log, f"-rate={load.rate}/s",
+        "sh", "-c", script, "sh", url, program, log, bodies, f"-rate={load.rate}/s",
         f"-duration={load.end + CONNECTING_SECONDS}s", f"-workers={load.clients}",
         f"-max-workers={load.clients}", f"-connections={load.clients}",
         f"-timeout={PATIENCE_SECONDS}s", "-http2=false", "-max-body=0",
-        "-header=Content-Type: application/json", f"-body={body}",
+        "-header=Content-Type: application/json",
     ]  # fmt: skip
 
 

@@ -24,11 +24,8 @@ def command(url: str, bodies: Path | None, load: Load, cores: int) -> list[str |
     ]  # fmt: skip
 
 
-def parse(output: str, clients: int, calls: int = 1) -> Figures:
-    """Reads the report of draw.lua; raises if a request failed.
-
-    If a request is several calls, rate and mean are of whole requests, and there are no percentiles.
-    """
+def parse(output: str, clients: int) -> Figures:
+    """Reads the report of draw.lua; raises if a request failed."""
     found = REPORT.search(output)
     if not found:
         raise InvalidRun(f"wrk printed no report:\n{output}")
@@ -37,10 +34,8 @@ def parse(output: str, clients: int, calls: int = 1) -> Figures:
         raise InvalidRun(f"requests failed: {errors}")
     if report["counted"] < 1:
         raise InvalidRun("not one request was completed after the warm-up")
-    per_second = report["counted"] / report["seconds"] / calls
+    per_second = report["counted"] / report["seconds"]
     mean = round(clients / per_second * 1e3, 3)
-    requests = report["requests"] // calls
-    if calls > 1:
-        return checked(Figures(requests, per_second, {"mean": mean}, 0, None))
+    requests = report["requests"]
     latency = report["latency_ms"] | {"mean": mean}
     return checked(Figures(requests, per_second, latency, requests, None))

@@ -1,15 +1,14 @@
 """HTTP services, with features in Redis or in the service's memory.
 
-wrk sends the requests in a closed loop, vegeta at a rate. All services have the same interface: GET /ping
-returns 200; POST / takes a key [origin, year, month, day] and returns the prediction, POST /batch a list of
-keys and a list of predictions, POST /features a key and its first feature. Redis is one of the servers whose
-CPU time and memory are measured.
+wrk sends the requests in a closed loop, vegeta at a rate. All services have the same interface, which
+README.md describes. Redis is one of the servers whose CPU time and memory are measured.
 """
 
+import base64
 import json
 import os
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path, PurePath
 from types import SimpleNamespace
@@ -89,7 +88,7 @@ class Http(System):
     def start(self, trees: int) -> None:
         """Starts the service, and writes the request bodies."""
         site, host = self._site, self._site.server
-        self._asked = RequestInputs(trees, site.keys, features=site.features[0].tolist())
+        self._asked = site.inputs(trees)
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
         models, port, name = site.models(trees), host.free_port(), type(self).__name__.lower()
@@ -101,27 +100,21 @@ class Http(System):
         self.service = host.start(self._started[0], log, self._started[1])
         self.at = self.service.ready(port, "/ping")
 
-    def lacks(self, cell: Cell) -> str | None:
-        """Lacks the requests that are available in SQL only."""
-        can = REQUESTS[cell.request].paths
-        return None if can else f"{cell.request} can be asked for in SQL alone"
-
     @property
     def where(self) -> str:
         return "http://{}:{}".format(*self.at)
 
-    def calls(self, request: Request) -> list[str]:
-        return [self.where + path for path in request.paths]
+    def call(self, request: Request, body: Any) -> tuple[str, Any]:
+        path, value = request.call(body)
+        return self.where + path, value
 
-    def exact(self, said: list[list[float]]) -> Answers:
-        return single_precision(said)
-
-    def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """Returns the answers of POST /, of POST /batch, and of the further requests."""
-        one = self.answered([f"{self.where}/"], self._site.keys_alone)
-        batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
-        both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
-        return both | super().check(asked)
+    def check(self) -> dict[str, Answers]:
+        """Returns the answers of POST / and of POST /batch."""
+        one = self.answered(REQUESTS["random"], [[*key] for key in self._site.keys_alone])
+        batches = self.answered(REQUESTS["batch"], split(self._asked.keys))
+        several = chain.from_iterable(batches)
+        every = {"one": [*chain.from_iterable(one)], "batch": [*several]}
+        return {way: single_precision(found) for way, found in every.items()}
 
     def parts(self) -> Parts:
         parts = {self.part: [self.service]} if self.service else {}
@@ -131,13 +124,14 @@ class Http(System):
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """Runs vegeta at a rate, else wrk."""
-        host, urls = self._site.client, self.calls(REQUESTS[cell.request])
-        body = self._bodies.get(cell.request)
+        host, path = self._site.client, REQUESTS[cell.request].path
+        body, url = self._bodies.get(cell.request), self.where + ("/" if "{" in path else path)
         if load.rate:
-            command = vegeta.command(host.root / vegeta.PROGRAM, urls[0], body, load, log)
+            program = host.root / vegeta.PROGRAM
+            command = vegeta.command(program, url, body.with_suffix(".targets"), load, log)
             return Asking(command, {}, lambda _: self.logged("vegeta", log, load))
-        command = wrk.command(urls[0], body, load, host.cores)
-        return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
+        command = wrk.command(url, body, load, host.cores)
+        return Asking(command, {}, lambda said: wrk.parse(said, load.clients))
 
     def configuration(self) -> dict[str, Any]:
         """Returns the command and its variables, without addresses, paths and passwords."""
@@ -156,15 +150,21 @@ class Http(System):
 
 
 def write_bodies(directory: Path, asked: RequestInputs) -> dict[str, Path]:
-    """Writes the generators' files of bodies: one per line, after its path if a request has several."""
+    """Writes the generators' files of bodies: one per line, after its path where that is drawn too.
+
+    vegeta's file has the bodies alone, in base 64.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     files = {}
     for name, request in REQUESTS.items():
         if request.bodies:
-            bodies = map(json.dumps, request.bodies(asked))
-            if len(request.paths) > 1:
-                bodies = (f"{path} {body}" for body in [*bodies] for path in request.paths)
+            calls = [request.call(body) for body in request.bodies(asked)]
+            drawn = "{" in request.path
+            lines = [
+                f"{path} {json.dumps(body)}" if drawn else json.dumps(body) for path, body in calls
+            ]
             files[name] = directory / f"{name}.json"
-            # vegeta sends the whole file, so no line end follows the last.
-            files[name].write_text("\n".join(bodies))
+            files[name].write_text("\n".join(lines))
+            bodies = [base64.b64encode(json.dumps(body).encode()).decode() for _, body in calls]
+            files[name].with_suffix(".targets").write_text("".join(f"{body}\n" for body in bodies))
     return files

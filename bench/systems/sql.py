@@ -1,26 +1,26 @@
 """PostgreSQL itself: pgbench runs a SQL expression that predicts.
 
-It uses the simple protocol, pgbench's default, and prepared statements.
+It uses the simple protocol, prepared statements, and the extended protocol without a name.
 """
 
-from collections.abc import Sequence, Set
-from pathlib import Path, PurePath
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-from bench import requests
-from bench.answers import Answers, Unequal
-from bench.generators import Load, python_client
+from bench.answers import Answers, Unequal, flat
+from bench.generators import Load, pgbench, python_client
 from bench.hosts import Address, Parts
 from bench.key_set import split
-from bench.requests import REQUESTS, Request, RequestInputs
+from bench.requests import REQUESTS, Request
 from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, System
 from bench.workload import Cell
 
-PREDICT = "predict('{model}', {columns})"
+PREDICT = "predict({model}, {columns})"
 
 
 class Sql(System):
@@ -43,12 +43,8 @@ class Sql(System):
     def where(self) -> str:
         return self._site.database.conninfo(self.at)
 
-    def calls(self, request: Request) -> list[str]:
-        return request.statements(self._asked)
-
-    def exact(self, said: list[Any]) -> Answers:
-        """Rounds to 32 bits, which restores a real from its shortest text."""
-        return np.array(said, dtype=np.float32)
+    def call(self, request: Request, body: Any) -> tuple[str, Any]:
+        return request.program(self._asked), request.parameters(body)
 
     def parts(self) -> Parts:
         return {"postgres": self._site.database.roots()}
@@ -72,40 +68,47 @@ class Sql(System):
         site = self._site
         for number, model in enumerate(site.models(trees)):
             site.database.load_model(trees, model, number)
-        self._asked = RequestInputs(trees, site.keys, self._call, site.features[0].tolist())
+        self._asked = site.inputs(trees, self._call)
         name = f"{type(self).__name__}-{self._extension}".lower()
         directory = site.directory / "scripts" / name
         directory.mkdir(parents=True, exist_ok=True)
-        self._scripts: dict[str, list[Path]] = {}
+        self._scripts: dict[str, pgbench.Scripts] = {}
         for name, request in REQUESTS.items():
             scripts = request.scripts(self._asked)
             paths = [directory / f"{name}-{trees}-{number}.sql" for number in range(len(scripts))]
             for path, script in zip(paths, scripts, strict=True):
                 path.write_text(script + ";\n")
-            self._scripts[name] = paths
+            self._scripts[name] = pgbench.Scripts(paths, request.variables(self._asked))
         site.client.put(directory)
 
-    def check(self, asked: Set[str]) -> dict[str, Answers]:
-        """Returns the answers by simple and prepared statements, in batches, and of the further requests."""
-        keys, one = self._site.keys_alone, requests.one(self._asked, ["%s"] * 4)
+    def check(self) -> dict[str, Answers]:
+        """Returns the answers by simple and prepared statements, and in batches."""
+        one = self._said(REQUESTS["random"], [[*key] for key in self._site.keys_alone])
         batches = split(self._asked.keys)
-        said = self._said([(requests.batch(self._asked, some), ()) for some in batches])
-        for some, given in zip(batches, said, strict=True):
-            if [place for place, _ in sorted(given)] != [*range(len(some))]:
+        said = self._said(REQUESTS["batch"], batches)
+        for some, given in zip(batches, said["simple"], strict=True):
+            if len(given) != len(some):
                 raise Unequal(f"a batch of {len(some)} keys has {len(given)} answers")
-        answers = {
-            "simple": self.exact(self._said([(one, key) for key in keys])).ravel(),
-            "batch": self.exact([answer for given in said for _, answer in sorted(given)]),
-        }
-        if self.can_prepare:
-            # As pgbench sends them: numbers without a type, which PostgreSQL makes reals.
-            texts = [(one, [*map(str, key)]) for key in keys]
-            answers["prepared"] = self.exact(self._said(texts, prepare=True)).ravel()
-        return answers | super().check(asked)
+        several = chain.from_iterable(said["simple"])
+        # Rounding to 32 bits restores a real from its shortest text.
+        every = {**one, "batch": [*several]}
+        return {way: np.array(found, dtype=np.float32).ravel() for way, found in every.items()}
 
-    def _said(self, statements: Sequence[tuple[str, Any]], prepare: bool = False) -> list[Any]:
-        asked = {"statements": statements, "prepare": prepare}
-        return self._site.ask("rows", conninfo=self.where, **asked)
+    def further(self, name: str, bodies: Sequence[Any]) -> dict[str, list[list[float]]]:
+        """Returns the answers by simple and by prepared statements."""
+        said = self._said(REQUESTS[name], bodies)
+        return {f"{name} {way}": found for way, found in said.items()}
+
+    def _said(self, request: Request, bodies: Sequence[Any]) -> dict[str, list[list[float]]]:
+        """Returns the numbers of each answer by simple statements, and by prepared ones if possible."""
+        calls = [self.call(request, body) for body in bodies]
+        found = {}
+        for way, prepare in {"simple": False, "prepared": True}.items():
+            if self.can_prepare or not prepare:
+                asked = {"statements": calls, "prepare": prepare}
+                rows = self._site.ask("rows", conninfo=self.where, **asked)
+                found[way] = [*map(flat, rows)]
+        return found
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """Runs pgbench with the request's scripts."""
@@ -115,6 +118,6 @@ class Sql(System):
         """Returns the server's settings and a statement as it is sent."""
         return {
             "settings": self._site.database.configuration(),
-            "statement": requests.one(self._asked, self._site.keys[0]),
+            "statement": REQUESTS["random"].program(self._asked),
             "connection": "TCP, password",
         }

@@ -5,7 +5,7 @@ window.RESULTS = {"answer": "With 20 clients and a drawn key in each request, Po
 "label": "PostgreSQL, simple query",
 "side": "postgres",
 "group": "pgboost",
-"what": "pgbench over TCP to PostgreSQL, protocol `simple` or `prepared`",
+"what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
 "program": false,
 "first": true
 },
@@ -13,7 +13,7 @@ window.RESULTS = {"answer": "With 20 clients and a drawn key in each request, Po
 "label": "PostgreSQL, prepared",
 "side": "postgres",
 "group": "pgboost",
-"what": "pgbench over TCP to PostgreSQL, protocol `simple` or `prepared`",
+"what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
 "program": false,
 "first": true
 },
@@ -58,10 +58,10 @@ window.RESULTS = {"answer": "With 20 clients and a drawn key in each request, Po
 "first": true
 },
 "fastapi/http": {
-"label": "FastAPI service, Redis",
+"label": "FastAPI service, Redis, tuned",
 "side": "service",
 "group": "Python services",
-"what": "[FastAPI](https://fastapi.tiangolo.com) on uvicorn (uvloop, httptools), two workers for each core with a listening socket each, an asynchronous Redis client, `Booster.inplace_predict` on one thread, orjson",
+"what": "",
 "program": false,
 "first": true
 },
@@ -125,7 +125,7 @@ window.RESULTS = {"answer": "With 20 clients and a drawn key in each request, Po
 "label": "PostgreSQL from Python (psycopg)",
 "side": "postgres",
 "group": "pgboost",
-"what": "pgbench over TCP to PostgreSQL, protocol `simple` or `prepared`",
+"what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
 "program": true,
 "first": false
 },

@@ -22,8 +22,8 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def test_cells_are_listed() -> None:
     listed = run("--workload", "quick", "--list").stdout.splitlines()
-    assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
-    assert "asgi/http/hot/25t/20c/2000r" in listed
+    assert "postgres_pgbouncer/prepared/random/25t/20c" in listed
+    assert "asgi/http/rank_100/25t/20c" in listed
     last = listed.pop()
     assert last.startswith(f"# {len(listed)} cells, at most ")
     assert int(last.split()[-2]) < 6
@@ -48,7 +48,7 @@ def test_invalid_arguments_are_reported(arguments: tuple[str, ...], message: str
 def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
     command = [
         sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000",
-        "--only", "python_tuned/http/hot", "--output", str(tmp_path),
+        "--only", "asgi/http/random", "--output", str(tmp_path),
     ]  # fmt: skip
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

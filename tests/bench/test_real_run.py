@@ -17,7 +17,7 @@ import pytest
 from bench import processes, results, table, training
 from bench.generators.python_client import CLIENTS
 from bench.harness import Harness
-from bench.requests import REQUESTS
+from bench.requests import RANKINGS, REQUESTS
 from bench.site import Site
 from bench.systems.description import described
 from bench.topology import on_this_machine
@@ -28,20 +28,20 @@ KEYS = 200
 SYSTEMS = described()
 SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
 ONE_OF_EACH_KIND = ("postgres_direct", "asgi")
-FURTHER = ("asgi_gbtrees", "fastapi", "python_tuned", "axum", "axum_redis")
-PREDICTIONS = ("hot", "random", "batch", "given", "three", "three_calls")
+FURTHER = ("asgi_memory", "fastapi_plain", "axum", "axum_redis")
+PREDICTIONS = ("batch", "given", "fresh", "tenants", "rank_ids", *RANKINGS)
 RATE = 100
 WORKLOAD = replace(
     WORKLOADS["quick"], name="test", seconds=1, seconds_at_a_rate=1, warm_up_seconds=1, keys=KEYS,
     keys_one_at_a_time=KEYS, rows=5_000, training_rounds=3,
     cells={
-        "all": Set(("hot",), (2,), (5,), systems=("*",)),
+        "all": Set(("random",), (2,), (5,), systems=("*",)),
         "requests": Set((*REQUESTS,), (2,), (5,), systems=ONE_OF_EACH_KIND),
         "further": Set(PREDICTIONS, (2,), (5,), systems=FURTHER),
-        "programs": Set(("hot", "given", "three", "three_calls"), (2,), (5,)),
-        "rates": Set(("hot",), (2,), (5,), rates=(RATE,), plain=True, systems=ONE_OF_EACH_KIND),
+        "programs": Set(("random", "given"), (2,), (5,)),
+        "rates": Set(("random",), (2,), (5,), rates=(RATE,), plain=True, systems=ONE_OF_EACH_KIND),
         # A further model, which is asked for less than the first.
-        "trees": Set(("hot",), (2,), (6,), plain=True, systems=ONE_OF_EACH_KIND),
+        "trees": Set(("random",), (2,), (6,), plain=True, systems=ONE_OF_EACH_KIND),
     },
 )  # fmt: skip
 
@@ -100,7 +100,13 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         f"{system}, {way}" for system in ONE_OF_EACH_KIND for way in ways[system]
     }
     for system in (*ONE_OF_EACH_KIND, *FURTHER):
-        ways[system] += ("given", "three", "three_calls")
+        both = system == "postgres_direct"
+        asked = [name for name in PREDICTIONS if name != "batch"]
+        ways[system] += tuple(
+            f"{name} {way}" if both else name
+            for name in asked
+            for way in (("simple", "prepared") if both else ("",))
+        )
     compared = {f"{system}, {way}": KEYS for system, named in ways.items() for way in named}
     # PgBouncer of 1.21 and later is asked by prepared statements too.
     assert compared.items() <= checked.compared.items()
@@ -112,22 +118,8 @@ def test_every_cell_is_measured_or_has_a_reason(result: results.Result) -> None:
     for cell in result.cells:
         assert len(cell.runs) == (0 if cell.skipped else 1)
     skipped = [cell.name for cell in result.cells if cell.skipped]
-    # PgBouncer of 1.21 and later has the first.
-    alone = [f"asgi/http/{request}/5t/2c" for request in ("columns", "oltp")]
-    wanted = ["postgres_pgbouncer/prepared/hot/5t/2c", *alone]
-    assert skipped in (wanted, wanted[1:])
-
-
-def test_the_second_load_generator_is_in_the_raw_log(result: results.Result, logs: Path) -> None:
-    cells = [cell for cell in result.cells if "_beside_" in cell.request]
-    assert {cell.system for cell in cells} == {*ONE_OF_EACH_KIND}
-    for cell in cells:
-        main, beside = cell.request.split("_beside_")
-        (run,) = cell.runs
-        said = (logs / run.log).read_text()
-        assert f"\nbeside: {beside}, Figures(" in said
-        by_pgbench = "oltp" in main or cell.system == "postgres_direct"
-        assert by_pgbench == said.startswith("pgbench")
+    # PgBouncer of 1.21 and later has it.
+    assert skipped in (["postgres_pgbouncer/prepared/random/5t/2c"], [])
 
 
 def test_a_program_sends_the_load_generators_requests(result: results.Result) -> None:
@@ -141,15 +133,13 @@ def test_a_program_sends_the_load_generators_requests(result: results.Result) ->
     }
     for cell in result.cells:
         if cell.variant in CLIENTS:
-            assert cell.predictions_per_request == (3 if "three" in cell.request else 1)
+            assert cell.predictions_per_request == 1
             assert {"mean", "p50", "max"} <= cell.latency_ms.keys()
 
 
 def test_latencies_rest_on_requests(result: results.Result) -> None:
     for cell in result.cells:
-        # Of requests that are several calls wrk knows no percentiles.
-        several = cell.request == "three_calls" and cell.variant == "http"
-        for run in [] if several else cell.runs:
+        for run in cell.runs:
             assert {"mean", "p50"} <= run.latency_ms.keys()
             known = [run.latency_ms[name] for name in ("p50", "p90", "p99", "p99_9", "max")
                      if name in run.latency_ms]  # fmt: skip
@@ -162,7 +152,7 @@ def test_a_rate_is_held_and_counted_from_when_requests_were_due(result: results.
     assert {*found} == {*ONE_OF_EACH_KIND}
     for cell in found.values():
         (run,) = cell.runs
-        assert cell.name.endswith(f"/hot/5t/2c/{RATE}r")
+        assert cell.name.endswith(f"/random/5t/2c/{RATE}r")
         assert run.open_loop.kept_up
         # pgbench draws the times between requests.
         assert RATE / 2 < run.open_loop.scheduled < RATE * 2

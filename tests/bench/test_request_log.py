@@ -15,6 +15,8 @@ import pytest
 from bench.generators import Figures, InvalidRun, Load, logged, pgbench, vegeta
 from bench.generators.request_log import ROOT, Requests, pgbench_requests, read, summary
 
+SCRIPTS = pgbench.Scripts([Path("hot.sql")])
+
 
 def window(warm_up: float, seconds: float, rate: float | None = None) -> Load:
     """Returns a load whose warm-up is followed by the counted seconds."""
@@ -196,7 +198,8 @@ def stalling() -> Iterator[str]:
 
 def run_vegeta(url: str, load: Load, directory: Path) -> Figures:
     body, log = directory / "body", directory / "log"
-    body.write_text("[1]")
+    # In base 64, one per line.
+    body.write_text("WzFd\nWzJd\n")
     subprocess.run(vegeta.command(ROOT / vegeta.PROGRAM, url, body, load, log), check=True)
     body.unlink()
     try:
@@ -209,7 +212,7 @@ def test_vegeta_counts_from_when_requests_were_due(stalling: str, tmp_path: Path
     """Few clients: most of the requests that are due in a stall are sent after it."""
     load = Load(clients=4, seconds=2, seed=0, rate=100, warm_up=1)
     found = run_vegeta(stalling, load, tmp_path)
-    assert Stalling.bodies == {b"[1]"}
+    assert Stalling.bodies == {b"[1]", b"[2]"}
     # A second more than counts.
     assert found.requests > 300
     # One may leave just before the warm-up ends.
@@ -237,15 +240,15 @@ def test_a_log_is_deleted_when_it_was_read(pgbench_log: Path, tmp_path: Path) ->
 def test_a_closed_loop_is_sampled_and_tells_its_progress_while_it_settles() -> None:
     load = Load(clients=20, seconds=4, seed=1, warm_up=1)
     program = pgbench.Program("pgbench", "simple", 2)
-    asked = {*pgbench.command(program, [Path("hot.sql")], load, Path("log"))}
+    asked = {*pgbench.command(program, SCRIPTS, load, Path("log"))}
     assert {"--sampling-rate=0.2", "--progress=1", "--time=5"} <= asked
-    asked = {*pgbench.command(program, [Path("hot.sql")], replace(load, warm_up=0), Path("log"))}
+    asked = {*pgbench.command(program, SCRIPTS, replace(load, warm_up=0), Path("log"))}
     assert "--progress=1" not in asked
 
 
 def test_a_rate_is_asked_for_with_its_settling_time() -> None:
     load = Load(clients=20, seconds=4, seed=1, rate=500, warm_up=1)
     log = Path("log")
-    asked = pgbench.command(pgbench.Program("pgbench", "simple", 2), [Path("hot.sql")], load, log)
+    asked = pgbench.command(pgbench.Program("pgbench", "simple", 2), SCRIPTS, load, log)
     assert {"--rate=500", "--time=6", "--log-prefix=log"} <= {*asked}
     assert not any("sampling" in str(word) for word in asked)

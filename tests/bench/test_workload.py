@@ -11,17 +11,19 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
-from bench.requests import PLACES, REQUESTS, SIZES, RequestInputs
+from bench.report.headline import ENOUGH
+from bench.requests import PARTS, PLACES, RANKINGS, REQUESTS, RequestInputs
 from bench.systems import description
 from bench.systems.description import described, made
 from bench.systems.http import write_bodies
 from bench.workload import WORKLOADS, Cell, Set
 from data.flights import Request, blocks
-from python_baseline.keys import INDICES
+from data.ranking import Ranking
+from python_baseline.keys import INDICES, NAMES
 
 FULL, QUICK = WORKLOADS["full"], WORKLOADS["quick"]
 SQL = Path(__file__).resolve().parents[2] / "sql"
-PREDICT = "predict('{model}', {columns})"
+PREDICT = "predict({model}, {columns})"
 
 
 def test_every_set_that_a_system_takes_is_in_some_workload() -> None:
@@ -33,13 +35,13 @@ def test_every_set_that_a_system_takes_is_in_some_workload() -> None:
 def test_a_new_system_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "axle"
     folder.mkdir()
-    text = (
-        'side = "service"\norder = 99\n[axle]\nwhat = "new"\nclass = "Axle"\ntakes = ["random"]\n'
-    )
+    text = 'side = "service"\norder = 99\n[axle]\nwhat = "new"\nclass = "Axle"\ntakes = ["every"]\n'
     (folder / "system.toml").write_text(text + 'variants.http = {label = "axle"}\n')
     monkeypatch.setattr(description, "FOLDER", tmp_path)
     known = described.__wrapped__()
-    assert [cell.name for cell in FULL.cells_of(known)] == ["axle/http/random/25t/20c"]
+    assert [cell.name for cell in FULL.cells_of(known)] == [
+        f"axle/http/random/25t/{clients}c" for clients in (20, 100)
+    ]
     with pytest.raises(ModuleNotFoundError, match=r"bench\.systems\.axle"):
         made(known["axle"], None)
 
@@ -51,20 +53,22 @@ def test_no_two_variants_are_called_the_same() -> None:
     assert len({*labels}) == len(labels)
 
 
-@pytest.mark.parametrize("name", ["asgi", "fastapi", "axum", "axum_redis"])
+@pytest.mark.parametrize("name", ["asgi", "fastapi_plain", "axum", "axum_redis"])
 def test_services_and_postgresql_have_the_same_cells(name: str) -> None:
-    """Except for requests in SQL only: a rival without a cell could not win."""
+    """A rival without a cell could not win."""
     cells = FULL.cells_of(described())
     # Programs also measure the best service.
     own, asked = (
         {
             replace(cell, system="", variant="")
             for cell in cells
-            if cell.system == system and (name == "asgi" or cell.variant != "psycopg")
+            if cell.system == system
+            and (name == "asgi" or cell.variant != "psycopg")
+            and cell.variant != "extended"
         }
         for system in ("postgres_direct", name)
     )
-    assert {cell.request for cell in own - asked} <= {"columns", "oltp"}
+    assert own == asked
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -85,13 +89,16 @@ def test_the_quick_workload_is_quick() -> None:
 def test_the_full_workload_takes_half_an_hour() -> None:
     cells = FULL.cells_of(described())
     assert FULL.planned_minutes(cells) <= 30
+    often = {cell.name for cell in cells if FULL.turns(cell) >= ENOUGH}
+    for request in ("random", *RANKINGS):
+        assert f"postgres_direct/prepared/{request}/25t/20c" in often
 
 
 def test_a_cell_has_the_turns_of_the_set_with_more() -> None:
     sets = {
         "clients": Set(("hot",), (1, 20), turns=1),
-        "random": Set(("random",), (20,), turns=2),
-        "more_clients": Set(("hot",), (20, 100)),
+        "batch": Set(("random",), (20,), turns=2),
+        "every": Set(("hot",), (20, 100)),
     }
     workload = replace(FULL, cells=sets, repetitions=3)
     cells = [cell for cell in workload.cells_of(described()) if cell.system == "postgres_direct"]
@@ -106,7 +113,7 @@ def test_a_cell_has_the_turns_of_the_set_with_more() -> None:
 
 def test_rates_of_one_kind_rise_within_each_repetition() -> None:
     cells = FULL.cells_of(described())
-    for repetition in range(2):
+    for repetition in range(FULL.cells["rates"].turns):
         seen: dict[Cell, list[int]] = defaultdict(list)
         for cell in FULL.in_turn(cells, repetition):
             if cell.rate:
@@ -119,8 +126,8 @@ def test_a_cell_is_repeated_for_each_delay() -> None:
     assert len(delayed) == 3 * len(QUICK.cells_of(described()))
     names = {cell.name for cell in delayed}
     assert len(names) == len(delayed)
-    assert "postgres_direct/simple/hot/25t/20c/2000r/0.25ms" in names
-    assert "postgres_direct/simple/hot/25t/20c/0ms" in names
+    assert "postgres_direct/simple/random/25t/20c/0.25ms" in names
+    assert "postgres_direct/simple/random/25t/20c/0ms" in names
 
 
 def test_each_repetition_has_every_cell_in_a_new_order() -> None:
@@ -134,13 +141,14 @@ def test_each_repetition_has_every_cell_in_a_new_order() -> None:
 def test_cells_are_found_by_pattern() -> None:
     cells = QUICK.cells_of(described())
     assert matching(cells, None) == cells
-    one_cell = matching(cells, ["postgres_direct/simple/hot/25t/20c"])
-    assert [cell.name for cell in one_cell] == ["postgres_direct/simple/hot/25t/20c"]
-    hot = matching(cells, ["python_*/hot/*"])
-    assert {cell.request for cell in hot} == {"hot"}
-    assert matching(cells, ["python_*/http/hot/*"]) == [
-        cell for cell in hot if cell.variant == "http"
-    ]
+    (one_cell,) = matching(cells, ["postgres_direct/simple/random/25t/20c"])
+    assert one_cell.name == "postgres_direct/simple/random/25t/20c"
+    drawn = matching(cells, ["axum*/random/*"])
+    assert {(cell.system, cell.request) for cell in drawn} == {
+        ("axum", "random"),
+        ("axum_redis", "random"),
+    }
+    assert matching(cells, ["axum*/http/random/*"]) == drawn
     assert matching(cells, ["nothing"]) == []
 
 
@@ -175,10 +183,45 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
         return " ".join(line for line in lines if not line.startswith("--")).rstrip(";")
 
     asked = RequestInputs(25, [HOT], PREDICT)
-    files = {"hot": "predict.sql", "fetch": "nopredict.sql", "columns": "control.sql"}
-    for request, file in files.items():
+    for request, file in {"hot": "predict.sql", "fetch": "nopredict.sql"}.items():
         (script,) = REQUESTS[request].scripts(asked)
-        assert script.replace("flights_25", "flights") == statement(file)
+        sent = script.splitlines()[-1]
+        for name, value in zip(NAMES, HOT, strict=True):
+            sent = sent.replace(f":{name}::real", str(value))
+        assert sent.replace("flights_25", "flights") == statement(file)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_every_value_is_a_parameter_of_the_statement(name: str, inputs: RequestInputs) -> None:
+    """No driver writes an application's values into the text."""
+    request = REQUESTS[name]
+    for script in request.scripts(inputs):
+        *lines, statement = script.splitlines()
+        known = {line.split()[1] for line in lines} | {*request.variables(inputs)}
+        used = {*re.findall(r"(?<!:):(\w+)", statement)}
+        assert used <= known and len(used) == len(request.names)
+        assert not re.findall(r"[=(,] ?\d+", statement.replace("LIMIT 10", ""))
+    for body in request.bodies(inputs)[:20] if request.bodies else ():
+        assert len(request.parameters(body)) == len(request.names) == len(request.types)
+
+
+def test_rankings_have_every_offer_in_one_category_of_each_size(inputs: RequestInputs) -> None:
+    ranking = inputs.ranking
+    for size, members in ranking.members.items():
+        assert members.shape[1] == size
+        assert sorted(members.ravel().tolist()) == [*range(len(ranking.offers))]
+        trips = {body[0] for body in REQUESTS[f"rank_{size}"].bodies(inputs)}
+        assert {*range(ranking.count)} >= trips
+    # What is written is not what others read.
+    assert all(body[0] >= ranking.count for body in REQUESTS["fresh"].bodies(inputs))
+
+
+@pytest.fixture(scope="module")
+def inputs() -> RequestInputs:
+    request = Request(20_000)
+    keys = key_set(request, 1_250)
+    features = features_of(request, keys[:1])[0].tolist()
+    return RequestInputs(25, keys, PREDICT, features, Ranking(request))
 
 
 def test_a_script_draws_every_key_and_no_other() -> None:
@@ -190,20 +233,17 @@ def test_a_script_draws_every_key_and_no_other() -> None:
     expression = expression.replace("ELSE", ",").replace("END", ")").replace("IF(", "choose(")
     for index, key in enumerate(keys):
         packed = eval(expression, {"choose": lambda c, a, b: a if c else b, "i": index})
-        parts = [packed // place % size for place, size in zip(PLACES, SIZES, strict=True)]
+        parts = [packed // place % size for place, size in zip(PLACES, PARTS, strict=True)]
         assert tuple(parts) == key
 
 
-def test_batches_are_the_same_for_sql_and_for_http(tmp_path: Path) -> None:
-    keys = key_set(Request(20_000), 1_250)
-    assert [key for together in split(keys) for key in together] == keys
-    batches = timed_batches(keys)
+def test_batches_are_the_same_for_sql_and_for_http(tmp_path: Path, inputs: RequestInputs) -> None:
+    assert [key for together in split(inputs.keys) for key in together] == inputs.keys
+    batches = timed_batches(inputs.keys)
     assert [len(together) for together in batches] == [PER_BATCH] * BATCHES
-    asked = RequestInputs(25, keys, PREDICT)
-    for script, together in zip(REQUESTS["batch"].scripts(asked), batches, strict=True):
-        rows = re.findall(r"\((\d+), (\d+), (\d+), (\d+), (\d+)\)", script)
-        assert [(place, *key) for place, key in enumerate(together)] == [
-            tuple(map(int, row)) for row in rows
-        ]
-    bodies = write_bodies(tmp_path, asked)["batch"].read_text().splitlines()
+    arrays = REQUESTS["batch"].variables(inputs)
+    for place, together in enumerate(batches):
+        columns = [json.loads(f"[{arrays[f'{name}_{place}'][1:-1]}]") for name in NAMES]
+        assert [*zip(*columns, strict=True)] == together
+    bodies = write_bodies(tmp_path, inputs)["batch"].read_text().splitlines()
     assert [json.loads(body) for body in bodies] == [[[*key] for key in b] for b in batches]

@@ -2,14 +2,18 @@
 
 import gc
 import struct
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
+from bench.systems.asgi import ranking
 from bench.systems.asgi.libraries import LIBRARIES
-from bench.systems.asgi.stores import STORES, Answer
+from bench.systems.asgi.stores import STORES, Values, Verb
+from data.ranking import SIZES
 from python_baseline import keys, store
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
@@ -22,24 +26,29 @@ REFUSED = {
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-# The keys that a body asks for, and the answer made from their rows.
-Verb = tuple[Callable[[object], Sequence[keys.Key]], Answer]
 
 
-def _first_of(model: int) -> Answer:
-    return lambda _, predicted: predicted(model)[0]
+def _first(_: object, __: Values, predicted: NDArray[np.float32]) -> float:
+    return float(predicted[0])
+
+
+def _given(row: object) -> bytes:
+    features = [NAN if value is None else value for value in keys.checked_row(row)]
+    return SERIALIZERS["float32"].dumps(features)
 
 
 def _verbs(models: int) -> dict[str, Verb]:
-    """Returns the verbs of python_baseline/verbs.py, except /given, which has no lookup."""
-    every = range(models)
+    """Returns the verbs of python_baseline/verbs.py, and the rankings."""
     return {
-        "/": (one, _first_of(0)),
-        "/batch": (keys.checked_list, lambda _, predicted: predicted(0)),
-        "/features": (one, lambda row, _: struct.unpack_from("<f", row)[0]),
-        "/all": (one, lambda _, predicted: [predicted(model)[0] for model in every]),
-        **{f"/{model}": (one, _first_of(model)) for model in every},
-    }
+        "/": Verb(one, _first),
+        "/batch": Verb(keys.checked_list, lambda _, __, predicted: predicted.tolist()),
+        "/features": Verb(one, lambda _, values, __: struct.unpack_from("<f", values[0])[0], None),
+        "/given": Verb(lambda body: keys.checked_row(body) and (), _first, lambda body, _: _given(body)),
+        **{f"/{model}": Verb(one, _first, model=model) for model in range(models)},
+        **{f"/rank/{size}": ranking.of_category(size) for size in SIZES},
+        "/rank_ids": ranking.OF_IDS,
+        "/fresh": ranking.WRITTEN,
+    }  # fmt: skip
 
 
 async def _body(receive: Receive) -> bytes:
@@ -65,19 +74,11 @@ class Application:
         gc.collect()
         gc.freeze()
 
-    def _given(self, body: object) -> float:
-        row = keys.checked_row(body)
-        features = [NAN if value is None else value for value in row]
-        return self._models[0](SERIALIZERS["float32"].dumps(features))[0]
-
     async def _answer(self, path: str, receive: Receive) -> object:
         if path == "/ping":
             return "pong"
         body = orjson.loads(await _body(receive))
-        if path == "/given":
-            return self._given(body)
-        wanted, answer = self._verbs[path]
-        return await self._store.answer(wanted(body), answer)
+        return await self._store.answer(body, self._verbs[path])
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from data.columns import FEATURES
-from python_baseline.keys import MOST_KEYS
 from python_baseline.releases import UNPACKED
 
 WIDTH = len(FEATURES)
 ROW_BYTES = 4 * WIDTH
+# Of all requests that wait at once: a hundred of a thousand rows each.
+MOST_ROWS = 100_000
 XGBOOST = UNPACKED / "xgboost" / "lib" / "libxgboost.so"
 # The output of build.sh.
 WHEEL = Path(__file__).resolve().parents[3] / ".build" / "gbtrees"
@@ -31,7 +33,7 @@ CONFIG = {
 }  # fmt: skip
 
 # Maps rows of features, one after another, to a value each.
-Predictor = Callable[[bytes], list[float]]
+Predictor = Callable[[bytes], NDArray[np.float32]]
 
 
 class LibraryFailed(Exception):
@@ -66,7 +68,7 @@ def xgboost(model: Path) -> Predictor:
     library.function("XGBoosterLoadModel")(booster, str(model).encode())
     library.function("XGProxyDMatrixCreate")(ctypes.byref(proxy))
     call = library.function("XGBoosterPredictFromDense")
-    rows = ctypes.create_string_buffer(MOST_KEYS * ROW_BYTES)
+    rows = ctypes.create_string_buffer(MOST_ROWS * ROW_BYTES)
     place, config = ctypes.addressof(rows), ctypes.c_char_p(json.dumps(CONFIG).encode())
     shape, dimensions = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_uint64()
     found = ctypes.POINTER(ctypes.c_float)()
@@ -77,11 +79,11 @@ def xgboost(model: Path) -> Predictor:
         array = {"data": [place, True], "shape": [count, WIDTH], "typestr": "<f4", "version": 3}
         return described.setdefault(count, ctypes.c_char_p(json.dumps(array).encode()))
 
-    def predict(values: bytes) -> list[float]:
+    def predict(values: bytes) -> NDArray[np.float32]:
         count = len(values) // ROW_BYTES
         ctypes.memmove(rows, values, len(values))
         call(booster, described.get(count) or describe(count), config, proxy, *answer)
-        return found[:count]
+        return np.frombuffer(ctypes.string_at(found, 4 * count), np.float32)
 
     return predict
 
@@ -91,11 +93,8 @@ def gbtrees(model: Path) -> Predictor:
     sys.path.append(str(WHEEL))
     loaded = import_module("gbtrees").Model(model)
 
-    def predict(values: bytes) -> list[float]:
-        found: list[float] = loaded.predict(
-            np.frombuffer(values, np.float32).reshape(-1, WIDTH)
-        ).tolist()
-        return found
+    def predict(values: bytes) -> NDArray[np.float32]:
+        return loaded.predict(np.frombuffer(values, np.float32).reshape(-1, WIDTH))
 
     return predict
 

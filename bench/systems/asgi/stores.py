@@ -1,44 +1,56 @@
-"""Feature stores: Redis, or the worker's memory; a row is the 40 bytes that a library reads.
+"""Feature stores: Redis, or the worker's memory; a flight is the 40 bytes that a library reads.
 
 All requests of one iteration of the event loop are looked up by one MGET and predicted by one call of the
-library. With one client that is one row at a time; with many, no request waits for a batch to fill.
+library for each model. With one client that is one row at a time; with many, no request waits for a batch to
+fill.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import hiredis
+import numpy as np
+from numpy.typing import NDArray
 
-from bench.systems.asgi.libraries import Predictor
+from bench.systems.asgi.libraries import ROW_BYTES, Predictor
 from data.flights import Request, blocks
+from data.ranking import Ranking
 from python_baseline import keys, store
+from python_baseline.load import redis_values
 from python_baseline.settings import Settings
 
-# Makes an answer from a request's first row and the predictions for its rows, by the model's number.
-Answer = Callable[[bytes, Callable[[int], Sequence[float]]], Any]
-# A waiting request: its future, its keys and its answer.
-Waiting = tuple["asyncio.Future[Any]", Sequence[keys.Key], Answer]
+# What a value is stored under: a flight's key, or the name of a trip, an offer or a category.
+Name = keys.Key | str
+Values = Sequence[bytes]
 
 
-class _Batch:
-    """Rows that each requested model predicts for in one call."""
+@dataclass(frozen=True)
+class Verb:
+    """The needs of a request, and the maker of its answer."""
 
-    def __init__(self, models: Sequence[Predictor], rows: bytes) -> None:
-        self._models, self._rows = models, rows
-        self._found: dict[int, list[float]] = {}
+    # The names of the values that a body needs.
+    wanted: Callable[[Any], Sequence[Name]]
+    # Makes the answer from the body, the values, and the predictions for the rows.
+    answer: Callable[[Any, Values, NDArray[np.float32]], Any]
+    # Makes the model's rows, one after another; None if nothing is predicted.
+    rows: Callable[[Any, Values], bytes] | None = lambda _, values: b"".join(values)
+    model: int = 0
+    # A name and a value that are written before anything is read.
+    written: Callable[[Any], tuple[str, bytes]] | None = None
 
-    def of(self, first: int, end: int) -> Callable[[int], Sequence[float]]:
-        """Returns a function from a model's number to its predictions for a range of the rows."""
 
-        def predicted(model: int) -> Sequence[float]:
-            if model not in self._found:
-                self._found[model] = self._models[model](self._rows)
-            return self._found[model][first:end]
+NOTHING = np.empty(0, np.float32)
+# A waiting request: its future, its body, what it wants, and its verb.
+Waiting = tuple["asyncio.Future[Any]", Any, Sequence[Name], Verb]
 
-        return predicted
+
+def text(name: Name) -> str:
+    """Returns the key in Redis."""
+    return name if isinstance(name, str) else keys.text(name)
 
 
 def _refuse(waiting: Sequence[Waiting]) -> None:
@@ -54,13 +66,14 @@ class _Gathering:
         self._models = models
         self._gathered: list[Waiting] = []
 
-    def ask(self, wanted: Sequence[keys.Key], answer: Answer) -> "asyncio.Future[Any]":
+    def ask(self, body: Any, verb: Verb) -> "asyncio.Future[Any]":
         """Queues a request; its future resolves to the answer."""
         loop = asyncio.get_running_loop()
+        wanted = verb.wanted(body)
         if not self._gathered:
             loop.call_soon(self._take)
         future = loop.create_future()
-        self._gathered.append((future, wanted, answer))
+        self._gathered.append((future, body, wanted, verb))
         return future
 
     def _take(self) -> None:
@@ -71,21 +84,26 @@ class _Gathering:
         raise NotImplementedError
 
     def _answer(self, waiting: Sequence[Waiting], found: Sequence[bytes | None]) -> None:
-        """Answers the requests; `found` are the rows of all their keys, in order."""
-        known, place = [], 0
-        for future, wanted, answer in waiting:
+        """Answers the requests; `found` are the values of all their names, in order."""
+        by_model: dict[int, list[tuple[Any, ...]]] = {}
+        place = 0
+        for future, body, wanted, verb in waiting:
             values = found[place : place + len(wanted)]
             place += len(wanted)
             if None in values:
                 future.set_exception(store.UnknownKey(wanted[values.index(None)]))
             # The request of a client that has disconnected is cancelled.
+            elif not future.done() and verb.rows is None:
+                future.set_result(verb.answer(body, values, NOTHING))
             elif not future.done():
-                known.append((future, values, answer))
-        batch = _Batch(self._models, b"".join([row for _, values, _ in known for row in values]))
-        place = 0
-        for future, values, answer in known:
-            first, place = place, place + len(values)
-            future.set_result(answer(values[0], batch.of(first, place)))
+                known = (future, body, values, verb, verb.rows(body, values))
+                by_model.setdefault(verb.model, []).append(known)
+        for model, known in by_model.items():
+            predicted = self._models[model](b"".join([rows for *_, rows in known]))
+            place = 0
+            for future, body, values, verb, rows in known:
+                first, place = place, place + len(rows) // ROW_BYTES
+                future.set_result(verb.answer(body, values, predicted[first:place]))
 
 
 class _Connection(_Gathering, asyncio.Protocol):
@@ -94,7 +112,8 @@ class _Connection(_Gathering, asyncio.Protocol):
     def __init__(self, models: Sequence[Predictor]) -> None:
         super().__init__(models)
         self._reader = hiredis.Reader()
-        self._sent: deque[list[Waiting]] = deque()
+        # The requests of each MGET, and whether the answer to an MSET comes first.
+        self._sent: deque[tuple[list[Waiting], bool]] = deque()
         self._transport: asyncio.Transport | None = None
 
     @property
@@ -108,22 +127,32 @@ class _Connection(_Gathering, asyncio.Protocol):
     def connection_lost(self, _: Exception | None) -> None:
         self._transport = None
         while self._sent:
-            _refuse(self._sent.popleft())
+            _refuse(self._sent.popleft()[0])
 
     def _look_up(self, waiting: list[Waiting]) -> None:
+        texts = [text(name) for _, _, wanted, _ in waiting for name in wanted]
+        if not texts:
+            self._answer(waiting, ())
+            return
         if self._transport is None:
             _refuse(waiting)
             return
-        texts = [keys.text(key) for _, wanted, _ in waiting for key in wanted]
-        self._transport.write(hiredis.pack_command(("MGET", *texts)))
-        self._sent.append(waiting)
+        written = [verb.written(body) for _, body, _, verb in waiting if verb.written]
+        command = hiredis.pack_command(("MGET", *texts))
+        if written:
+            pairs = [part for pair in written for part in pair]
+            command = hiredis.pack_command(("MSET", *pairs)) + command
+        self._transport.write(command)
+        self._sent.append((waiting, bool(written)))
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
         while (found := self._reader.gets()) is not False:
-            waiting = self._sent.popleft()
+            waiting, writing = self._sent.popleft()
             if isinstance(found, hiredis.ReplyError):
                 _refuse(waiting)
+            elif writing and found == b"OK":
+                self._sent.appendleft((waiting, False))
             else:
                 self._answer(waiting, found)
 
@@ -138,12 +167,12 @@ class Redis:
         self._connection: _Connection | None = None
         self._connecting = asyncio.Lock()
 
-    async def answer(self, wanted: Sequence[keys.Key], answer: Answer) -> Any:
-        """Answers a request for these keys."""
+    async def answer(self, body: Any, verb: Verb) -> Any:
+        """Answers a request."""
         connection = self._connection
         if connection is None or connection.lost:
             connection = await self._connected()
-        return await connection.ask(wanted, answer)
+        return await connection.ask(body, verb)
 
     async def _connected(self) -> _Connection:
         async with self._connecting:
@@ -159,22 +188,29 @@ class Redis:
 
 
 class Memory(_Gathering):
-    """Features in this worker, each key's row as bytes."""
+    """Features in this worker, as the bytes that Redis would have."""
 
     def __init__(self, settings: Settings, models: Sequence[Predictor]) -> None:
         super().__init__(models)
-        self._rows: dict[keys.Key, bytes] = {}
-        for block in blocks(Request(settings.rows, settings.seed)):
+        self._values: dict[Name, bytes] = {}
+        flights = Request(settings.rows, settings.seed)
+        for block in blocks(flights):
             found = map(tuple, block[:, keys.INDICES].tolist())
             for key, row in zip(found, block[:, 1:].astype("<f4"), strict=True):
-                self._rows.setdefault(key, row.tobytes())
+                self._values.setdefault(key, row.tobytes())
+        for known in redis_values(Ranking(flights), "float32"):
+            self._values |= known
 
     def _look_up(self, waiting: list[Waiting]) -> None:
-        self._answer(waiting, [self._rows.get(key) for _, wanted, _ in waiting for key in wanted])
+        for _, body, _, verb in waiting:
+            if verb.written:
+                self._values.update([verb.written(body)])
+        names = [name for _, _, wanted, _ in waiting for name in wanted]
+        self._answer(waiting, [*map(self._values.get, names)])
 
-    async def answer(self, wanted: Sequence[keys.Key], answer: Answer) -> Any:
-        """Answers a request for these keys."""
-        return await self.ask(wanted, answer)
+    async def answer(self, body: Any, verb: Verb) -> Any:
+        """Answers a request."""
+        return await self.ask(body, verb)
 
 
 STORES = {"redis": Redis, "memory": Memory}

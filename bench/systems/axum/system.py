@@ -21,7 +21,8 @@ class Axum(Http):
 
     @property
     def _flights(self) -> PurePath:
-        return self._site.server.directory / f"flights-{self._site.workload.rows}.csv"
+        """A file of flights without its ending, and a directory of trips and offers."""
+        return self._site.server.directory / f"flights-{self._site.workload.rows}"
 
     def versions(self) -> dict[str, str]:
         server = self._site.server
@@ -39,9 +40,10 @@ class Axum(Http):
         if self._in_redis:
             return super().load()
         server, request = self._site.server, self._site.request
-        wanted = (f"--rows={request.rows}", f"--seed={request.seed}", "--output", self._flights)
-        command = [server.python, "-m", "data.flights", *wanted]
-        server.run(command, {"PYTHONPATH": str(server.root)})
+        wanted = (f"--rows={request.rows}", f"--seed={request.seed}", "--output")
+        for what, where in (("flights", f"{self._flights}.csv"), ("ranking", self._flights)):
+            command = [server.python, "-m", f"data.{what}", *wanted, where]
+            server.run(command, {"PYTHONPATH": str(server.root)})
         return []
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:

@@ -1,63 +1,33 @@
-"""The service of python_baseline/ as an asynchronous application: the same keys, store, model and answers.
+"""The service as people write it: FastAPI, functions on its threads, redis-py, and XGBRegressor of XGBoost.
 
-A worker has one thread, which serves other requests while one waits for Redis. It also predicts, since a
-prediction takes less time than a hand-over to another thread.
+Redis has the rows as JSON, as in 2022, and a category as the list of its ids, whose offers are a value each.
 """
 
-import gc
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-import orjson
-import redis.asyncio
-from fastapi import FastAPI, Request, Response
+from fastapi import Body, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from uvicorn_worker import UvicornWorker
 
+from bench.requests import BEST
+from data.columns import FEATURES
+from data.ranking import OFFER, SIZES, TRIP
 from python_baseline import keys, predictors, store
-from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
 from python_baseline.verbs import Verb, verbs
 
-Rows = Sequence[Sequence[float]]
-# A worker's connections to Redis. With 100 clients four workers have 25 requests each, with 1,000 some wait.
-MAX_CONNECTIONS = 100
-# The load generators' timeout.
-PATIENCE_SECONDS = 60
+Content = Annotated[Any, Body()]
 
 
 class Worker(UvicornWorker):
     """A uvicorn worker without an access log."""
 
     CONFIG_KWARGS: ClassVar[dict[str, Any]] = {**UvicornWorker.CONFIG_KWARGS, "access_log": False}
-
-
-class Redis:
-    """Features in Redis, stored as in python_baseline/store.py.
-
-    The pool lets requests wait for a connection; redis-py's default pool raises when it is exhausted.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        pool = redis.asyncio.BlockingConnectionPool.from_url(
-            settings.redis_url, max_connections=MAX_CONNECTIONS, timeout=PATIENCE_SECONDS
-        )
-        self._client = redis.asyncio.Redis.from_pool(pool)
-        self._loads = SERIALIZERS[settings.serializer].loads
-
-    async def fetch(self, wanted: Sequence[keys.Key]) -> Rows:
-        """Returns a row of features for each key."""
-        if len(wanted) == 1:
-            found = [await self._client.execute_command("LINDEX", keys.text(wanted[0]), 0)]
-        else:
-            pipeline = self._client.pipeline(transaction=False)
-            for key in wanted:
-                pipeline.lindex(keys.text(key), 0)
-            found = await pipeline.execute()
-        for key, value in zip(wanted, found, strict=True):
-            if value is None:
-                raise store.UnknownKey(key)
-        return [self._loads(value) for value in found]
 
 
 class Service:
@@ -70,20 +40,34 @@ class Service:
     async def opened(self, _: FastAPI) -> AsyncIterator[None]:
         """Loads the models and connects to Redis when the worker starts."""
         self._models = predictors.load(self._settings)
-        self._store = Redis(self._settings)
-        gc.collect()
-        gc.freeze()
+        self._store = store.open_store(self._settings)
         yield
 
-    async def answer(self, verb: Verb, body: object) -> object:
-        """Answers a request."""
+    def answer(self, verb: Verb, body: Any) -> Any:
+        """Answers a request about flights."""
         wanted = verb.wanted(body)
-        rows = await self._store.fetch(wanted) if verb.looks_up else wanted
-        return verb.answer(self._models, rows)
+        return verb.answer(self._models, self._store.fetch(wanted) if verb.looks_up else wanted)
 
+    def rank(self, trip: Sequence[float] | int, ids: Sequence[int] | str) -> list[list[float]]:
+        """Returns the best offers for a trip, or its number, of these ids, or of a category."""
+        client = self._store.client
+        if isinstance(trip, int):
+            trip = json.loads(client.get(f"trip:{trip}"))
+        if isinstance(ids, str):
+            ids = json.loads(client.get(ids))
+        offers = map(json.loads, client.mget([f"offer:{one}" for one in ids]))
+        rows = []
+        for offer in offers:
+            known = dict(zip(TRIP, trip, strict=True)) | dict(zip(OFFER, offer, strict=True))
+            rows.append([known[name] for name in FEATURES])
+        scores = self._models[0](rows)
+        order = sorted(zip(ids, scores, strict=True), key=lambda one: (-one[1], one[0]))
+        return [[*one] for one in order[:BEST]]
 
-def _answer(value: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(value), status, media_type="application/json")
+    def fresh(self, trip: int, features: Sequence[float], category: int) -> list[list[float]]:
+        """Writes a trip's features, and ranks with them."""
+        self._store.client.set(f"trip:{trip}", json.dumps(features))
+        return self.rank(features, f"category:{SIZES[0]}:{category}")
 
 
 def app() -> FastAPI:
@@ -94,23 +78,37 @@ def app() -> FastAPI:
 
     def post(path: str, verb: Verb) -> None:
         @found.post(path)
-        async def _(request: Request) -> Response:
-            return _answer(await service.answer(verb, orjson.loads(await request.body())))
+        def _(body: Content) -> Any:
+            return service.answer(verb, body)
 
     for path, verb in verbs(len(settings.models)).items():
         post(path, verb)
 
+    @found.post("/rank/{size}")
+    def _(size: int, body: Content) -> Any:
+        return service.rank(body[0], f"category:{size}:{body[1]}")
+
+    @found.post("/rank_ids")
+    def _(body: Content) -> Any:
+        return service.rank(*body)
+
+    @found.post("/fresh")
+    def _(body: Content) -> Any:
+        return service.fresh(body[0], body[1:-1], body[-1])
+
     @found.get("/ping")
-    async def ping() -> Response:
-        return _answer("pong")
+    def ping() -> Any:
+        return "pong"
 
     def refuse(error: type[Exception], status: int, message: str | None = None) -> None:
         @found.exception_handler(error)
-        async def _(__: Request, raised: Exception) -> Response:
-            return _answer({"error": message or str(raised)}, status)
+        def _(__: Request, raised: Exception) -> JSONResponse:
+            return JSONResponse({"error": message or str(raised)}, status)
 
-    refuse(orjson.JSONDecodeError, 400, "the body is not JSON")
+    # FastAPI raises the second where the body is no UTF-8.
+    for malformed in (RequestValidationError, HTTPException):
+        refuse(malformed, 400, "the body is not JSON")
     refuse(keys.BadRequest, 400)
     refuse(store.UnknownKey, 404)
-    refuse(redis.RedisError, 503, "redis cannot be reached")
+    refuse(store.StoreGone, 503)
     return found

@@ -29,6 +29,7 @@ SECONDS = 2.0
 CLIENTS = (1, 5, 10, 20, 100)
 TREES = (25, 100, 500, 1_000)
 MEGABYTE = 1_000_000
+PREDICTIONS = {"ping": 0, "fetch": 0, "columns": 0, "batch": 100}
 # Microseconds of the server's two cores: a ping, a row found, a prediction per tree and one call.
 COSTS = {
     ("postgres_direct", "simple"): (13.5, 20.8, 0.004, 4.5),
@@ -134,7 +135,7 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
         runs = runs[:1]
     asked = {name: value for name, value in vars(cell).items() if name != "turns"}
     return CellResult(
-        name=cell.name, **asked, predictions_per_request=cell.predictions, skipped=skipped,
+        name=cell.name, **asked, predictions_per_request=PREDICTIONS.get(cell.request, 1), skipped=skipped,
         runs=runs, latency_ms={}, requests_per_second=None,
     )  # fmt: skip
 

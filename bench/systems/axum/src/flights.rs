@@ -35,18 +35,12 @@ pub enum Flights {
 }
 
 impl Flights {
-    /// Connects to Redis if the place is a URL, else reads it as a CSV file with a header.
+    /// Connects to Redis if the place is a URL, else reads a CSV file of that name with a header.
     pub async fn open(place: &str) -> Result<Self, Failure> {
         if !place.starts_with("redis://") {
-            return Ok(Self::Memory(read(place)?));
+            return Ok(Self::Memory(read(&format!("{place}.csv"))?));
         }
-        let client = redis::Client::open(place)?;
-        // Without Redis each request soon fails; the default waits for it for ten seconds.
-        // A busy Redis may take longer than the default of half a second for 1,000 clients.
-        let config = ConnectionManagerConfig::new()
-            .set_number_of_retries(RETRIES)
-            .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        Ok(Self::Redis(ConnectionManager::new_with_config(client, config).await?))
+        Ok(Self::Redis(connect(place).await?))
     }
 
     /// Returns the flights of some keys.
@@ -59,6 +53,17 @@ impl Flights {
         let pairs = found.into_iter().zip(keys);
         pairs.map(|(row, key)| row.ok_or_else(|| unknown(key))).collect()
     }
+}
+
+/// Connects to Redis.
+pub async fn connect(url: &str) -> Result<ConnectionManager, Failure> {
+    let client = redis::Client::open(url)?;
+    // Without Redis each request soon fails; the default waits for it for ten seconds.
+    // A busy Redis may take longer than the default of half a second for 1,000 clients.
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(RETRIES)
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    Ok(ConnectionManager::new_with_config(client, config).await?)
 }
 
 /// Fetches the rows of some keys by one command.

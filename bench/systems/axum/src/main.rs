@@ -6,6 +6,7 @@
 
 mod flights;
 mod model;
+mod offers;
 mod service;
 
 use std::process::ExitCode;
@@ -88,7 +89,12 @@ fn router(service: Service) -> Router {
         .route("/batch", reads!(service, body => service.batch(&body)))
         .route("/features", reads!(service, body => service.features(&body)))
         .route("/given", reads!(service, body => service.given(&body)))
-        .route("/all", reads!(service, body => service.all(&body)));
+        .route("/rank_ids", reads!(service, body => service.rank_ids(&body)))
+        .route("/fresh", reads!(service, body => service.fresh(&body)));
+    for size in offers::SIZES {
+        let rank = reads!(service, body => service.rank(size, &body));
+        router = router.route(&format!("/rank/{size}"), rank);
+    }
     for model in 0..service.models() {
         let one = reads!(service, body => service.one(model, &body));
         router = router.route(&format!("/{model}"), one);

@@ -3,6 +3,8 @@
 use gbtrees::{Output, Rows};
 use serde_json::Value;
 
+use crate::flights::FEATURES;
+
 pub type Failure = Box<dyn std::error::Error>;
 
 /// The reason for refusing a request.
@@ -19,27 +21,24 @@ pub enum Refused {
 pub struct Model(gbtrees::Model);
 
 impl Model {
-    /// Reads the file of a model with that number of features.
-    pub fn open(path: &str, features: usize) -> Result<Self, Failure> {
+    /// Reads the file of a model of a flight's features.
+    pub fn open(path: &str) -> Result<Self, Failure> {
         let model = gbtrees::Model::load(&std::fs::read(path)?)?;
-        if (model.num_features(), model.num_outputs()) != (features, 1) {
+        if (model.num_features(), model.num_outputs()) != (FEATURES, 1) {
             return Err(
-                format!("{path}: a model of {features} features and one output is wanted").into()
+                format!("{path}: a model of {FEATURES} features and one output is wanted").into()
             );
         }
         Ok(Model(model))
     }
 
-    /// Returns a predictor of rows, one after the other.
-    pub fn predictor(&self) -> impl FnMut(&[f32]) -> f32 {
-        let mut predictor = self.0.predictor();
-        move |features| {
-            let mut value = [0.0];
-            // Whoever reads features sees to their number.
-            let row = Rows::dense(features, [1, features.len()]).expect("one row");
-            predictor.predict_into(&row, Output::Value, &mut value).expect("all features");
-            value[0]
-        }
+    /// Predicts for rows, by one call of the engine.
+    pub fn predict(&self, rows: &[[f32; FEATURES]]) -> Vec<f32> {
+        let mut values = vec![0.0; rows.len()];
+        let shape = [rows.len(), FEATURES];
+        let rows = Rows::dense(rows.as_flattened(), shape).expect("as many rows");
+        self.0.predictor().predict_into(&rows, Output::Value, &mut values).expect("all features");
+        values
     }
 }
 
@@ -54,16 +53,16 @@ pub fn json(body: &[u8]) -> Result<Value, Refused> {
         .map_err(|error| Refused::Bad(format!("the body is not JSON: {error}")))
 }
 
-/// Parses features: a list of `count` numbers, with null for a missing one.
-pub fn features(row: &Value, count: usize) -> Result<Vec<f32>, Refused> {
+/// Parses features: a list of numbers, with null for a missing one.
+pub fn features(row: &Value) -> Result<[f32; FEATURES], Refused> {
     let feature = |value: &Value| match value {
         Value::Null => Some(f32::NAN),
         value => value.as_f64().map(|value| value as f32),
     };
     let found = row.as_array().and_then(|row| row.iter().map(feature).collect::<Option<Vec<_>>>());
-    found.filter(|row| row.len() == count).ok_or_else(|| {
+    found.and_then(|row| row.try_into().ok()).ok_or_else(|| {
         Refused::Bad(format!(
-            "features are a list of {count} numbers, or null where one is missing"
+            "features are a list of {FEATURES} numbers, or null where one is missing"
         ))
     })
 }
