@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import claims, computed, headline, measured, ways
+from bench.report import claims, computed, finding, headline, measured, ways
 from bench.report.figures import WAYS
 from bench.report.files import Sources
 from bench.report.measured import Measured, MissingFigure, better, values
@@ -48,7 +48,8 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
     """Returns the variables of the comparison's pages."""
     local = sources.local
     return {
-        **named(local), "local": local, "split": sources.split, "before": _days(sources),
+        **named(local), "rate": _said("whole", lambda name: finding.rate(sources, name)),
+        "local": local, "split": sources.split, "before": _days(sources),
         "documents": claims.judged(sources), "ENOUGH": headline.ENOUGH, "headline": headline,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "starved": [cell for cell in local.result.cells if cell.starved],

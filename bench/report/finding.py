@@ -62,6 +62,11 @@ def _file(sources: Sources, kind: str) -> Path:
     return path.parent
 
 
+def rate(sources: Sources, name: str) -> float:
+    """Returns a cell's requests per second."""
+    return _cells(sources, name)[0].requests_per_second.median
+
+
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
     """Returns how many times better the first cell is in a figure."""
     return better(*_cells(sources, above, below), figure)
