@@ -86,11 +86,7 @@ impl Registry {
             schema,
             owner,
             model_by_name,
-            model_by_id: Table {
-                index: c"model_pkey",
-                columns: [c"id", c"name"],
-                ..model_by_name
-            },
+            model_by_id: Table { index: c"model_pkey", columns: [c"id", c"name"], ..model_by_name },
             version: table(c"version", c"version_pkey", [c"model", c"version"])?,
             part: table(c"file_part", c"file_part_pkey", [c"model", c"version"])?,
             privilege,
