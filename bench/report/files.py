@@ -43,7 +43,7 @@ class Sources:
     @property
     def comparisons(self) -> list[Measured]:
         """The results in the order in which a figure is looked up."""
-        return [self.local, *([self.split] if self.split else []), *self.earlier]
+        return [self.local, *self.earlier, *([self.split] if self.split else [])]
 
     def other(self, kind: str) -> Path | None:
         """Returns the newest KIND.json of this machine and the topology `local`, or None."""
