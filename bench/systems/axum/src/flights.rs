@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 
-use crate::model::{Failure, Refused};
+use crate::model::{FEATURES, Failure, Refused};
 
-/// The number of a flight's features: all columns but the first.
-pub const FEATURES: usize = 10;
 /// The columns of a key.
 pub const KEY: [&str; 4] = ["originairportid", "year", "month", "dayofmonth"];
 

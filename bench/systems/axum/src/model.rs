@@ -3,7 +3,8 @@
 use gbtrees::{Output, Rows};
 use serde_json::Value;
 
-use crate::flights::FEATURES;
+/// The number of a flight's features: all columns but the first.
+pub const FEATURES: usize = 10;
 
 pub type Failure = Box<dyn std::error::Error>;
 

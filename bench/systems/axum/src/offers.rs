@@ -9,8 +9,8 @@ use std::sync::RwLock;
 
 use redis::aio::ConnectionManager;
 
-use crate::flights::{FEATURES, Features, connect};
-use crate::model::{Failure, Refused};
+use crate::flights::{Features, connect};
+use crate::model::{FEATURES, Failure, Refused};
 
 /// The sizes of categories.
 pub const SIZES: [usize; 3] = [10, 100, 1_000];

@@ -42,7 +42,7 @@ use crate::{Cancel, Limits, Result};
 /// The error's kind and place describe the first fault. No input causes a panic.
 pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     limits.check_bytes(bytes.len())?;
-    match sniff::format_of(bytes, cancel)? {
+    match format_of(bytes, cancel)? {
         #[cfg(feature = "catboost")]
         Format::CatboostJson => {
             let file = catboost::read_json(&mut json::Json::new(bytes, cancel), limits)?;
@@ -113,11 +113,16 @@ pub fn rewrite_xgboost(
     cancel: Cancel<'_>,
 ) -> Result<Option<(Ensemble, Vec<u8>)>> {
     limits.check_bytes(bytes.len())?;
-    match sniff::format_of(bytes, cancel)? {
+    match format_of(bytes, cancel)? {
         format @ (Format::XgboostJson | Format::XgboostBinary | Format::XgboostUbjson) => {
             let (file, name) = xgboost_file(&format, bytes, limits, cancel)?;
             xgboost::rewrite(file, name, rounds, limits, cancel).map(Some)
         }
         _ => Ok(None),
     }
+}
+
+/// Detects the format of a model's file. A file that is known and no model is refused by its name.
+fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
+    foreign::refusal(bytes).map_or_else(|| sniff::format_of(bytes, cancel), Err)
 }

@@ -1,7 +1,7 @@
 //! Detects a file's format by its first bytes.
 
 use crate::format::reader::Reader;
-use crate::format::{foreign, json, ubjson};
+use crate::format::{json, ubjson};
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
@@ -18,9 +18,6 @@ pub(super) enum Format {
 
 /// Detects the format. JSON has a quote after the brace, UBJSON the type of a length.
 pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
-    if let Some(refusal) = foreign::refusal(bytes) {
-        return Err(refusal);
-    }
     if bytes.starts_with(b"CBM1") {
         return Ok(Format::CatboostCbm);
     }
