@@ -31,7 +31,7 @@ CREATE OR REPLACE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
 DROP FUNCTION pgboost_catalog.statistics(text, integer);
 
 CREATE FUNCTION pgboost_catalog.id_of(name text) RETURNS uuid
-    LANGUAGE sql IMMUTABLE STRICT
+    LANGUAGE sql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp
     AS $$ SELECT pg_catalog.encode(pg_catalog.substr(pg_catalog.sha256(pg_catalog.convert_to(name,
         pg_catalog.getdatabaseencoding()::pg_catalog.name)), 1, 16), 'hex')::pg_catalog.uuid $$;
 
@@ -262,7 +262,8 @@ BEGIN
             EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', new_function);
         END IF;
         FOR granted IN
-            SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END AS grantee,
+            SELECT CASE WHEN a.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'
+                        ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END AS grantee,
                    CASE WHEN a.is_grantable THEN 'WITH GRANT OPTION' ELSE '' END AS option
               FROM pg_catalog.aclexplode(old_privileges) AS a
               JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) old_function
@@ -275,7 +276,8 @@ BEGIN
     END LOOP;
 
     FOR granted IN
-        SELECT DISTINCT p.role::text AS grantee, c.relowner::pg_catalog.regrole::text AS owner
+        SELECT DISTINCT p.role::pg_catalog.text AS grantee,
+               c.relowner::pg_catalog.regrole::pg_catalog.text AS owner
           FROM pgboost_catalog.privilege AS p
           JOIN pg_catalog.pg_class AS c
             ON c.oid OPERATOR(pg_catalog.=) 'pgboost_catalog.privilege'::pg_catalog.regclass
@@ -427,14 +429,14 @@ COMMENT ON FUNCTION pgboost_catalog.rows_behind(regclass, smallint, integer) IS
 
 -- The triggers know it all. Those with two columns are for inserts; their partitions' copies have a parent.
 CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
-    SELECT t.tgrelid::regclass AS relation,
+    SELECT t.tgrelid::pg_catalog.regclass AS relation,
            s.attname AS score_column,
            v.attname AS version_column,
            CASE WHEN pgboost_catalog.may_predict(m.id) THEN m.name END AS name,
            w.version AS current_version,
            a.output,
            a.on_error,
-           NULLIF(a.wanted, '') AS wanted,
+           CASE WHEN a.wanted OPERATOR(pg_catalog.<>) '' THEN a.wanted END AS wanted,
            pgboost_catalog.rows_behind(t.tgrelid, t.tgattr[1], w.version) AS rows_behind
       FROM pg_catalog.pg_trigger AS t
       JOIN pg_catalog.pg_attribute AS s ON s.attrelid OPERATOR(pg_catalog.=) t.tgrelid
@@ -446,16 +448,16 @@ CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
                         pg_catalog.array_to_string(e.parts[4:pg_catalog.cardinality(e.parts)
                                                                OPERATOR(pg_catalog.-) 1], '\000'),
                         'escape'), pg_catalog.getdatabaseencoding())) AS a (model, output, on_error, wanted)
-      LEFT JOIN pgboost_catalog.model AS m ON m.id::text OPERATOR(pg_catalog.=) a.model,
+      LEFT JOIN pgboost_catalog.model AS m ON m.id::pg_catalog.text OPERATOR(pg_catalog.=) a.model,
            LATERAL (SELECT CASE WHEN a.wanted OPERATOR(pg_catalog.=) '' THEN m.deployed ELSE COALESCE(
                         (SELECT n.version FROM pgboost_catalog.version AS n
                           WHERE n.model OPERATOR(pg_catalog.=) m.id
-                            AND n.version::text OPERATOR(pg_catalog.=) a.wanted),
+                            AND n.version::pg_catalog.text OPERATOR(pg_catalog.=) a.wanted),
                         (SELECT n.version FROM pgboost_catalog.alias AS n
                           WHERE n.model OPERATOR(pg_catalog.=) m.id
                             AND n.alias OPERATOR(pg_catalog.=) a.wanted)) END) AS w (version)
-     WHERE t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.pgboost_maintain_score()'::regprocedure
-       AND t.tgparentid OPERATOR(pg_catalog.=) 0::oid
+     WHERE t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.pgboost_maintain_score()'::pg_catalog.regprocedure
+       AND t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
        AND pg_catalog.has_any_column_privilege(t.tgrelid, 'SELECT');
 GRANT SELECT ON @extschema@.pgboost_scores TO PUBLIC;
 COMMENT ON VIEW @extschema@.pgboost_scores IS

@@ -30,7 +30,8 @@ BEGIN
     initial := ARRAY(SELECT p FROM pg_catalog.pg_init_privs AS p 
                       WHERE p.objoid OPERATOR(pg_catalog.=) new_function);
     FOR granted IN
-        SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END AS grantee,
+        SELECT CASE WHEN a.grantee OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN 'PUBLIC'
+                    ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END AS grantee,
                CASE WHEN a.is_grantable THEN 'WITH GRANT OPTION' ELSE '' END AS option
           FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
          WHERE p.oid OPERATOR(pg_catalog.=) old_function AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
