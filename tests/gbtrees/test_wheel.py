@@ -246,9 +246,10 @@ def test_threads_of_python_share_a_model_and_run_meanwhile() -> None:
 
     counting = threading.Thread(target=count)
     counting.start()
-    # One call that keeps the interpreter would leave nothing to count.
+    many = np.tile(X, (10, 1))
+    # One call that keeps the interpreter would leave nothing to count but before and after it.
     before = len(seen)
-    model.contributions(X)
+    model.contributions(many)
     during = len(seen) - before
     ended.set()
     counting.join()
