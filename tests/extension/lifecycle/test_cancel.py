@@ -268,7 +268,7 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
     without = "WHERE model NOT IN (SELECT id FROM pgboost_catalog.model)"
-    for table in ("version", "part", "privilege"):
+    for table in ("version", "file_part", "privilege"):
         assert one(connection, f"SELECT count(*) FROM pgboost_catalog.{table} {without}") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")

@@ -26,7 +26,7 @@ ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
 TABLES = ", ".join(
     f"pgboost_catalog.{table}"
-    for table in ("model", "version", "part", "privilege", "baseline", "alias", "deployment")
+    for table in ("model", "version", "file_part", "privilege", "baseline", "alias", "deployment")
 )
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
