@@ -262,6 +262,7 @@ mod tests {
             Error::SeveralValues { model: text(), function: "xgboost_predict" },
             Error::NoFeatureNames { model: text() },
             Error::OtherLibrary { model: text(), format: "lightgbm text" },
+            Error::EarlierFunctions,
             Error::Registry { what: "version" },
             Error::TrainerMissing { path: text().into(), reason: said().into() },
             Error::TrainerKilled,
