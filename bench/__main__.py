@@ -1,8 +1,8 @@
 """`bench/run`: measures a workload, or some cells of it, into bench/results/.
 
 Without --only the whole table. A cell's name is
-system/variant/request/trees/clients, such as postgres_direct/simple/hot/25t/20c, and
---only takes patterns: --only 'python_*/hot/*' --only 'postgres_direct/*'.
+system/variant/request/trees/clients, such as postgres_direct/simple/random/25t/20c, and
+--only takes patterns: --only 'python_*/random/*' --only 'postgres_direct/*'.
 """
 
 import argparse
