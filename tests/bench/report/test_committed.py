@@ -59,7 +59,7 @@ def test_no_service_without_this_engine_beats_the_named_rival(committed: Sources
         if cell["rate"] is None and variant == "http" and not OURS.match(system):
             kind = asked, bool(MEMORY.search(system))
             rates[kind][system] += [run["requests_per_second"] for run in cell["runs"]]
-    assert len(rates) > 10
+    assert len(rates) > 5
     for (asked, memory), of in rates.items():
         medians = {system: statistics.median(found) for system, found in of.items() if found}
         request, trees, clients = asked.split("/")
