@@ -68,7 +68,8 @@ def test_remains_of_a_killed_run_are_removed_by_the_next(tmp_path: Path) -> None
 def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
     """Starts a run over a delayed link in a separate process group, and waits for this output."""
     cells = [
-        f"{system}/random/25t/20c/0.25ms" for system in ("postgres_direct/simple", "python_tuned/http")
+        f"{system}/random/25t/20c/0.25ms"
+        for system in ("postgres_direct/simple", "python_tuned/http")
     ]
     # In a script's background, where these tests may run, some signals are ignored.
     command = [

@@ -102,9 +102,7 @@ def test_a_path_of_no_file_is_named(connection: psycopg.Connection, tmp_path: Pa
 
 @pytest.mark.parametrize("model", [None, {"no": "model"}, np.arange(3), object], ids=repr)
 def test_other_models_are_named_in_one_error(connection: psycopg.Connection, model: Any) -> None:
-    accepted = (
-        "InterpretML or YDF, a search or a Pipeline of one, the path"
-    )
+    accepted = "InterpretML or YDF, a search or a Pipeline of one, the path"
     with pytest.raises(TypeError, match=accepted):
         pgboost.push(connection, "model", model)
 
