@@ -365,23 +365,17 @@ CREATE OR REPLACE VIEW @extschema@.pgboost_aliases WITH (security_barrier) AS
 
 CREATE FUNCTION pgboost_catalog.statistics(model uuid, version integer)
     RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision,
-        missing_rows bigint, outside_rows bigint, last_used double precision)
+        missing_rows bigint, outside_rows bigint, last_used double precision, unknown_rows bigint)
     LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_statistics_1_1_wrapper';
 COMMENT ON FUNCTION pgboost_catalog.statistics(uuid, integer) IS
     'pgboost: returns the counters of a version, if the current user may see them; use the view pg_stat_pgboost';
 
-CREATE FUNCTION pgboost_catalog.unknown_rows(model uuid, version integer) RETURNS bigint
-    LANGUAGE c VOLATILE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'pgboost_unknown_rows_wrapper';
-COMMENT ON FUNCTION pgboost_catalog.unknown_rows(uuid, integer) IS
-    'pgboost: returns the number of rows with an unknown category; use the view pg_stat_pgboost';
-
 CREATE OR REPLACE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
     SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
            pg_catalog.to_timestamp(s.last_used) AS last_used,
-           pgboost_catalog.unknown_rows(m.id, v.version) AS unknown_rows
+           s.unknown_rows
       FROM pgboost_catalog.model AS m
       JOIN pgboost_catalog.version AS v ON v.model OPERATOR(pg_catalog.=) m.id,
            LATERAL pgboost_catalog.statistics(m.id, v.version) AS s;

@@ -51,8 +51,7 @@ CASES = [
         "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m@1')",
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
-        "SELECT pgboost_catalog.statistics('m', 1)",
-        "SELECT pgboost_catalog.unknown_rows(id, 1) FROM pgboost_catalog.model",
+        "SELECT pgboost_catalog.statistics(id, 1) FROM pgboost_catalog.model",
         "SELECT maintain_scores('rows', 'm')",
     )],
     *[("source: row", f"SELECT {call}") for call in (

@@ -178,7 +178,8 @@ fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> std::result::Result<Oid
 const EPOCH: f64 = 946_684_800.0;
 
 /// `pgboost_catalog.statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows,
-/// outside_rows, last_used)`; no row for a user who may neither see all statistics nor predict with the model.
+/// outside_rows, last_used, unknown_rows)`; no row for a user who may neither see all statistics nor predict with
+/// the model.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_statistics_1_1(
@@ -196,6 +197,7 @@ fn pgboost_statistics_1_1(
             name!(missing_rows, i64),
             name!(outside_rows, Option<i64>),
             name!(last_used, Option<f64>),
+            name!(unknown_rows, i64),
         ),
     >,
     ErrorReport,
@@ -222,23 +224,8 @@ fn pgboost_statistics_1_1(
         count(counters.missing),
         shows_ranges.then(|| count(counters.outside)),
         last_used,
+        count(counters.unknown),
     )))
-}
-
-/// `pgboost_catalog.unknown_rows(model, version) -> bigint`, NULL for a user who may neither see all statistics
-/// nor predict with the model.
-#[pg_extern(sql = false)]
-fn pgboost_unknown_rows(
-    model: Uuid,
-    version: i32,
-    call: FunctionCallInfo,
-) -> std::result::Result<Option<i64>, ErrorReport> {
-    let registry = Registry::of_function(call::called_function(call))?;
-    let (model, user) = (ModelId::of_view(model), session::current_user());
-    let visible = session::has_rights_of(user, session::READ_ALL_STATS)
-        || registry::access(&registry, model, user) >= Access::Predict;
-    let rows = visible.then(|| statistics::counters(model, version).unknown);
-    Ok(rows.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX)))
 }
 
 /// `pg_stat_pgboost_reset()`
