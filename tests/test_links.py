@@ -1,5 +1,5 @@
 """Every link of a page to a file of the repository leads to it, and to a heading that it has; files that the
-developers' pages name in code exist, by their path or its end."""
+developers' pages name in code exist, by their path or its end, and tests that scripts run."""
 
 import re
 
@@ -15,6 +15,8 @@ FILE = re.compile(
     r"`((?:[\w.-]+/)*[\w.-]+\.(?:rs|py|sh|sql|md|toml|txt|out|h))`|^((?:\w+/)*\w+\.(?:rs|py|sql))\b",
     re.M,
 )
+# A test that a script runs.
+RUN = re.compile(r"(?<![\w/])tests/(?:[\w-]+/)*[\w-]+\.(?:py|sh)\b")
 # Of a file that a how-to makes.
 PLACEHOLDER = re.compile(r"NAME|--A--B")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
@@ -58,6 +60,12 @@ def test_named_files_exist(page: str) -> None:
         if not PLACEHOLDER.search(name) and not any(path.endswith(f"/{name}") for path in paths)
     ]
     assert lost == []
+
+
+@pytest.mark.parametrize("script", files("Makefile", ".ci/run", "*.sh", ".github/workflows/*.yml"))
+def test_tests_that_scripts_run_exist(script: str) -> None:
+    named = RUN.findall((ROOT / script).read_text())
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_links_are_found() -> None:

@@ -12,7 +12,7 @@
 set -euo pipefail
 . "$(dirname "$0")/../../../tools/toolchain/env.sh"
 
-read -ra tests <<<"${PGBOOST_TESTS:-tests/test_sql_regression.py tests/extension/test_quickstart.py tests/extension/batch tests/extension/e2e tests/extension/lifecycle tests/extension/pages tests/extension/train tests/extension/packaging tests/extension/versions}"
+read -ra tests <<<"${PGBOOST_TESTS:-tests/extension/test_sql_regression.py tests/extension/test_quickstart.py tests/extension/batch tests/extension/e2e tests/extension/lifecycle tests/extension/pages tests/extension/train tests/extension/packaging tests/extension/versions}"
 
 # older MAJOR REPOSITORY: the pg_config of a server that was fetched or built, where the repository has that
 # name.
