@@ -427,10 +427,10 @@ CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
            s.attname AS score_column,
            v.attname AS version_column,
            CASE WHEN pgboost_catalog.may_predict(m.id) THEN m.name END AS name,
+           CASE WHEN a.suffix OPERATOR(pg_catalog.<>) '' THEN a.suffix END AS version_or_alias,
            w.version AS current_version,
            a.output,
            a.on_error,
-           CASE WHEN a.wanted OPERATOR(pg_catalog.<>) '' THEN a.wanted END AS wanted,
            pgboost_catalog.rows_behind(t.tgrelid, t.tgattr[1], w.version) AS rows_behind
       FROM pg_catalog.pg_trigger AS t
       JOIN pg_catalog.pg_attribute AS s ON s.attrelid OPERATOR(pg_catalog.=) t.tgrelid
@@ -441,15 +441,15 @@ CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
            LATERAL (SELECT e.parts[1], e.parts[2], e.parts[3], pg_catalog.convert_from(pg_catalog.decode(
                         pg_catalog.array_to_string(e.parts[4:pg_catalog.cardinality(e.parts)
                                                                OPERATOR(pg_catalog.-) 1], '\000'),
-                        'escape'), pg_catalog.getdatabaseencoding())) AS a (model, output, on_error, wanted)
+                        'escape'), pg_catalog.getdatabaseencoding())) AS a (model, output, on_error, suffix)
       LEFT JOIN pgboost_catalog.model AS m ON m.id::pg_catalog.text OPERATOR(pg_catalog.=) a.model,
-           LATERAL (SELECT CASE WHEN a.wanted OPERATOR(pg_catalog.=) '' THEN m.deployed ELSE COALESCE(
+           LATERAL (SELECT CASE WHEN a.suffix OPERATOR(pg_catalog.=) '' THEN m.deployed ELSE COALESCE(
                         (SELECT n.version FROM pgboost_catalog.version AS n
                           WHERE n.model OPERATOR(pg_catalog.=) m.id
-                            AND n.version::pg_catalog.text OPERATOR(pg_catalog.=) a.wanted),
+                            AND n.version::pg_catalog.text OPERATOR(pg_catalog.=) a.suffix),
                         (SELECT n.version FROM pgboost_catalog.alias AS n
                           WHERE n.model OPERATOR(pg_catalog.=) m.id
-                            AND n.alias OPERATOR(pg_catalog.=) a.wanted)) END) AS w (version)
+                            AND n.alias OPERATOR(pg_catalog.=) a.suffix)) END) AS w (version)
      WHERE t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.pgboost_maintain_score()'::pg_catalog.regprocedure
        AND t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
        AND pg_catalog.has_any_column_privilege(t.tgrelid, 'SELECT');

@@ -96,7 +96,7 @@ UPDATE calls_made SET month = 3 - month;
 SELECT tableoid::regclass AS partition, calls, risk = predict('churn', c) AS risk, class = predict_class('churn', c) AS class,
        margins = predict_margin('churn', c) AS margins, all_classes = predict_proba('churn', c) AS proba, "array" = predict_array('churn', c) AS "array",
        risk_version, class_by, margins_version FROM calls_made AS c ORDER BY calls;
-SELECT relation, score_column, output, wanted, current_version, rows_behind FROM pgboost_scores ORDER BY score_column;
+SELECT relation, score_column, output, version_or_alias, current_version, rows_behind FROM pgboost_scores ORDER BY score_column;
 SELECT load_model('churn', file_of('churn'));
 SELECT score_column, current_version, rows_behind FROM pgboost_scores ORDER BY score_column;
 CALL refresh_scores('calls_made');
