@@ -16,42 +16,37 @@ export PGRX_PG_CONFIG_PATH := $(PG_CONFIG)
 # Every import would compile its modules again: xgboost's takes seven seconds then, and three otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
+# No target is a file.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+
 VENV := .venv/bin
 PG_FEATURE = pg$$($(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 
-.PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
-.PHONY: demo
 demo: setup ## a million flights, predictions compared with XGBoost's, and their speed; V=1 says more
 	@$(MAKE) -j2 install venv
 	@$(VENV)/python -m tools.demo $(if $(V),--verbose)
 
-.PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.cluster stop .demo; \
 		else echo "the demo was never started"; fi
 
-.PHONY: all build
 all: build
 build: ## build the extensions for the PostgreSQL of PG_CONFIG
 	@tools/toolchain/build.sh
 
-.PHONY: install
 install: ## install the extensions into the PostgreSQL of PG_CONFIG, below DESTDIR if set
 	@tools/toolchain/install.sh
 
-.PHONY: wheel
 wheel: setup ## build the engine's wheel for Python, in .build/wheel
 	@tools/toolchain/wheel.sh
 
-.PHONY: test-wheel
 test-wheel: setup ## build the engine's wheel, and test it in a fresh environment with NumPy alone
 	@tools/toolchain/wheel.sh test
 
-.PHONY: setup
 setup: ## install the Debian packages that the build, the demo and the tests need; as root
 	@tools/toolchain/packages.sh
 
@@ -59,22 +54,18 @@ setup: ## install the Debian packages that the build, the demo and the tests nee
 BY_FILE = --dist loadfile --no-loadscope-reorder --durations=20
 
 # Tests of servers wait at times, when what compiles goes on. make's job server is for make alone.
-.PHONY: test
 test: setup ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
 	@$(MAKE) -j2 install venv
 	@$(MAKE) test-wheel
 	@$(MAKE) -j2 --output-sync=line test-without-server test-with-server
 
-.PHONY: test-with-server
 test-with-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory test-python
 	@MAKEFLAGS= tests/python/newest.sh some
 
-.PHONY: test-without-server
 test-without-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
-.PHONY: test-bench
 test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo and the report
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest -n 3 $(BY_FILE) tests/bench
@@ -82,7 +73,6 @@ test-bench: setup install venv bench-packages ## run the tests of the comparison
 # What is built quickly is also linted and tested as it is built: all share what does not change between them.
 CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
 
-.PHONY: lint
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
@@ -100,33 +90,27 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 	@$(VENV)/ruff format --quiet --check .
 	@if command -v go >/dev/null; then $(MAKE) prose; else echo "prose was not checked: no Go is installed"; fi
 
-.PHONY: doc
 doc: setup ## build the documentation of the crates, in which every link must lead somewhere
 	@. tools/toolchain/env.sh; cd extension && RUSTDOCFLAGS='-D warnings' cargo doc $(CARGO_QUICK) --quiet --locked \
 		--workspace --no-deps --document-private-items --no-default-features \
 		--features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
-.PHONY: check
 check: setup venv ## before each commit: format, clippy, ruff, prose and unit tests of what changed since BASE (HEAD)
 	@tools/toolchain/check.sh
 
-.PHONY: prose
 prose: ## check the language of pages, comments and messages (Vale), and Markdown; needs Go
 	@tools/toolchain/prose.sh
 
-.PHONY: test-engine
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@. tools/toolchain/env.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked -p gbtrees -p gbtrees_c
 
-.PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
 	@. tools/toolchain/env.sh; cd extension && cargo test $(CARGO_QUICK) --quiet --locked --lib \
 		-p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
-.PHONY: test-python
 test-python: setup install venv wheel ## run the SQL regression and end-to-end tests against a separate cluster
 	@echo "==> SQL regression and end-to-end tests"
 	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long --ignore=tests/gbtrees/test_wheel.py
@@ -135,7 +119,6 @@ test-python: setup install venv wheel ## run the SQL regression and end-to-end t
 GROWING = tests/python/test_random_models.py tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
 	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
-.PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, soak
 	@tools/toolchain/packages.sh long
@@ -149,155 +132,120 @@ test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, fu
 ASSERTED = tests/extension/test_sql_regression.py tests/extension/batch tests/extension/lifecycle tests/extension/long/test_signals.py \
 	$(wildcard tests/extension/packaging/test_planted_*.py)
 
-.PHONY: test-assertions
 test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 15 built with assertions
 	@PG_CONFIG=$$(tools/toolchain/postgres_assertions.sh); \
 		export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
 		tools/toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
 
-.PHONY: test-asan
 test-asan: setup venv ## test the extensions with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
 	@tests/extension/asan/run.sh $(TESTS)
 
-.PHONY: mutants
 mutants: setup ## change the code in small ways, each of which a test must notice: FILES, a pattern of files
 	@tools/toolchain/mutants.sh $(FILES)
 
-.PHONY: test-citus
 test-citus: setup venv ## test models on the nodes of a Citus cluster, built from CITUS_SOURCE
 	@export PG_CONFIG=$$(tools/toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
 		tools/toolchain/citus.sh && tools/toolchain/install.sh && $(VENV)/pytest tests/extension/citus
 
-.PHONY: test-compose
 test-compose: venv ## test docker compose, with a separate Docker engine where none runs
 	@PGBOOST_COMPOSE=1 tests/bench/compose/with-engine.sh $(VENV)/pytest tests/bench/compose
 
-.PHONY: test-arm64
 test-arm64: ## run the tests of the engine, SQL and the packages on an emulated aarch64; as root
 	@tests/extension/arm64/run.sh
 	@tests/extension/arm64/sql.sh
 	@tests/extension/arm64/deb.sh
 
-.PHONY: fuzz
 fuzz: ## fuzz what reads files and calls, each for TIME seconds (60); needs a nightly Rust
 	@PG_FEATURE=$(PG_FEATURE) extension/gbtrees/fuzz/run.sh $(or $(TIME),60) $(TARGET)
 
-.PHONY: miri
 miri: ## run the engine's tests that end in time under miri; needs a nightly Rust with miri
 	@extension/gbtrees/miri.sh
 
-.PHONY: test-machines
 test-machines: ## check for which machines the engine compiles; needs a nightly Rust with rust-src
 	@extension/gbtrees/refused_machines.sh
 
-.PHONY: lint-workflows
 lint-workflows: ## check .github/workflows (actionlint); needs Go
 	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: licences
 licences: ## check the licences and sources of all that is linked, and that nothing banned is
 	@tools/toolchain/supply_chain.sh licences
 
-.PHONY: audit
 audit: ## look for known vulnerabilities in all that is used; asks GitHub and PyPI
 	@tools/toolchain/supply_chain.sh advisories
 
-.PHONY: scripts
 scripts: ## look for unsafe SQL in the extensions' scripts (pgspot)
 	@tools/toolchain/supply_chain.sh scripts
 
-.PHONY: sbom
 sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 	@tools/toolchain/supply_chain.sh sbom
 
-.PHONY: test-versions
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/extension/versions/run.sh 15 16 17 18 19
 	@$(MAKE) test-sklearn test-newest
 
-.PHONY: newest
 newest: setup
 	@tests/python/newest.sh venv
 
-.PHONY: test-newest
 test-newest: setup install newest ## test the Python package with the newest libraries, by Python 3.12; some with make test
 	@tests/python/newest.sh
 
-.PHONY: test-sklearn
 test-sklearn: setup install venv ## test the Python package with earlier releases of scikit-learn
 	@tests/python/releases.sh 1.3 1.5 1.7
 
-.PHONY: deb
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
 	@packaging/deb/build.sh
 
-.PHONY: deb-source
 deb-source: ## make the source package for apt.postgresql.org, with all crates, in .build/deb/source
 	@packaging/deb/source.sh
 
-.PHONY: test-deb
 test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remove them; as root
 	@tests/extension/packaging/deb/run.sh
 
-.PHONY: test-source
 test-source: ## build from source in a fresh Debian: make setup, install, a prediction, demo; as root
 	@tests/extension/packaging/source/run.sh
 
-.PHONY: test-deb-source
 test-deb-source: ## make the source package, and build it without a network in a fresh Debian; as root
 	@tests/extension/packaging/deb/source.sh
 
-.PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/extension/test_sql_regression.py || git diff --stat -- tests/extension/sql/expected
 
-.PHONY: test-pages-accept
 test-pages-accept: setup install venv ## write what the blocks of the users' pages print into the pages
 	@$(VENV)/python -m tests.extension.pages README.md $$(grep -l '^```text$$' docs/*.md)
 	@git diff --stat -- README.md docs
 
-.PHONY: compare-formats
 compare-formats: setup install venv ## compare predictions with each library's, for docs/benchmarks/formats.md
 	@$(VENV)/python -m tests.extension.formats
 
-.PHONY: speed
 speed: setup install venv ## measure what predict adds in the database, and record it: a quarter of an hour
 	@$(VENV)/python -m bench.inside
 
-.PHONY: bench-install
 bench-install: setup install venv bench-packages
 
-.PHONY: bench-quick
 bench-quick: bench-install ## start here: compare with services, 25 trees, one repetition, under 6 minutes
 	@bench/run --workload quick
 
-.PHONY: bench
 bench: bench-install ## the same with all cells, half an hour; its results make the pages
 	@bench/run
 
-.PHONY: bench-split
 bench-split: ## compare over a network: three hosts on this machine, with a delay; as root
 	@for role in server store client; do bench/provision/$$role.sh; done
 	@bench/delay_line/build.sh
 	@bench/run --workload split
 
-.PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages from bench/results
 	@$(VENV)/python -m bench.report
 
-.PHONY: test-aws
 test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS; needs Terraform
 	@[ -x .build/moto/bin/moto_server ] || { $(PYTHON) -m venv .build/moto && \
 		.build/moto/bin/pip install --quiet --disable-pip-version-check 'moto[ec2,server]==5.2.1'; }
 	@PATH="$(CURDIR)/.build/moto/bin:$$PATH" $(VENV)/pytest tests/bench/aws
 
-.PHONY: bench-packages
 bench-packages:
 	@tools/toolchain/packages.sh bench
 	@tools/toolchain/vegeta.sh
 	@for build in bench/systems/*/build.sh; do "$$build"; done
 
-.PHONY: venv
 venv: .venv/.complete
 
 .venv/.complete: tools/toolchain/requirements.txt | setup
@@ -307,14 +255,12 @@ venv: .venv/.complete
 		-r tools/toolchain/requirements.txt
 	@touch $@
 
-.PHONY: site
 site: ## make a site of the pages, in .build/site
 	@[ -x .build/mkdocs/bin/mkdocs ] || $(PYTHON) -m venv .build/mkdocs
 	@.build/mkdocs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tools/toolchain/site.txt
 	@NO_MKDOCS_2_WARNING=1 .build/mkdocs/bin/mkdocs --quiet build --config-file tools/toolchain/site.yml
 	@echo "open .build/site/index.html"
 
-.PHONY: lock
 lock: ## write requirements.txt, site.txt, markdown.txt and wheel.txt in tools/toolchain from their .in files
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
@@ -324,7 +270,6 @@ lock: ## write requirements.txt, site.txt, markdown.txt and wheel.txt in tools/t
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		$$locked.in -o $$locked.txt; done
 
-.PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.cluster delete .demo .test .bench .speed; fi
 	@rm -rf extension/target .build .demo .test .bench .speed .venv .pytest_cache .ruff_cache
