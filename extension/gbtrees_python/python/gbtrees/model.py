@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,8 @@ class Model:
         feature_names: Sequence[str] | None = None,
         labels: Sequence[Any] | None = None,
     ) -> None:
-        self._restore(source(model), rounds, feature_names, labels)
+        with _refusing("the model is not read"):
+            self._restore(source(model), rounds, feature_names, labels)
 
     def _restore(
         self,
@@ -140,7 +143,8 @@ class Model:
 
     def importance(self, kind: str = "gain") -> NDArray[np.float32] | None:
         """The importance of each feature, as XGBoost's `get_score` computes it; None if the file lacks it."""
-        found = self._engine.importance(kind)
+        with _refusing("there is no such importance"):
+            found = self._engine.importance(kind)
         return None if found is None else np.array(found, np.float32)
 
     @property
@@ -196,21 +200,23 @@ class Model:
         found = self._source
         if labels is None and found.classes is not None and not self._engine.labels:
             labels = found.classes
-        return to_sql(
-            found.content,
-            found.rounds if rounds is None else int(rounds),
-            None if names is None else [str(one) for one in names],
-            [] if labels is None else [str(one) for one in labels],
-            (name, schema, version, unknown_category),
-        )
+        with _refusing("the model is not written as SQL"):
+            return to_sql(
+                found.content,
+                found.rounds if rounds is None else int(rounds),
+                None if names is None else [str(one) for one in names],
+                [] if labels is None else [str(one) for one in labels],
+                (name, schema, version, unknown_category),
+            )
 
     def _rows(self, X: Any) -> Any:
         if self._plain and type(X) is np.ndarray and X.dtype in _FLOATS and X.ndim == 2:
             return X
-        return self._reader.read(X)
+        with _refusing("the rows are not read"):
+            return self._reader.read(X)
 
     def _output(self, X: Any, output: int, n_jobs: int) -> NDArray[Any]:
-        found = self._engine.predict(self._rows(X), output, 1 if n_jobs == 1 else _threads(n_jobs))
+        found = self._engine.predict(self._rows(X), output, _threads(n_jobs))
         return found[:, 0] if found.shape[1] == 1 else found
 
     def _explained(self, X: Any, interactions: bool, n_jobs: int) -> NDArray[np.float32]:
@@ -219,6 +225,17 @@ class Model:
         shape = (columns, columns) if interactions else (columns,)
         outputs = self._engine.num_outputs
         return found.reshape(len(found), *(() if outputs == 1 else (outputs,)), *shape)
+
+
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Raises any exception of others, such as those of odd arguments, as the package's."""
+    try:
+        yield
+    except (GbtreesError, Warning):
+        raise
+    except Exception as error:
+        raise GbtreesError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _restored(found: Source, *given: Any) -> Model:
@@ -231,7 +248,7 @@ def _threads(n_jobs: int) -> int:
     if not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0 or n_jobs < -1:
         raise GbtreesError(f"n_jobs is {n_jobs!r}, not a number of threads or -1")
     # The processors that this process may use.
-    return len(os.sched_getaffinity(0)) if n_jobs == -1 else int(n_jobs)
+    return len(os.sched_getaffinity(0)) if n_jobs == -1 else min(int(n_jobs), sys.maxsize)
 
 
 def _typed(labels: list[str]) -> NDArray[Any]:

@@ -1,0 +1,145 @@
+"""Damaged files and odd arguments of the wheel: the package's error, or a result, and no other exception.
+
+`PGBOOST_TIMES` makes it as many times as long.
+"""
+
+import random
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import gbtrees
+from tests.damage import changed
+from tests.gbtrees import golden
+from tests.times import TIMES
+
+DAMAGED = 500 * TIMES
+ODD_CALLS = 2000 * TIMES
+FILES = [
+    "xgboost/3.4.1/binary_logistic.ubj",
+    "xgboost/3.4.1/categorical.json",
+    "lightgbm/4.7.0/multiclass.txt",
+    "lightgbm/4.7.0/categorical.txt",
+    "catboost/1.2.10/multiclass.cbm",
+]
+
+
+class Array:
+    """What calls itself an array."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise RuntimeError("no array")
+
+
+class Number:
+    def __float__(self) -> float:
+        raise RuntimeError("no number")
+
+    def __index__(self) -> int:
+        raise RuntimeError("no index")
+
+
+class Frame:
+    """What has the attributes of a frame."""
+
+    iloc = columns = dtypes = None
+
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+
+ODD: list[Any] = [
+    None, True, 0, -1, 1, 2**31, 2**64, 10**400, 0.5, float("nan"), 1e300, "", "gain", "a" * 100, "\0",
+    "\ud800", b"", b"\xff", object(), print, Array(), Number(), Frame(), Decimal("1.5"), Fraction(1, 3), 1j,
+    [], [[]], [1, "a"], [[10**400] * 4], [["a"] * 4], {}, {"a": 1}, (), set(), range(4), np.float32(1),
+    np.array(1.0), np.zeros((2, 2, 2)), np.zeros((3, 0)), np.zeros((0, 3)), np.zeros((2, 4), complex),
+    np.zeros((2, 4), "M8[s]"), np.zeros((2, 4), "S3"), np.zeros((2, 4), "V3"), np.zeros((2, 4), object),
+    np.full((2, 4), np.nan, np.float16), np.zeros((2, 4), np.longdouble),
+    np.zeros(2, [("a", "f4"), ("b", "i8")]), np.array([[Number()] * 4], object),
+    np.array([["\ud800"] * 4], object), pd.DataFrame(), pd.DataFrame({"a": [1], "b": [None]}),
+    pd.DataFrame([[1.0] * 4], columns=["a", "a", "b", "c"]), pd.Series([1.0]),
+    pd.DataFrame({"a": [Number()]}), pd.DataFrame({f"f{at}": pd.Categorical(["x"]) for at in range(4)}),
+    sparse.csr_matrix((2, 4)), sparse.coo_matrix(np.eye(4)), sparse.csr_array(np.eye(4, dtype=complex)),
+    sparse.csr_matrix((1, 2**33)), sparse.csr_array(np.eye(4, dtype=bool)),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files() -> list[bytes]:
+    of = [
+        case.content
+        for library in ("xgboost", "lightgbm", "catboost")
+        for case in golden.cases(library)
+    ]
+    return [content for content in of if len(content) < 60_000]
+
+
+def test_damaged_files_are_refused_or_read(files: list[bytes]) -> None:
+    draw, taken = random.Random(1), 0
+    for _ in range(DAMAGED):
+        try:
+            model = gbtrees.Model(changed(draw.choice(files), draw))
+        except gbtrees.GbtreesError as error:
+            assert str(error)
+            continue
+        taken += 1
+        rows = np.random.default_rng(1).normal(size=(3, model.num_features))
+        for call in (
+            model.predict,
+            model.margins,
+            model.contributions,
+            model.leaves,
+            model.predict_class,
+        ):
+            attempted(call, rows)
+        attempted(model.to_sql, "m")
+    print(f"{taken} of {DAMAGED} are read")
+    assert 0 < taken < DAMAGED
+
+
+def attempted(call: Any, *given: Any, **options: Any) -> None:
+    try:
+        call(*given, **options)
+    except gbtrees.GbtreesError as error:
+        assert str(error)
+
+
+def test_odd_arguments_raise_one_class_of_error(files: list[bytes]) -> None:
+    draw = random.Random(2)
+    loaded = [gbtrees.Model(draw.choice(files)) for _ in range(20)]
+
+    def odd() -> Any:
+        return draw.choice(ODD)
+
+    for _ in range(ODD_CALLS):
+        model = draw.choice(loaded)
+        kind = draw.randrange(8)
+        if kind == 0:
+            options = {
+                name: odd() for name in ("rounds", "feature_names", "labels") if draw.random() < 0.5
+            }
+            attempted(gbtrees.Model, draw.choice((draw.choice(files), odd())), **options)
+        elif kind == 1:
+            names = ("schema", "version", "unknown_category")
+            options = {name: odd() for name in names if draw.random() < 0.3}
+            attempted(model.to_sql, draw.choice(("m", odd())), **options)
+        elif kind == 2:
+            attempted(model.importance, odd())
+        else:
+            names = (
+                "predict",
+                "margins",
+                "predict_proba",
+                "predict_class",
+                "contributions",
+                "leaves",
+                "interactions",
+            )
+            call = getattr(model, draw.choice(names))
+            options = {"n_jobs": odd()} if draw.random() < 0.1 else {}
+            attempted(call, odd(), **options)
