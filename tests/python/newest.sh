@@ -10,7 +10,7 @@ set -euo pipefail
 
 cd "$root"
 venv=.build/newest
-some=(tests/python/test_{ordinary,frames,random_models,several_outputs,interpret,ydf,spark}.py)
+some=(tests/python/test_{ordinary,frames,random_models,several_outputs,interpret,ydf,spark,damaged}.py)
 all=("${some[@]}" tests/python/test_{parameters,fuzz,messages,push,check}.py)
 
 # A command python3.12 of pyenv may be there and run nothing.

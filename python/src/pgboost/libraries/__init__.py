@@ -27,10 +27,14 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
         if path.is_file():
             return ModelFile(path.read_bytes())
         if (path / "metadata").is_dir():
-            saved: ModelFile = import_module(".spark", __package__).model_file(path)
-            return saved
+            with translated(UnsupportedModelError, f"the model of Spark in {path} is damaged"):
+                saved: ModelFile = import_module(".spark", __package__).model_file(path)
+                return saved
         if (path / "header.pb").is_file():
-            return model_file(import_module("ydf").load_model(str(path)), rounds)
+            ydf = import_module("ydf")
+            with translated(UnsupportedModelError, f"YDF does not open the model in {path}"):
+                model = ydf.load_model(str(path))
+            return model_file(model, rounds)
         model = import_module(".mlflow", __package__).load(str(model))
     found = library(model)
     release = f" with {found} {import_module(found).__version__}" if found else ""

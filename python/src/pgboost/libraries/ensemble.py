@@ -14,6 +14,8 @@ from ..inputs import Inputs
 from ..model_file import ModelFile
 from . import ubjson
 
+# Of which lists are made.
+_MOST_COLUMNS = 1_000_000
 # By NumPy's kind, the type in which SQL computes.
 _WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 
@@ -197,6 +199,8 @@ def width(model: Any) -> int:
     found = _of_columns(model, "n_features_in_")
     if found is None:
         refuse(model, "does not know its number of columns")
+    if not 0 <= int(found) <= _MOST_COLUMNS:
+        refuse(model, f"has {found} columns, not 0 to {_MOST_COLUMNS}")
     return int(found)
 
 

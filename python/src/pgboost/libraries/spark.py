@@ -25,6 +25,9 @@ _MODELS = {
     "DecisionTreeClassificationModel": "classes",
 }
 _ASSEMBLER = "VectorAssembler"
+# The engine's own limit.
+_MOST_FEATURES = 65_536
+_DAMAGED = "the directory is damaged, or not whole"
 
 
 def model_file(path: Path) -> ModelFile:
@@ -35,6 +38,8 @@ def model_file(path: Path) -> ModelFile:
     if _kind(about) not in _MODELS:
         _refuse(about, f"is not scored: {', '.join(_MODELS)} are")
     width = int(about.get("numFeatures") or 0)
+    if not 0 < width <= _MOST_FEATURES:
+        _refuse(about, f"has {width} features, not 1 to {_MOST_FEATURES}")
     if names and len(names) != width:
         _refuse(about, "was fitted on vectors that an assembler took whole: push its directory")
     return ModelFile(_ensemble(path, about).file(_kind(about), width, names), has_labels=True)
@@ -43,12 +48,13 @@ def model_file(path: Path) -> ModelFile:
 def _metadata(path: Path) -> dict[str, Any]:
     """Returns what Spark saved about a stage."""
     parts = sorted((path / "metadata").glob("part-*"))
-    text = "".join(part.read_text(encoding="utf-8") for part in parts)
+    message = f"{path} has no metadata of a model of Spark MLlib"
     try:
-        about: dict[str, Any] = json.loads(text)
+        about = json.loads("".join(part.read_text(encoding="utf-8") for part in parts))
     except ValueError as error:
-        message = f"{path} has no metadata of a model of Spark MLlib: {error}"
-        raise UnsupportedModelError(message) from error
+        raise UnsupportedModelError(f"{message}: {error}") from error
+    if not isinstance(about, dict):
+        raise UnsupportedModelError(message)
     return about
 
 
@@ -111,16 +117,17 @@ def _ensemble(path: Path, about: dict[str, Any]) -> Ensemble:
         weights = {
             row[0]: row[-1] for row in (list(of.values()) for of in _rows(path / "treesMetadata"))
         }
-    if {*weights} != {*grown}:
-        _refuse(about, "does not have the nodes of all trees: the directory is not whole")
+    if {*weights} != {*grown} or len(grown) != int(about.get("numTrees", 1)):
+        _refuse(about, f"does not have the nodes of all trees: {_DAMAGED}")
     categories: dict[int, int] = {}
     classes = int(about.get("numClasses", 2)) if task == "classes" else 0
-    trees = [
-        _tree(
-            sorted(grown[number], key=lambda node: node["id"]), weights[number], classes, categories
-        )
-        for number in sorted(grown)
-    ]
+    if task == "classes" and classes < 2:
+        _refuse(about, "was trained on one class")
+    trees = []
+    for number in sorted(grown):
+        nodes = sorted(grown[number], key=lambda node: node["id"])
+        _check(about, nodes, classes)
+        trees.append(_tree(nodes, weights[number], classes, categories))
     outputs = classes if classes > 2 else 1
     for tree in trees:
         tree.output = 0 if outputs == 1 else None
@@ -136,6 +143,26 @@ def _ensemble(path: Path, about: dict[str, Any]) -> Ensemble:
     if found.task != "regression":
         found.labels = [str(label) for label in range(max(classes, 2))]
     return found
+
+
+def _check(about: dict[str, Any], nodes: list[dict[str, Any]], classes: int) -> None:
+    """Refuses nodes that are not a whole tree over the features and classes."""
+    width, most = int(about["numFeatures"]), int(_parameter(about, "maxBins"))
+    counts = [classes] * len(nodes) if classes else [len(node["impurityStats"]) for node in nodes]
+    is_whole = [node["id"] for node in nodes] == list(range(len(nodes))) and all(
+        len(node["impurityStats"]) == count > 0 for node, count in zip(nodes, counts, strict=True)
+    )
+    for node in nodes:
+        if node["leftChild"] < 0:
+            continue
+        split = node["split"]
+        count, codes = split["numCategories"], split["leftCategoriesOrThreshold"]
+        # Spark numbers categories below the number of bins.
+        is_set = 0 < count <= most and all(code in range(count) for code in codes)
+        is_number = count < 0 and len(codes) == 1
+        is_whole &= split["featureIndex"] in range(width) and (is_set or is_number)
+    if not is_whole:
+        _refuse(about, f"has nodes that are no tree: {_DAMAGED}")
 
 
 def _tree(
