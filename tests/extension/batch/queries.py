@@ -21,6 +21,7 @@ CALLS = (
     "predict('large', {a}, {b}, {c})",
     "predict('nosuch', {a})",
     "predict('price', {a}, {b})",
+    "predict(CASE WHEN {a} > {n} THEN 'price' ELSE 'price_doubled' END, {a}, {b}, {c})",
     "predict_class('flower', {a}, {b})",
     "predict_array('targets', {a}, {b})",
     "predict_margin('churn', {a}, {b})",
@@ -42,6 +43,8 @@ ARRAYS = (
     "(predict_array('targets', {a}, {b}))[1:2]",
     "predict_array('targets', {a}, {b})::text[]",
     "predict_batch('targets', ARRAY[[{a}, {b}], [{b}, {a}]])",
+    "predict_batch('price', (SELECT array_agg(ARRAY[area, rooms, age] ORDER BY id) FROM homes AS s"
+    " WHERE s.id < h.id % {n}))",
     "(predict_contribs('price', {a}, {b}, {c}))[2]",
     "(predict_contribs('price', h))[{d}]",
     "unnest(predict_array('targets', {a}, {b}))",
@@ -179,6 +182,7 @@ class Generator:
                 f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
                 f"(array_agg(h.id ORDER BY {call}, h.id))[1]",
                 "predict('price', avg(area), count(*), max(age))",
+                "predict_batch('price', array_agg(ARRAY[area, rooms, age] ORDER BY h.id, area, rooms, age))",
                 f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {call})",
             )
         )  # fmt: skip
@@ -193,12 +197,34 @@ class Generator:
             parts.append(f"OFFSET {self.random.randrange(400)}")
         return " ".join(parts)
 
-    def by_key(self) -> str:
-        """A query with the first and the last key of its rows as parameters."""
+    def by_key(self, condition: str) -> str:
+        """A query of the rows that a condition with parameters selects."""
         outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
-        # The planner takes a ninth of the rows for these, and for BETWEEN too few for a batch.
-        source = "(SELECT * FROM homes WHERE id >= $1 AND id + 0 <= $2) AS h"
+        source = f"(SELECT * FROM homes WHERE {condition}) AS h"
         return f"SELECT {outputs} FROM {source} {self._tail('h.id')}"
+
+    def steps(self) -> tuple[str, list[str]]:
+        """A kind of cursor with its steps, back only where any plan can go back."""
+        kind = self.random.choice(("", "NO SCROLL ", "SCROLL ", "SCROLL ")) + "CURSOR"
+        back = ("BACKWARD {}", "ABSOLUTE {}", "RELATIVE -{}", "LAST", "FIRST", "BACKWARD ALL")
+        steps = []
+        for _ in range(10):
+            of = back if self.random.random() < 0.3 and kind == "SCROLL CURSOR" else ("FORWARD {}",)
+            steps.append(self.random.choice(of).format(self.random.choice((1, 3, 20, 300, 600))))
+        hold = " WITH HOLD" if self.random.random() < 0.2 else ""
+        return f"{kind}{hold}", steps
+
+    def written(self) -> str:
+        """A statement that writes rows of `kept`, with the score and the prediction for each of them."""
+        returning = "RETURNING score, predict('price', area, rooms, age)"
+        columns = "area, rooms, age"
+        source = self._filled(self.random.choice(SOURCES))
+        condition = self._filled(self.random.choice(CONDITIONS))
+        if self.random.random() < 0.5:
+            select = f"SELECT h.{columns.replace(', ', ', h.')} FROM {source} WHERE {condition}"
+            return f"INSERT INTO kept ({columns}) {select} {self._tail('h.id')} {returning}"
+        column = self.random.choice(columns.split(", "))
+        return f"UPDATE kept AS h SET {column} = {self._computed()} WHERE {condition} {returning}"
 
     def query(self) -> str:
         """The next query."""

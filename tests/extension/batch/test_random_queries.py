@@ -22,15 +22,22 @@ QUERIES_A_KERNEL = 80 * TIMES
 STATEMENTS = 40 * TIMES
 # Of rows, around the sizes of batches and of blocks.
 COUNTS = (1, 2, 8, 9, 63, 64, 65, 128, 129, 256, 257, 511, 513, 999)
+# Conditions, the types of their parameters, and the kind of plan in which the planner expects enough rows
+# for a batch: a ninth of the table for the first, and only 10 for an array that it does not know.
+RANGE = ("id >= $1 AND id + 0 <= $2", "int, int", "force_generic_plan")
+KEYS = ("id = ANY($1)", "int[]", "force_custom_plan")
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25
 
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(cluster, dbname: str) -> None:
-    """Tables and models for the queries."""
+    """Tables and models for the queries, and a table whose scores are kept."""
     with cluster.connect(dbname) as connection:
         create(connection)
+        connection.execute("CREATE TABLE kept AS SELECT * FROM homes")
+        connection.execute("SELECT maintain_scores('kept', 'price')")
+        connection.execute("UPDATE kept SET score_version = NULL")
 
 
 @pytest.fixture(autouse=True)
@@ -49,16 +56,19 @@ def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | 
         return error.sqlstate, error.diag.message_primary
 
 
-def fetched(connection: psycopg.Connection, query: str, batches: bool) -> list:
-    """The rows of a cursor in steps, and its error if there is one."""
+def fetched(
+    connection: psycopg.Connection, query: str, of: tuple[str, list[str]], batches: bool
+) -> list:
+    """The rows of a kind of cursor in steps, and its error if there is one."""
+    kind, directions = of
     connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
     steps: list = []
     try:
         with connection.transaction(), connection.cursor() as cursor:
-            cursor.execute(f"DECLARE c CURSOR FOR {query}")
-            for count in (1, 3, 20, 300, -2, 5, -30, 600):
-                direction = "FORWARD" if count > 0 else "BACKWARD"
-                steps.append(cursor.execute(f"FETCH {direction} {abs(count)} FROM c").fetchall())
+            cursor.execute(f"DECLARE c {kind} FOR {query}")
+            for direction in directions:
+                steps.append(cursor.execute(f"FETCH {direction} FROM c").fetchall())
+            cursor.execute("CLOSE c")
     except psycopg.Error as error:
         steps.append((error.sqlstate, error.diag.message_primary))
     return steps
@@ -112,27 +122,34 @@ def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, ker
     assert batches >= AT_LEAST_IN_BATCHES * QUERIES_A_KERNEL
 
 
-def test_prepared_statements_of_any_number_of_rows(connection: psycopg.Connection) -> None:
-    """Of one plan, from which each execution starts."""
+@pytest.mark.parametrize("condition", [RANGE, KEYS], ids=["range", "keys"])
+def test_prepared_statements_of_any_number_of_rows(
+    connection: psycopg.Connection, condition: tuple[str, str, str]
+) -> None:
+    """Of one plan, from which each execution starts, or of one for each array of keys."""
     generator = Generator(6)
-    connection.execute("SET plan_cache_mode = force_generic_plan")
+    connection.execute(f"SET plan_cache_mode = {condition[2]}")
     batches = prepared = 0
     while prepared < STATEMENTS:
-        query = generator.by_key()
+        query = generator.by_key(condition[0])
         try:
             for name in ("without", "with"):
-                connection.execute(sql.SQL(f"PREPARE {name}_batches(int, int) AS {query}"))
+                connection.execute(sql.SQL(f"PREPARE {name}_batches({condition[1]}) AS {query}"))
         except psycopg.Error:
             continue
         prepared += 1
         for rows in COUNTS:
             first = generator.random.randrange(ROWS - rows)
+            given = f"{first}, {first + rows - 1}"
+            if condition == KEYS:
+                keys = [generator.random.randrange(ROWS) for _ in range(rows)]
+                given = f"'{{{','.join(map(str, keys))},NULL}}'"
             without, with_batches = (
-                answer(connection, f"EXECUTE {name}_batches({first}, {first + rows - 1})", on)
+                answer(connection, f"EXECUTE {name}_batches({given})", on)
                 for name, on in (("without", False), ("with", True))
             )
-            assert are_alike(with_batches, without), (query, first, rows)
-        batches += is_in_batches(connection, "EXECUTE with_batches(0, 9)")
+            assert are_alike(with_batches, without), (query, given)
+        batches += is_in_batches(connection, f"EXECUTE with_batches({given})")
         connection.execute("DEALLOCATE ALL")
     assert batches >= AT_LEAST_IN_BATCHES * STATEMENTS
 
@@ -140,6 +157,24 @@ def test_prepared_statements_of_any_number_of_rows(connection: psycopg.Connectio
 def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:
     generator = Generator(4)
     for _ in range(100 * TIMES):
-        query = generator.query()
-        without, with_batches = (fetched(connection, query, on) for on in (False, True))
-        assert are_alike(with_batches, without), query
+        query, steps = generator.query(), generator.steps()
+        without, with_batches = (fetched(connection, query, steps, on) for on in (False, True))
+        assert are_alike(with_batches, without), (query, steps)
+
+
+def test_kept_scores_are_the_predictions(connection: psycopg.Connection) -> None:
+    """Of rows that random statements write, which may predict in batches themselves."""
+    generator, rows = Generator(7), 0
+    for _ in range(50 * TIMES):
+        statement = generator.written()
+        answers = []
+        for on in (False, True):
+            connection.execute("BEGIN")
+            answers.append(answer(connection, statement, on))
+            connection.execute("ROLLBACK")
+        without, with_batches = answers
+        assert are_alike(with_batches, without), statement
+        if isinstance(without, list):
+            rows += len(without)
+            assert all(score == predicted for score, predicted in without), statement
+    assert rows > 1000
