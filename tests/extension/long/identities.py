@@ -8,8 +8,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 
 # SQLSTATEs.
-MISSING, DENIED, IN_USE, EXISTS, NOT_DEPLOYED, SERIALIZATION, DEPENDENTS = (
-    "42704", "42501", "55006", "42710", "55000", "40001", "2BP01",
+MISSING, DENIED, IN_USE, EXISTS, NOT_READY, SERIALIZATION, DEPENDENTS, READ_ONLY = (
+    "42704", "42501", "55006", "42710", "55000", "40001", "2BP01", "25006",
 )  # fmt: skip
 EXTENSION_OWNER = "postgres"
 
@@ -34,6 +34,8 @@ class Model:
     versions: dict[int, Version] = field(default_factory=dict)
     aliases: dict[str, int] = field(default_factory=dict)
     deployed: int | None = None
+    # Versions in the order of their deployments, each with the place of the one that a rollback goes back to.
+    history: list[tuple[int, int | None]] = field(default_factory=list)
     last: int = 0
     changes: int = 0
 
@@ -41,13 +43,31 @@ class Model:
         """The version that the part of a reference after the name means."""
         if wanted is None:
             if self.deployed is None:
-                raise Refused(NOT_DEPLOYED)
+                raise Refused(NOT_READY)
             return self.deployed
         if isinstance(wanted, str):
             if wanted not in self.aliases:
                 raise Refused(MISSING)
             return self.aliases[wanted]
         return wanted
+
+    def deploy(self, version: int) -> None:
+        """Makes a version the deployed one, and remembers it."""
+        earlier = None
+        if self.history:
+            before, earlier = self.history[-1]
+            earlier = earlier if before == version else len(self.history) - 1
+        self.history.append((version, earlier))
+        self.deployed = version
+
+    def roll_back(self) -> int:
+        """Deploys the version before the present one; its number."""
+        earlier = self.history[-1][1] if self.history else None
+        if earlier is None or self.history[earlier][0] not in self.versions:
+            raise Refused(NOT_READY)
+        self.history.append(self.history[earlier])
+        self.deployed = self.history[-1][0]
+        return self.deployed
 
 
 @dataclass
@@ -138,7 +158,7 @@ class Registry:
         model.versions[model.last] = Version(value)
         self.counted[model.uid, model.last] = 0
         if deploy:
-            model.deployed = model.last
+            model.deploy(model.last)
         return model.last
 
     def deploy(self, user: str, name: str, wanted: int | str) -> None:
@@ -147,8 +167,15 @@ class Registry:
         version = model.version(wanted)
         if version not in model.versions:
             raise Refused(MISSING)
-        model.deployed = version
+        model.deploy(version)
         model.changes += 1
+
+    def rollback(self, user: str, name: str) -> int:
+        """rollback_model."""
+        model = self._owned(user, name)
+        version = model.roll_back()
+        model.changes += 1
+        return version
 
     def set_alias(self, user: str, name: str, version: int, alias: str) -> None:
         """set_alias, of a version by its number."""

@@ -1,25 +1,40 @@
 """A random machine: whatever is renamed, dropped, granted and loaded, each role reads its own models alone.
 
 Two owners, a grantee, a loader, a stranger and a role that comes and goes, in sessions at every isolation
-level, with cursors and prepared statements. After each step a session reads, and what it must read is worked
-out by `identities.Registry`, which never asks the server.
+level, with cursors and prepared statements, some through a PgBouncer that discards all between transactions,
+some on a standby. Changes are committed one by one, together, or in two phases. After each step a session
+reads, and what it must read is worked out by `identities.Registry`, which never asks the server.
 """
 
 import hashlib
 import os
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.connections import Connect
+from tests.conftest import SETTINGS
+from tests.connections import Connect, closed_after
+from tests.extension.lifecycle.conftest import PREFERRED_PORT, STATE
 from tests.extension.lifecycle.models import constant
-from tests.extension.long.identities import EXTENSION_OWNER, SERIALIZATION, Refused, Registry, Rows
+from tests.extension.lifecycle.test_standby import replayed
+from tests.extension.long.identities import (
+    EXTENSION_OWNER,
+    READ_ONLY,
+    SERIALIZATION,
+    Refused,
+    Registry,
+    Rows,
+)
+from tests.extension.long.pooler import Pooler
 from tests.times import TIMES
-from tools.cluster import Cluster
+from tools.cluster import Cluster, start, stop
+from tools.cluster.standby import follow
+from tools.cluster.standby import stop as stop_standby
 
 STEPS = 300 * TIMES
 SEED = int(os.environ.get("PGBOOST_SEED", "1"))
@@ -29,6 +44,9 @@ ALIASES = ("best", "next")
 OWNERS, OTHERS, PASSING = ("ann", "bob"), ("gil", "lou", "sam"), "tom"
 GRANTEES = (*OTHERS, "public", PASSING)
 WRITERS = (*OWNERS, "lou", EXTENSION_OWNER)
+# Two of each, so that transactions change backends.
+POOLED = ("ann", "ann", "gil", "gil")
+ON_STANDBY = ("bob", "sam", EXTENSION_OWNER)
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 # The methods of `identities.Registry` that change it: how often, and the same call in SQL.
 CHANGES: dict[str, tuple[float, Callable[..., tuple[str, tuple]]]] = {
@@ -37,6 +55,7 @@ CHANGES: dict[str, tuple[float, Callable[..., tuple[str, tuple]]]] = {
     "drop": (1.5, lambda n: ("drop_model(%s)", (n,))),
     "drop_version": (1, lambda n, v: ("drop_model(%s)", (f"{n}@{v}",))),
     "deploy": (3, lambda n, v: ("deploy_model(%s)", (f"{n}@{v}",))),
+    "rollback": (2, lambda n: ("rollback_model(%s)", (n,))),
     "set_alias": (2, lambda n, v, alias: ("set_alias(%s, %s)", (f"{n}@{v}", alias))),
     "drop_alias": (1, lambda n, alias: ("drop_alias(%s)", (f"{n}@{alias}",))),
     "set_baseline": (1, lambda n, v, rows: ("set_baseline(%s, %s)", (f"{n}@{v}", baseline(rows)))),
@@ -63,19 +82,41 @@ def attempt(run: Callable[[], Any]) -> Any:
 class Session:
     """A role's connection, which only reads: the state of its transaction and of its cursor."""
 
-    def __init__(self, connection: psycopg.Connection, user: str) -> None:
-        self.connection, self.user = connection, user
+    PREPARE = "PREPARE predicted (text) AS SELECT predict($1, 1)"
+
+    def __init__(
+        self, connection: psycopg.Connection, user: str, *, pooled: bool = False,
+        primary: psycopg.Connection | None = None,
+    ) -> None:  # fmt: skip
+        self.connection, self.user, self.pooled = connection, user, pooled
+        # That of the server which this session's follows.
+        self.primary = primary
         self.level: str | None = None
         self.rows: Rows | None = None
         # Its snapshot, the model that it names, and what it has answered so far.
         self.cursor: tuple[Rows, str, Any] | None = None
         # psycopg would deallocate all prepared statements when a transaction rolls back.
         connection.prepare_threshold = None
-        connection.execute("SET pgboost.track_predictions = off")
-        connection.execute("PREPARE predicted (text) AS SELECT predict($1, 1)")
+        if not pooled:
+            connection.execute(self.PREPARE)
+
+    def __str__(self) -> str:
+        place = "pooled " if self.pooled else "standby " if self.primary else ""
+        return f"{place}{self.user} at {self.level}"
+
+    def has_prepared(self) -> bool:
+        """Whether the backend has the prepared statement, which PgBouncer discards after a transaction."""
+        return self.level is not None or not self.pooled
+
+    def follow(self) -> None:
+        """Returns once a standby has replayed all that was committed."""
+        if self.primary:
+            replayed(self.primary, self.connection)
 
     def begin(self, level: str, registry: Registry) -> None:
-        self.connection.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
+        self.follow()
+        prepare = f"{self.PREPARE};" if self.pooled else ""
+        self.connection.execute(f"BEGIN ISOLATION LEVEL {level}; {prepare} SELECT 1")
         self.level = level
         self.rows = None if level == LEVELS[0] else registry.snapshot()
 
@@ -85,6 +126,7 @@ class Session:
 
     def answer(self, query: str, parameters: tuple = ()) -> Any:
         """The rows of a query, or its SQLSTATE; a transaction goes on."""
+        self.follow()
         if self.level:
             self.connection.execute("SAVEPOINT s")
         found = attempt(lambda: self.connection.execute(query, parameters).fetchall())
@@ -96,15 +138,20 @@ class Session:
 class Machine:
     """The server, the registry outside of it, and the sessions."""
 
-    def __init__(self, connect: Connect, seed: int) -> None:
+    def __init__(self, connect: Connect, pooled: Connect, standby: Connect, seed: int) -> None:
         self.random = random.Random(seed)
         self.registry = Registry(roles={*OWNERS, *OTHERS, PASSING})
         self.admin = connect(EXTENSION_OWNER)
         self.writers = {user: connect(user) for user in WRITERS}
+        for writer in self.writers.values():
+            writer.execute("SET pgboost.track_predictions = on")
         users = (*OWNERS, *OWNERS, *OTHERS, *OTHERS, EXTENSION_OWNER)
-        self.sessions = [Session(connect(user), user) for user in users]
-        self.passing = connect(EXTENSION_OWNER)
-        self.passing.execute("SET pgboost.track_predictions = off")
+        self.sessions = [
+            *(Session(connect(user), user) for user in users),
+            *(Session(pooled(user), user, pooled=True) for user in POOLED),
+            *(Session(standby(user), user, primary=self.admin) for user in ON_STANDBY),
+        ]
+        self.passing = Session(connect(EXTENSION_OWNER), PASSING)
         self.number = self.passing_number()
         self.next_value = 0
         self.counts: Counter[str] = Counter()
@@ -150,7 +197,7 @@ class Machine:
 
     QUERIES = {  # noqa: RUF012
         "predict": "SELECT predict(%s, 1)",
-        "predicted": "EXECUTE predicted (%s)",
+        "predicted": "SELECT predict(%s, 1)",
         "predict_margin": "SELECT predict_margin(%s, 1)",
         "model_info": "SELECT (i ->> 'version')::int, i ->> 'sha256' FROM model_info(%s) AS i",
         "model_features": "SELECT feature FROM model_features(%s)",
@@ -164,13 +211,12 @@ class Machine:
         wanted = self.wanted()
         reference = name if wanted is None else f"{name}@{wanted}"
         rows = session.rows if session.rows is not None else self.registry.rows
-        query = self.QUERIES[kind]
-        if kind == "predicted":
-            found = session.answer(query.replace("%s", f"'{reference}'"))
+        if kind == "predicted" and session.has_prepared():
+            found = session.answer(f"EXECUTE predicted ('{reference}')")
         else:
-            found = session.answer(query, (reference,))
+            found = session.answer(self.QUERIES[kind], (reference,))
         expected = attempt(lambda: self.expected(kind, rows, session.user, name, wanted))
-        self.check(f"{kind}({reference}) by {session.user} at {session.level}", found, expected)
+        self.check(f"{kind}({reference}) by {session}", found, expected)
 
     def read_views(self, session: Session) -> None:
         rows = session.rows if session.rows is not None else self.registry.rows
@@ -182,20 +228,30 @@ class Machine:
             for number in model.versions
         )
         found = session.answer("SELECT name, version, deployed, owner::text FROM pgboost_models")
-        self.check(f"pgboost_models by {user} at {session.level}", sorted(found), models)
+        self.check(f"pgboost_models by {session}", sorted(found), models)
         aliases = sorted((name, a, v) for name, m in seen.items() for a, v in m.aliases.items())
         found = session.answer("SELECT name, alias, version FROM pgboost_aliases")
-        self.check(f"pgboost_aliases by {user}", sorted(found), aliases)
+        self.check(f"pgboost_aliases by {session}", sorted(found), aliases)
+        deployments = sorted(
+            (name, number, version)
+            for name, model in seen.items()
+            for number, (version, _) in enumerate(model.history, 1)
+        )
+        found = session.answer("SELECT name, number, version FROM pgboost_deployments")
+        self.check(f"pgboost_deployments by {session}", sorted(found), deployments)
+        # A standby counts for itself, and nothing is counted there.
+        here = {} if session.primary else registry.counted
         counted = sorted(
-            (name, number, registry.counted.get((model.uid, number), 0))
+            (name, number, here.get((model.uid, number), 0))
             for name, model in seen.items()
             for number in model.versions
         )
         found = session.answer("SELECT name, version, rows FROM pg_stat_pgboost")
-        self.check(f"pg_stat_pgboost by {user}", sorted(found), counted)
+        self.check(f"pg_stat_pgboost by {session}", sorted(found), counted)
 
     def declare(self, session: Session) -> None:
         name = self.random.choice(NAMES)
+        session.follow()
         call = f"SELECT predict('{name}', i % 2) FROM generate_series(1, 1000) AS i"
         session.connection.execute(
             f"SET LOCAL pgboost.enable_batch = off; DECLARE c CURSOR FOR {call}"
@@ -211,7 +267,7 @@ class Machine:
         expected = attempt(lambda: self.expected("predict", rows, session.user, name, None))
         if before is not None and found == before:
             expected = before
-        self.check(f"fetch({name}) by {session.user}", found, expected)
+        self.check(f"fetch({name}) by {session}", found, expected)
         if isinstance(found, str):
             session.connection.execute("CLOSE c")
             session.cursor = None
@@ -223,7 +279,9 @@ class Machine:
         chance = self.random.random()
         if session.level is None:
             if chance < 0.5:
-                session.begin(self.random.choice(LEVELS), self.registry)
+                # A standby has no SERIALIZABLE.
+                levels = LEVELS[:2] if session.primary else LEVELS
+                session.begin(self.random.choice(levels), self.registry)
         elif chance < 0.15:
             session.end(self.random.choice(("COMMIT", "ROLLBACK")))
         elif chance < 0.2 and session.level == LEVELS[1]:
@@ -247,6 +305,8 @@ class Machine:
         assert rows is not None
 
         def expected() -> list:
+            if session.primary:
+                raise Refused(READ_ONLY)
             if name not in rows:
                 raise Refused("42704")
             model = rows[name]
@@ -264,23 +324,20 @@ class Machine:
             return [("",)]
 
         found = session.answer("SELECT grant_model(%s, %s)", (name, role))
-        self.check(f"old_grant({name}, {role}) by {session.user}", found, attempt(expected))
+        self.check(f"old_grant({name}, {role}) by {session}", found, attempt(expected))
         session.end("COMMIT")
 
     def read_as_passing(self) -> None:
         """The role that comes and goes reads, if it is there."""
         if PASSING in self.registry.roles:
-            self.passing.execute(f"SET ROLE {PASSING}")
-            session = Session.__new__(Session)
-            session.connection, session.user = self.passing, PASSING
-            session.level = session.rows = session.cursor = None
+            session, rows = self.passing, self.registry.rows
+            session.connection.execute(f"SET ROLE {PASSING}")
             name = self.random.choice(NAMES)
-            found = session.answer("SELECT predict(%s, 1)", (name,))
-            rows = self.registry.rows
+            found = session.answer(self.QUERIES["predict"], (name,))
             expected = attempt(lambda: self.expected("predict", rows, PASSING, name, None))
             self.check(f"predict({name}) by {PASSING}", found, expected)
             self.read_views(session)
-            self.passing.execute("RESET ROLE")
+            session.connection.execute("RESET ROLE")
 
     # Writing.
 
@@ -291,6 +348,7 @@ class Machine:
         return {
             "load": lambda: (self.next_value, self.random.random() < 0.8),
             "rename": lambda: (pick(NAMES),),
+            "rollback": tuple,
             "drop": tuple,
             "drop_version": lambda: (version,),
             "deploy": lambda: (pick((version, *ALIASES)),),
@@ -333,13 +391,18 @@ class Machine:
         connection.execute("BEGIN")
         for _ in range(self.random.randint(1, 4)):
             self.change(within, user)
+        ending = ""
+        if self.random.random() < 0.4:
+            connection.execute("PREPARE TRANSACTION 'changes'")
+            connection, ending = self.admin, " PREPARED 'changes'"
+            self.counts["prepared"] += 1
         # Nobody else sees it yet.
         self.read(self.random.choice(self.sessions))
         if self.random.random() < 0.6:
-            connection.execute("COMMIT")
+            connection.execute(f"COMMIT{ending}")
             self.registry = within
         else:
-            connection.execute("ROLLBACK")
+            connection.execute(f"ROLLBACK{ending}")
             self.registry.next_uid = within.next_uid
 
     def count(self) -> None:
@@ -415,19 +478,57 @@ def privileges_of(role: str) -> str:
     return f"{execute}; GRANT SET ON PARAMETER pgboost.track_predictions TO {role}"
 
 
-@pytest.mark.usefixtures("internal_errors")
-def test_each_role_reads_what_the_registry_outside_says(
-    cluster: Cluster, dbname: str, connect: Connect
-) -> None:
-    with cluster.connect(dbname) as admin:
-        admin.execute(f"ALTER DATABASE {dbname} SET pgboost.track_predictions = on")
+@pytest.fixture(scope="module")
+def server() -> Iterator[Cluster]:
+    """A server with two-phase commits, and the roles."""
+    stop(STATE, delete=True)
+    running, _ = start(STATE, PREFERRED_PORT, {**SETTINGS, "log_error_verbosity": "verbose"})
+    with running.connect() as admin:
+        admin.execute("CREATE EXTENSION pgboost")
         for role in (*OWNERS, *OTHERS, PASSING):
             admin.execute(f"CREATE ROLE {role} LOGIN")
             if role != PASSING:
                 admin.execute(privileges_of(role))
-    machine = Machine(connect, SEED)
-    for _ in range(STEPS):
-        machine.step()
-    print(f"seed {SEED}, {STEPS} steps: {dict(machine.counts)}")
-    assert machine.counts["answered"] > STEPS // 10
-    assert machine.counts["refused"] > STEPS // 10
+    yield running
+    stop(STATE, delete=True)
+
+
+@pytest.fixture(scope="module")
+def standby(server: Cluster) -> Iterator[Cluster]:
+    # With feedback, a snapshot there keeps the rows that it sees.
+    added = {
+        "listen_addresses": "",
+        "hot_standby_feedback": "on",
+        "log_error_verbosity": "verbose",
+        **SETTINGS,
+    }
+    copy = follow(server, Path(server.place.home, "standby"), added)
+    yield copy
+    stop_standby(copy, "immediate")
+
+
+@pytest.fixture
+def pooled(server: Cluster) -> Iterator[Connect]:
+    settings = {"default_pool_size": 2, "server_reset_query_always": 1}
+    pooler = Pooler(server, "postgres", sorted({*POOLED}), "transaction", settings)
+    yield pooler.connect
+    pooler.stop()
+
+
+def test_each_role_reads_what_the_registry_outside_says(
+    server: Cluster, standby: Cluster, pooled: Connect
+) -> None:
+    with (
+        closed_after(lambda user: server.connect(user=user)) as connect,
+        closed_after(lambda user: standby.connect(user=user)) as connect_standby,
+    ):
+        machine = Machine(connect, pooled, connect_standby, SEED)
+        for _ in range(STEPS):
+            machine.step()
+    counts = machine.counts
+    print(f"seed {SEED}, {STEPS} steps: {dict(counts)}")
+    assert counts["answered"] > STEPS // 10
+    assert counts["refused"] > STEPS // 10
+    assert counts["prepared"] > STEPS // 100
+    for server_ in (server, standby):
+        assert ":  XX" not in server_.place.log.read_text(errors="replace")

@@ -1,94 +1,35 @@
-"""Through PgBouncer, in each mode of pooling: no stale answer, and a revoke acts on the next statement.
+"""Through PgBouncer, in each mode of pooling: no stale answer, and a revoke acts on the next statement."""
 
-PGBOUNCER names the program where it is not the one on the path; prepared statements need 1.21.
-"""
-
-import os
-import re
-import shutil
-import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import constant, load
 from tests.extension.lifecycle.test_stress import DEPLOYS, Deploys, deploy, read
+from tests.extension.long.pooler import Pooler
 from tests.times import TIMES
 from tools.cluster import Cluster
-from tools.cluster.paths import is_free
 
-PROGRAM = os.environ.get("PGBOUNCER") or shutil.which("pgbouncer")
-FIRST_WITH_PREPARED = (1, 21)
 MODES = ("session", "transaction", "statement")
 CLIENTS = 8
 POOL = 4
 REVOKES = 50 * TIMES
-START_SECONDS = 20
 
 Pooled = Callable[[str], psycopg.Connection]
-
-
-def can_prepare() -> bool:
-    report = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
-    return (
-        tuple(map(int, re.search(r"(\d+)\.(\d+)", report.stdout).groups())) >= FIRST_WITH_PREPARED
-    )
-
-
-def configuration(cluster: Cluster, dbname: str, mode: str, port: int, users: Path) -> str:
-    return "\n".join([
-        "[databases]", f"{dbname} = host={cluster.host} port={cluster.port}", "[pgbouncer]",
-        "listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir =", "auth_type = trust",
-        f"auth_file = {users}", f"pool_mode = {mode}", "ignore_startup_parameters = extra_float_digits",
-        # In session mode each client has its own server connection.
-        f"default_pool_size = {POOL if mode != 'session' else 2 * CLIENTS}",
-        *(["max_prepared_statements = 200"] if can_prepare() else []), "",
-    ])  # fmt: skip
 
 
 @pytest.fixture(params=MODES)
 def pooled(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Pooled]:
     """Opens connections through a separate PgBouncer in that mode."""
-    assert PROGRAM, "no pgbouncer: apt-get install pgbouncer"
-    place = cluster.place
-    port = next(port for port in range(56432, 56532) if is_free(port))
-    users, ini = Path(place.home, "users.txt"), Path(place.home, "pgbouncer.ini")
-    users.write_text('"postgres" ""\n"pooled_reader" ""\n')
-    ini.write_text(configuration(cluster, dbname, request.param, port, users))
-    for path in (users, ini):
-        path.chmod(0o644)
-    owner = {"user": place.user, "group": place.user, "extra_groups": []} if place.user else {}
-    log = Path(place.home, "pgbouncer.log").open("w")  # noqa: SIM115
-    process = subprocess.Popen([PROGRAM, str(ini)], cwd="/", stdout=log, stderr=log, **owner)
-    opened = []
-
-    def connect(user: str) -> psycopg.Connection:
-        until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                prepare = 0 if can_prepare() and request.param != "statement" else None
-                opened.append(
-                    psycopg.connect(
-                        host="127.0.0.1", port=port, dbname=dbname, user=user, autocommit=True,
-                        prepare_threshold=prepare,
-                    )
-                )  # fmt: skip
-                return opened[-1]
-            except psycopg.OperationalError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
-
-    yield connect
-    for connection in opened:
-        connection.close()
-    process.terminate()
-    process.wait()
-    log.close()
+    # In session mode each client has its own server connection.
+    pool = POOL if request.param != "session" else 2 * CLIENTS
+    pooler = Pooler(
+        cluster, dbname, ("postgres", "pooled_reader"), request.param, {"default_pool_size": pool}
+    )
+    yield pooler.connect
+    pooler.stop()
 
 
 @pytest.fixture(scope="module", autouse=True)
