@@ -5,12 +5,12 @@ extension/gbtrees/benches/grid/run.sh, each with several runs. A run's figure is
 a ratio is that of two figures of the same run.
 """
 
-import json
 import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.report.scores import KERNELS
+from bench.report import grid
+from bench.report.grid import KERNELS
 from bench.results import Spread, ratio
 
 FILE = "formats.jsonl"
@@ -22,8 +22,7 @@ Figures = dict[tuple[str, str, int, str], list[float]]
 
 
 def _figures(path: Path, library: str = "") -> Figures:
-    lines = map(json.loads, path.read_text().splitlines() if path.exists() else ())
-    measured = [line for line in lines if "side" in line]
+    measured = [line for line in grid.lines(path) if "side" in line]
     sides = {line["side"] for line in measured}
     engine = next((kernel for kernel in ("gbdt", *KERNELS) if kernel in sides), None)
     found: Figures = {}
@@ -41,7 +40,7 @@ def given(run: Path) -> dict[str, Any]:
     libraries = dict.fromkeys(library for library, *_ in figures)
     shown = [key for key in figures if not key[3].startswith("gbdt")]
     return {
-        "machine": json.loads((run / "machine.json").read_text()),
+        "machine": grid.machine(run),
         "shapes": sorted({key[1] for key in shown}, key=lambda one: int(one.split("x")[0])),
         "runs": max(map(len, figures.values())),
         "sides": {one: dict.fromkeys(key[3] for key in shown if key[0] == one) for one in libraries},

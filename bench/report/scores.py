@@ -1,27 +1,21 @@
 """Compares the engine's scoring with that of each model's libraries.
 
 The input is one run of extension/gbtrees/benches/grid/run.sh: machine.json, scores.jsonl (the benchmark
-`grid` and `libraries.py libraries`), and compiled.jsonl (`libraries.py`). A cell is a model, a
-number of rows per call and a kernel. Its time is the median of its blocks; its ratio is that to the fastest
-call of the libraries measured interleaved with it, below 1 if the library is faster.
+`grid` and `libraries.py libraries`), and compiled.jsonl (`libraries.py`).
 """
 
-import json
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.report.figures import WAYS
+from bench.report import grid
+from bench.report.grid import BATCH, KERNELS, SCORES, Call, Column, short
 
 FILE = "scores.jsonl"
-KERNELS = ("gbdt avx512", "gbdt avx512bw", "gbdt avx2", "gbdt portable")
-BATCH = 2048
 # Libraries called without Python, whose overhead exceeds the time of one row.
 BY_C = ("xgboost", "lightgbm")
-
-# Nanoseconds per row of every block, by model, rows per call and side.
-Cells = dict[tuple[str, int, str], list[float]]
 
 
 class Line(NamedTuple):
@@ -39,6 +33,10 @@ class Line(NamedTuple):
             name for name in names if name.split("-")[1] in self.kinds and name.startswith(start)
         ]
         return sorted(found, key=lambda name: [int(part) for part in _parts(name)[::-1]])
+
+    def features(self, members: Iterable[str]) -> str:
+        """Returns the numbers of features of some models."""
+        return " / ".join(dict.fromkeys(_parts(name)[2] for name in members))
 
 
 # XGBoost's models that the grid limits in depth.
@@ -76,143 +74,80 @@ def _parts(name: str) -> list[str]:
     return name.partition("-")[0].split("x")
 
 
-def read(path: Path) -> tuple[Cells, dict[str, dict[str, Any]]]:
-    """Returns the cells and the facts of each model."""
-    cells, models = {}, {}
-    for line in map(json.loads, path.read_text().splitlines() if path.exists() else ()):
-        if "side" in line:
-            cells[line["model"], line["rows"], line["side"]] = line["ns_a_row"]
-        else:
-            models[line["model"]] = line
-    return cells, models
-
-
-class Ratio(NamedTuple):
-    """A cell: nanoseconds per row of a kernel, and of the fastest other side."""
-
-    ours: float
-    peer: str
-    theirs: float
-
-    @property
-    def times(self) -> float:
-        """The engine's speed relative to the other side's."""
-        return self.theirs / self.ours
-
-
-Ratios = dict[tuple[str, int, str], Ratio]
-
-
-def ratios(cells: Cells) -> Ratios:
-    """Returns the ratios by model, rows per call and kernel."""
-    sides: dict[tuple[str, int], dict[str, float]] = {}
-    for (model, rows, side), ns in cells.items():
-        sides.setdefault((model, rows), {})[side] = statistics.median(ns)
-    found = {}
-    for call, of_call in sides.items():
-        others = {side: ns for side, ns in of_call.items() if side not in KERNELS}
-        if others:
-            peer = min(others, key=others.get)
-            for kernel in (side for side in of_call if side in KERNELS):
-                found[*call, kernel] = Ratio(of_call[kernel], peer, others[peer])
-    return found
-
-
-def summary(values: list[float], way: str) -> str:
-    """Formats up to three figures each, and more as the median and the range."""
-    write = WAYS[way]
-    if len(values) <= 3:
-        return " / ".join(map(write, values)) or "-"
-    return f"{write(statistics.median(values))} ({write(min(values))} to {write(max(values))})"
-
-
 def table(run: Path) -> list[list[Any]]:
     """Returns every cell, below a header, for the data that engine.md links."""
-    cells, _ = read(run / FILE)
-    of_kernel = ratios(cells)
+    cells = grid.cells(grid.lines(run / FILE))
+    found = grid.ratios(cells)
     head = ["model", "trees", "size", "features", "kind", "rows_per_call", "side", "ns_per_row",
             "least", "most", "fastest_library", "times"]  # fmt: skip
-    lines = []
-    for (model, rows, side), ns in cells.items():
-        found = of_kernel.get((model, rows, side))
-        figures = [f"{value:.1f}" for value in (statistics.median(ns), min(ns), max(ns))]
-        beside = [found.peer, f"{found.times:.3f}"] if found else ["", ""]
-        lines.append([model, *_parts(model), model.split("-")[1], rows, side, *figures, *beside])
-    return [head, *lines]
+
+    def names(call: Call) -> list[Any]:
+        return [call.model, *_parts(call.model), call.model.split("-")[1], call.rows]
+
+    sides = [(call, side) for call, of_call in cells.items() for side in of_call]
+    beside = (found.get(one) for one in sides)
+    lines = zip(grid.data(cells, names, 1), beside, strict=True)
+    return [head] + [
+        [*line, *([one.peer, f"{one.times:.3f}"] if one else ["", ""])] for line, one in lines
+    ]
 
 
 def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
-    cells, models = read(run / FILE)
-    found = ratios(cells)
-    names = list(dict.fromkeys(model for model, _, _ in found))
+    lines = grid.lines(run / FILE)
+    found = grid.ratios(grid.cells(lines))
+    facts = [line for line in lines if "side" not in line]
+    names = list(dict.fromkeys(call.model for call, _ in found))
     # The kernels that every model was measured with.
-    measured = {kernel: {model for model, _, side in found if side == kernel} for kernel in KERNELS}
-    kernels = [kernel for kernel, models_of in measured.items() if models_of == {*names}]
-    header, lines = _lines(found, names, kernels)
-    one_row = [
-        one.times for (_, rows, kernel), one in found.items()
-        if (rows, kernel) == (1, kernels[0]) and one.peer.startswith(BY_C)
-    ]  # fmt: skip
-    batches = {
-        kernel: statistics.median(
-            one.times for (_, rows, side), one in found.items() if (rows, side) == (BATCH, kernel)
-        )
-        for kernel in kernels
+    measured = {
+        kernel: {call.model for call, side in found if side == kernel} for kernel in KERNELS
     }
-    slowest = max(models.values(), key=lambda one: one["lowering_ms"], default=None)
+    kernels = [kernel for kernel, models in measured.items() if models == {*names}]
+    columns = _columns(found, kernels)
+    groups = [(line, members) for line in LINES if (members := line.models(names))]
+    one_row = [
+        one.times for (call, kernel), one in found.items()
+        if (call.rows, kernel) == (1, kernels[0]) and one.peer.startswith(BY_C)
+    ]  # fmt: skip
     return {
-        "machine": json.loads((run / "machine.json").read_text()), "names": names, "cells": found,
-        "header": header, "lines": lines,
-        "one_row": statistics.median(one_row) if one_row else None, "batches": batches,
-        "BATCH": BATCH, "kernels": kernels,
+        "machine": grid.machine(run), "names": names, "BATCH": BATCH, "kernels": kernels,
+        "header": ["model", "features", *(one.title for one in columns)],
+        "lines": [
+            [f"{line.library}: {line.text}", line.features(members), *(one.text(members) for one in columns)]
+            for line, members in groups
+        ],
+        "one_row": statistics.median(one_row) if one_row else None,
+        "batches": {
+            kernel: statistics.median(
+                one.times for (call, side), one in found.items() if (call.rows, side) == (BATCH, kernel)
+            )
+            for kernel in kernels
+        },
         "libraries": sorted({one.peer.split(",")[0] for one in found.values()}),
-        "lost": _lost(found), "faster": _faster(found),
-        "compiled": ratios(read(run / "compiled.jsonl")[0]), "slowest": slowest,
+        "lost": _lost(found), "faster": grid.won(found),
+        "compiled": grid.ratios(grid.cells(grid.lines(run / "compiled.jsonl"))),
+        "slowest": max(facts, key=lambda one: one["lowering_ms"], default=None),
     }  # fmt: skip
 
 
-def _faster(found: Ratios) -> dict[str, tuple[int, int]]:
-    """Returns for each kernel in how many cells it is faster than the library, and of how many."""
-    cells: dict[str, list[bool]] = {}
-    for (_, _, kernel), one in found.items():
-        cells.setdefault(kernel.split()[1], []).append(one.times >= 1)
-    return {kernel: (sum(faster), len(faster)) for kernel, faster in cells.items()}
-
-
-def _lost(found: Ratios) -> dict[tuple[str, int, str], list[float]]:
+def _lost(found: grid.Ratios) -> dict[tuple[str, int, str], list[float]]:
     """Returns the ratios below 1, by line of the table, rows per call and kernel."""
-    lost: dict[tuple[str, int, str], list[float]] = {}
-    for (model, rows, kernel), one in found.items():
+    lost: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    for (call, kernel), one in found.items():
         if one.times < 1:
-            line = next((line for line in LINES if line.models([model])), None)
-            name = f"{line.library}, {line.text}" if line else model
-            lost.setdefault((name, rows, kernel.split()[1]), []).append(one.times)
+            line = next((line for line in LINES if line.models([call.model])), None)
+            name = f"{line.library}, {line.text}" if line else call.model
+            lost[name, call.rows, short(kernel)].append(one.times)
     return lost
 
 
-def _lines(
-    found: Ratios, names: list[str], kernels: list[str]
-) -> tuple[list[str], list[list[str]]]:
-    """Returns the table: its header, and a line for each of `LINES` that was measured."""
-
-    def figures(members: list[str], rows: int, kernel: str, figure: str) -> str:
-        cells = [found[call] for one in members if (call := (one, rows, kernel)) in found]
-        values = [getattr(cell, figure) for cell in cells]
-        return summary(values, "times" if figure == "times" else "three")
-
-    first, short = kernels[0], [kernel.split()[1] for kernel in kernels]
-    header = ["model", "features", *(f"{name}, ns" for name in short), "library, ns",
-              *(f"{name}, times" for name in short), f"one row, {short[0]}, ns", "times"]  # fmt: skip
-    lines = []
-    for line in LINES:
-        if members := line.models(names):
-            features = dict.fromkeys(_parts(name)[2] for name in members)
-            lines.append([
-                f"{line.library}: {line.text}", " / ".join(features),
-                *(figures(members, BATCH, kernel, "ours") for kernel in kernels),
-                figures(members, BATCH, first, "theirs"),
-                *(figures(members, BATCH, kernel, "times") for kernel in kernels),
-                figures(members, 1, first, "ours"), figures(members, 1, first, "times"),
-            ])  # fmt: skip
-    return header, lines
+def _columns(found: grid.Ratios, kernels: list[str]) -> list[Column]:
+    """Returns the table's columns: of batches, and of one row with the first kernel."""
+    batch, first = (found, SCORES, BATCH), kernels[0]
+    return [
+        *(Column(f"{short(kernel)}, ns", *batch, kernel, "ours") for kernel in kernels),
+        Column("library, ns", *batch, first, "theirs"),
+        *(Column(f"{short(kernel)}, times", *batch, kernel) for kernel in kernels),
+        Column(f"one row, {short(first)}, ns", found, SCORES, 1, first, "ours"),
+        Column("times", found, SCORES, 1, first),
+    ]

@@ -56,12 +56,8 @@ def test_the_sentences_count_the_libraries_cells(run: Path) -> None:
         "150 times as fast with avx2 as the model's own library's, 75.0 times with portable; "
         "those of one row 1.75 times." in page
     )
-    assert "faster in 1 of 6 cells (a model, a call, a kernel); the least ratio is 0.50." in page
-
-
-def test_every_measured_cell_is_in_the_data(run: Path) -> None:
-    _, *lines = explanations.table(run)
-    measured = [json.loads(text) for text in (run / explanations.FILE).read_text().splitlines()]
-    names = ("model", "what", "rows", "side")
-    assert [tuple(line[:4]) for line in lines] == [tuple(one[n] for n in names) for one in measured]
-    assert lines[0][4:] == ["10000", "9000", "50000"]
+    assert (
+        "The engine is faster in 2 of 3 calls (of a model) with avx2, 3 of 3 calls with portable"
+        in page
+    )
+    assert "the least ratio is 0.50." in page

@@ -76,13 +76,3 @@ def test_the_slowest_model_to_compile_is_named(run: Path) -> None:
     assert "The slowest model to compile, 100x31x10-leafwise of 3,000 nodes, takes 250 ms." in text(
         run
     )
-
-
-def test_every_measured_cell_is_in_the_data(run: Path) -> None:
-    head, *lines = scores.table(run)
-    measured = [json.loads(text) for text in (run / scores.FILE).read_text().splitlines()]
-    cells = [(one["model"], one["rows"], one["side"]) for one in measured if "side" in one]
-    columns = [head.index(name) for name in ("model", "rows_per_call", "side")]
-    assert [tuple(line[column] for column in columns) for line in lines] == cells
-    assert len({len(line) for line in [head, *lines]}) == 1
-    assert lines[0][-2:] == ["f64", "3.000"] and lines[3][-2:] == ["", ""]
