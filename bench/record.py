@@ -8,7 +8,6 @@ value per repetition; they are measured interleaved, so values at the same index
 
 import datetime
 import importlib.metadata
-import json
 import os
 import platform
 import re
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.hosts import ROOT
-from bench.results import new_directory
+from bench.results import new_directory, write_json
 from bench.topology import Topology
 
 RESULTS = ROOT / "bench" / "results"
@@ -90,18 +89,11 @@ def directory(parent: Path, what: str, topology: Topology | None = None) -> Path
     return new_directory(parent, "-".join((short_name(known), *kept)))
 
 
-def write(path: Path, value: dict[str, Any]) -> None:
-    """Writes a record whole: no page is made of a .part."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(value, indent=1) + "\n")
-    part.replace(path)
-
-
 def keep(parent: Path, kind: str, measure: Callable[[], dict[str, Any]]) -> Path:
     """Measures, and writes the figures with the record's head to KIND.json in a new directory."""
     head = {"schema": 1, "started": now(), "commit": commit(), "machine": facts()}
     found = head | measure() | {"finished": now()}
     path = directory(parent, kind) / f"{kind}.json"
-    write(path, found)
+    write_json(path, found)
     print(f"results in {path}")
     return path

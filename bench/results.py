@@ -287,13 +287,18 @@ def pack_raw(directory: Path) -> None:
     shutil.rmtree(directory / RAW)
 
 
-def write(path: Path, result: Result) -> None:
-    """Validates the result by parsing its text, and writes the file atomically."""
-    text = json.dumps(asdict(result), indent=1) + "\n"
-    parse(text)
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Writes a record atomically, so that no page is made of a part of one."""
     part = path.with_suffix(".part")
-    part.write_text(text)
-    part.rename(path)
+    part.write_text(json.dumps(value, indent=1) + "\n")
+    part.replace(path)
+
+
+def write(path: Path, result: Result) -> None:
+    """Validates the result by parsing its text, and writes the file."""
+    value = asdict(result)
+    parse(json.dumps(value))
+    write_json(path, value)
 
 
 def parse(text: str) -> Result:

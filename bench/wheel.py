@@ -22,6 +22,7 @@ import xgboost
 import catboost
 import gbtrees
 import lightgbm
+from bench.interleaving import interleaved
 from bench.record import RESULTS, keep, packages
 from bench.report.pages import page
 
@@ -53,23 +54,19 @@ def _xgboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) 
     explained = xgboost.DMatrix(few, nthread=1)
     explainer = shap.TreeExplainer(booster)
 
-    def of_new_matrix(X: np.ndarray) -> Any:
+    def margins(X: np.ndarray) -> dict[str, Call]:
         # Of a matrix that it has predicted, XGBoost returns what it found before.
-        return booster.predict(xgboost.DMatrix(X, nthread=1), output_margin=True)
-
-    def in_place(X: np.ndarray) -> Any:
-        return booster.inplace_predict(X, predict_type="margin")
+        return {
+            "predict of a new DMatrix": lambda: booster.predict(
+                xgboost.DMatrix(X, nthread=1), output_margin=True
+            ),
+            "inplace_predict": lambda: booster.inplace_predict(X, predict_type="margin"),
+        }
 
     return Compared(
         gbtrees.Model(booster),
-        {
-            "predict of a new DMatrix": partial(of_new_matrix, rows),
-            "inplace_predict": partial(in_place, rows),
-        },
-        {
-            "predict of a new DMatrix": partial(of_new_matrix, first),
-            "inplace_predict": partial(in_place, first),
-        },
+        margins(rows),
+        margins(first),
         {
             "pred_contribs": lambda: booster.predict(explained, pred_contribs=True),
             "shap": lambda: explainer.shap_values(few),
@@ -143,15 +140,12 @@ def seconds(call: Call, times: int) -> float:
 
 def in_turns(calls: dict[str, Call], repetitions: int = REPETITIONS) -> dict[str, list[float]]:
     """Returns the time of each call by repetition."""
-    times = {}
+    measures = {}
     for name, call in calls.items():
         call()
-        times[name] = max(1, int(BLOCK / max(seconds(call, 3), 1e-7)))
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repetitions):
-        for name, call in calls.items():
-            found[name].append(seconds(call, times[name]))
-    return found
+        times = max(1, int(BLOCK / max(seconds(call, 3), 1e-7)))
+        measures[name] = partial(seconds, call, times)
+    return interleaved(measures, repetitions)
 
 
 def subjects() -> Iterator[tuple[str, dict[str, Any]]]:

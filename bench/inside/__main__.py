@@ -7,30 +7,73 @@ inside.json to a new directory of bench/results, from which `make report` genera
 import argparse
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
-from bench.inside import inside
+from bench.inside.connections import copies, first, preloaded
+from bench.inside.deploys import deploys
+from bench.inside.one_row import one_row
+from bench.inside.scans import scans, statements, workers
+from bench.inside.series import Load, Subjects
+from bench.inside.site import PREPARATION, ROWS, Site, prepared, running
 from bench.record import RESULTS, keep
 from bench.report.pages import page
 from tools.cluster import ClusterError
+from tools.workbench.console import Teller
+
+OPTIONS = {
+    "repetitions": (5, "of everything"),
+    "fresh": (200, "connections of each kind, and parallel queries"),
+    "together": (40, "connections that hold a model together"),
+    "asking": (4, "connections that predict during deploys"),
+    "rounds": (9, "of pgbench with each query"),
+    "seconds": (2, "of a pgbench run, and of a span of deploys"),
+}
+# Each step's title and function. The last one restarts the server.
+STEPS: dict[str, tuple[str, Callable[[Site, Load], Subjects]]] = {
+    "scan": (f"full scans of {ROWS:,} rows, in one process", scans),
+    "workers": ("full scans by one and by two parallel workers, and by two connections", workers),
+    "statements": ("whole statements, with batches and without", statements),
+    "one-row": ("pgbench, the one-row query", one_row),
+    "deploys": ("deploying while connections predict", deploys),
+    "copies": ("memory of connections that predict", copies),
+    "fresh": ("first predictions of fresh connections and workers", first),
+    "preloaded": ("the same with the library preloaded", preloaded),
+}
+
+
+def measure(given: Load) -> dict[str, Any]:
+    """Runs all steps, or those of --only."""
+    names = given.only or [*STEPS]
+    teller = Teller(PREPARATION + len(names))
+    with running() as cluster:
+        site = prepared(cluster, teller)
+        found = {
+            "versions": site.versions(), "settings": site.settings(), "models": site.models(),
+            "workload": {name: getattr(given, name) for name in OPTIONS} | {"rows": ROWS},
+        }  # fmt: skip
+        subjects: Subjects = {}
+        for name, (title, step) in STEPS.items():
+            if name in names:
+                with teller.step(title):
+                    subjects |= step(site, given)
+        return found | {"subjects": subjects}
 
 
 def main() -> None:
     """Measures, records, and prints the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for option, (default, what) in inside.OPTIONS.items():
+    for option, (default, what) in OPTIONS.items():
         said = f"{what}; %(default)s"
         parser.add_argument(f"--{option}", type=type(default), default=default, help=said)
-    parser.add_argument(
-        "--only", nargs="+", choices=inside.STEPS, help="measure these, record nothing"
-    )
+    parser.add_argument("--only", nargs="+", choices=STEPS, help="measure these, record nothing")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as nowhere:
-        path = keep(
-            Path(nowhere) if given.only else RESULTS, "inside", lambda: inside.measure(given)
-        )
+        parent = Path(nowhere) if given.only else RESULTS
+        path = keep(parent, "inside", lambda: measure(given))
         print("\n" + page("inside", path.parent))
 
 

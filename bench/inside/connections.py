@@ -11,8 +11,18 @@ from contextlib import ExitStack
 import psycopg
 
 from bench.inside.scans import forced, require_workers
-from bench.inside.series import Subject, subject
-from bench.inside.site import COLUMNS, EXPRESSIONS, ONE, Measure, Site, on_constants, seconds, set_
+from bench.inside.series import Load, Subject, Subjects, subject
+from bench.inside.site import (
+    COLUMNS,
+    EXPRESSIONS,
+    ONE,
+    Measure,
+    Site,
+    on_constants,
+    running,
+    seconds,
+    set_,
+)  # fmt: skip
 from bench.interleaving import interleaved
 from bench.processes import private_bytes, pss_bytes
 from tools.workbench.queries import CONTROL
@@ -29,11 +39,11 @@ FEW_ROWS = 8
 SETTLED = "SELECT pg_sleep(2.5)"
 
 
-def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
+def first(site: Site, load: Load, name: str = "fresh") -> Subjects:
     """Measures the seconds of the first statement, and private bytes after it, by the names in FIRST."""
     own: dict[str, list[float]] = {name: [] for name in FIRST}
 
-    def first(name: str, statement: str) -> Measure:
+    def of_fresh(name: str, statement: str) -> Measure:
         def measure() -> float:
             with site.connect() as connection:
                 took = seconds(connection, statement)
@@ -42,13 +52,15 @@ def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
 
         return measure
 
-    measures = {name: first(name, statement) for name, statement in FIRST.items()}
+    measures = {kind: of_fresh(kind, statement) for kind, statement in FIRST.items()}
     # Another connection keeps both models open.
     with site.connect() as other:
         other.execute(SETTLED)
         for statement in FIRST.values():
             other.execute(statement)
-        return subject("s", interleaved(measures, connections)), subject("bytes", own)
+        found = subject("s", interleaved(measures, load.fresh))
+    workers = first_in_workers(site, load.fresh)
+    return {name: found, f"{name} memory": subject("bytes", own), f"{name} workers": workers}
 
 
 def _parallel(connection: psycopg.Connection, query: str) -> Measure:
@@ -75,14 +87,14 @@ def first_in_workers(site: Site, runs: int) -> Subject:
         return subject("s", found)
 
 
-def copies(site: Site, connections: int, repetitions: int) -> Subject:
+def copies(site: Site, load: Load, name: str = "copies") -> Subjects:
     """Measures bytes: `sum/control`, `sum/MODEL`, and the mean private memory, `private/...`."""
     private: dict[str, list[float]] = {f"private/{name}": [] for name in EXPRESSIONS}
 
     def held(name: str, expression: str) -> Measure:
         def measure() -> float:
             with ExitStack() as stack:
-                made = [stack.enter_context(site.connect()) for _ in range(connections)]
+                made = [stack.enter_context(site.connect()) for _ in range(load.together)]
                 for connection in made:
                     connection.execute(f"SELECT {expression} {ONE}").fetchall()
                 pids = [connection.info.backend_pid for connection in made]
@@ -91,5 +103,12 @@ def copies(site: Site, connections: int, repetitions: int) -> Subject:
 
         return measure
 
-    measures = {f"sum/{name}": held(name, one) for name, one in EXPRESSIONS.items()}
-    return subject("bytes", interleaved(measures, repetitions) | private)
+    measures = {f"sum/{kind}": held(kind, one) for kind, one in EXPRESSIONS.items()}
+    return {name: subject("bytes", interleaved(measures, load.repetitions) | private)}
+
+
+def preloaded(site: Site, load: Load) -> Subjects:
+    """Measures first statements and copies with the library preloaded; restarts the server."""
+    with running({"shared_preload_libraries": "pgboost"}) as cluster:
+        again = Site(cluster, site.files)
+        return copies(again, load, "preloaded copies") | first(again, load, "preloaded")

@@ -19,7 +19,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from bench.inside.series import LARGE, SMALL, Subject, subject
+from bench.inside.series import LARGE, SMALL, Load, Subjects, subject
 from bench.inside.site import CONSTANTS, Site
 from tools.cluster import ClusterError
 from tools.workbench.preparation import DATABASE
@@ -122,9 +122,7 @@ def _spans(deployer: _Deployer, site: Site, duration: float, repetitions: int) -
         deployer.span("load_model", 0, lambda: deployer.change(LOAD, next(others)))
 
 
-def deploys(
-    site: Site, connections: int, duration: float, repetitions: int
-) -> tuple[Subject, Subject]:
+def deploys(site: Site, load: Load) -> Subjects:
     """Measures the seconds of the longest statement by span, and stale answers."""
     asking = (site.cluster.conninfo(DATABASE), f"SELECT predict('{MODEL}', {CONSTANTS})")
     # Spawned, so that no child has the parent's connections.
@@ -132,18 +130,18 @@ def deploys(
     signals = (context.Semaphore(0), context.Event())
     with (
         site.connect() as connection,
-        ProcessPoolExecutor(connections, context, _begin, signals) as pool,
+        ProcessPoolExecutor(load.asking, context, _begin, signals) as pool,
     ):
         connection.execute(DROP, (MODEL,))
         deployer = _Deployer(connection)
         deployer.change(LOAD, site.files[SMALL].read_bytes())
-        asked = [pool.submit(_ask, *asking) for _ in range(connections)]
+        asked = [pool.submit(_ask, *asking) for _ in range(load.asking)]
         try:
             # Statements before the first span warm the processes up.
             for _ in asked:
                 signals[0].acquire(timeout=60)
-            time.sleep(duration)
-            _spans(deployer, site, duration, repetitions)
+            time.sleep(load.seconds)
+            _spans(deployer, site, load.seconds, load.repetitions)
         finally:
             signals[1].set()
         answers = np.concatenate([one.result() for one in asked])
@@ -157,4 +155,4 @@ def deploys(
         if name != "rest":
             took = [committed - b for b, committed, _ in deployer.changes if begin <= b < end]
             longest[f"{name} itself"].append(max(took))
-    return subject("s", longest), subject("count", late)
+    return {"deploys": subject("s", longest), "stale": subject("count", late)}

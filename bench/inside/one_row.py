@@ -8,9 +8,10 @@ whole run.
 import tempfile
 from pathlib import Path
 
-from bench.generators import Load, pgbench
+from bench import generators
+from bench.generators import pgbench
 from bench.inside import series
-from bench.inside.series import PROTOCOLS, SMALL, Subject, subject
+from bench.inside.series import PROTOCOLS, SMALL, Load, Subjects, subject
 from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site
 from bench.interleaving import interleaved
 from tools.workbench.preparation import DATABASE
@@ -23,7 +24,7 @@ OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in series.OTHER_FORM
 }
 
 
-def one_row(site: Site, duration: int, repetitions: int) -> Subject:
+def one_row(site: Site, load: Load) -> Subjects:
     """Measures transactions/s: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
     wanted = [(SCRIPTS, clients) for clients in series.CLIENTS] + [
         (OTHER_SCRIPTS, series.OTHER_CLIENTS)
@@ -33,9 +34,9 @@ def one_row(site: Site, duration: int, repetitions: int) -> Subject:
         def run(name: str, expression: str, protocol: str, clients: int) -> Measure:
             script = Path(folder, f"{name}.sql")
             script.write_text(f"SELECT {expression} {ONE};\n")
-            load = Load(clients, duration, seed=0, warm_up=1)
+            asked = generators.Load(clients, load.seconds, seed=0, warm_up=1)
             return lambda: (
-                pgbench.run(site.cluster, DATABASE, script, protocol, load).requests_per_second
+                pgbench.run(site.cluster, DATABASE, script, protocol, asked).requests_per_second
             )
 
         measures = {
@@ -44,4 +45,4 @@ def one_row(site: Site, duration: int, repetitions: int) -> Subject:
             for scripts, clients in wanted
             for name, expression in scripts.items()
         }
-        return subject("transactions/s", interleaved(measures, repetitions))
+        return {"one row": subject("transactions/s", interleaved(measures, load.rounds))}

@@ -14,7 +14,7 @@ from functools import partial
 import psycopg
 
 from bench.inside.reference import beside, predict_all
-from bench.inside.series import BATCHES, Subject, subject
+from bench.inside.series import BATCHES, Load, Subjects, subject
 from bench.inside.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
 from bench.interleaving import interleaved
 from data.columns import FEATURES
@@ -73,7 +73,7 @@ def _in_python(xgboost: Executor, label: str) -> float:
     return xgboost.submit(predict_all, label).result()[0]
 
 
-def scans(site: Site, repetitions: int) -> Subject:
+def scans(site: Site, load: Load) -> Subjects:
     """Measures seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
     with beside(ROWS, site.files) as xgboost, site.connect() as connection:
         check(connection, xgboost)
@@ -92,10 +92,10 @@ def scans(site: Site, repetitions: int) -> Subject:
                 query = f"SELECT sum({predict(form, name)}) FROM flights f"
                 for batch in BATCHES:
                     measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
-        return subject("s", interleaved(measures, repetitions))
+        return {"scan": subject("s", interleaved(measures, load.repetitions))}
 
 
-def statements(site: Site, repetitions: int) -> Subject:
+def statements(site: Site, load: Load) -> Subjects:
     """Measures seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
     with site.connect() as connection:
         set_(connection, ONE_PROCESS | {"client_min_messages": "warning"})
@@ -110,9 +110,9 @@ def statements(site: Site, repetitions: int) -> Subject:
                     measures[f"{name}/{label}/{batch}"] = measured(
                         connection, statement.format(columns), batch, known
                     )
-        found = interleaved(measures, repetitions)
+        found = interleaved(measures, load.repetitions)
         connection.execute(DROP)
-        return subject("s", found)
+        return {"statements": subject("s", found)}
 
 
 def forced(connection: psycopg.Connection) -> str:
@@ -129,7 +129,7 @@ def require_workers(connection: psycopg.Connection, query: str, count: int) -> N
         raise SystemExit(f"{count} workers were wanted: {query}")
 
 
-def workers(site: Site, repetitions: int) -> Subject:
+def workers(site: Site, load: Load) -> Subjects:
     """Measures seconds of the whole scan: `EXPRESSION/COUNT` workers, `.../alone` and `.../together`.
 
     A plan with one worker never wins by its cost, so it is forced. The control shows how much of two cores
@@ -158,4 +158,4 @@ def workers(site: Site, repetitions: int) -> Subject:
             for count, text in ((1, "alone"), (2, "together")):
                 measures[f"{name}/{count}"] = parallel(query, count)
                 measures[f"{name}/{text}"] = at_once(query, count)
-        return subject("s", interleaved(measures, repetitions))
+        return {"workers": subject("s", interleaved(measures, load.repetitions))}

@@ -3,6 +3,7 @@
 Values at the same index are of the same repetition, so that ratios are taken within repetitions.
 """
 
+from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,9 @@ OTHER_FORMS, OTHER_CLIENTS = ("row", "jsonb"), 5
 BATCHES = ("on", "off")
 
 Subject = dict[str, Any]
+Subjects = dict[str, Subject]
+# The options of a run, by which every step is measured.
+Load = Namespace
 
 
 def subject(unit: str, series: Mapping[str, list[float]]) -> Subject:

@@ -45,49 +45,39 @@ class Found:
         return subject in self.run["subjects"]
 
     def values(self, subject: str, series: str, scale: float = 1.0) -> list[float]:
-        """Returns the values of every repetition, times a factor; empty if not measured."""
-        found = self.run["subjects"].get(subject, {}).get("series", {})
-        return [value * scale for value in found.get(series, [])]
+        """Returns a series times a factor; an empty list if it was not measured."""
+        found = self.run["subjects"].get(subject, {"series": {}})
+        return [value * scale for value in found["series"].get(series, ())]
 
-    def more(self, subject: str, series: str, than: str, scale: float = 1.0) -> list[float]:
-        """Returns the differences to another series by repetition, times a factor."""
-        pairs = zip(self.values(subject, series), self.values(subject, than), strict=True)
-        return [(a - b) * scale for a, b in pairs]
+    def _compared(
+        self, subject: str, series: str, minus: str, over: str, scale: float
+    ) -> list[float]:
+        """Returns a series, or its differences to another or its ratios to a third, by repetition."""
+        found = self.values(subject, series, scale)
+        if minus:
+            less = self.values(subject, minus, scale)
+            found = [a - b for a, b in zip(found, less, strict=True)]
+        if over:
+            found = [a / b for a, b in zip(found, self.values(subject, over), strict=True)]
+        return found
 
-    def difference(self, subject: str, series: str, than: str, scale: float) -> Spread | None:
-        """Summarizes the differences to another series, times a factor."""
-        return _spread(self.more(subject, series, than, scale))
+    def figure(
+        self, subject: str, series: str, minus: str = "", over: str = "", scale: float = 1.0
+    ) -> Spread | None:
+        """Returns the median and the range of a series, of differences to another, or of ratios."""
+        return _spread(self._compared(subject, series, minus, over, scale))
 
-    def spread(self, subject: str, series: str, scale: float = 1.0) -> Spread | None:
-        """Returns the median and the range, times a factor."""
-        return _spread(self.values(subject, series, scale))
+    def above(self, subject: str, series: str, than: str = "", scale: float = 1e3) -> Spread | None:
+        """Returns the median and the middle half of a series or of differences, in milliseconds."""
+        return _middle(self._compared(subject, series, than, "", scale))
 
     def ms(self, subject: str, series: str) -> Spread | None:
         """Returns seconds as milliseconds."""
-        return self.spread(subject, series, 1e3)
+        return self.figure(subject, series, scale=1e3)
 
     def ns(self, subject: str, series: str) -> Spread | None:
         """Returns seconds for all rows as nanoseconds per row."""
-        return self.spread(subject, series, 1e9 / self.run["workload"]["rows"])
-
-    def middle_ms(self, subject: str, series: str) -> Spread | None:
-        """Returns the middle half, in milliseconds."""
-        return _middle(self.values(subject, series, 1e3))
-
-    def above(self, subject: str, series: str, than: str, scale: float = 1e3) -> Spread | None:
-        """Returns the middle half of the differences to another series, in milliseconds."""
-        return _middle(self.more(subject, series, than, scale))
-
-    def ratio(self, subject: str, above: str, below: str, scale: float = 1.0) -> Spread | None:
-        """Summarizes the ratios to another series, times a factor."""
-        pairs = zip(self.values(subject, above, scale), self.values(subject, below), strict=True)
-        return _spread([a / b for a, b in pairs])
-
-    def added_to_scan(self, label: str) -> Spread | None:
-        """Returns the time that predict adds to the plain scan relative to XGBoost's batch."""
-        more = self.more("scan", f"{label}/columns/on", "plain")
-        batches = self.values("scan", f"xgboost/{label}")
-        return _spread([a / b for a, b in zip(more, batches, strict=True)])
+        return self.figure(subject, series, scale=1e9 / self.run["workload"]["rows"])
 
     def one_row_series(self, protocol: str, clients: int, form: str = COLUMNS) -> list[str]:
         """Returns the names of the one-row query's series, with predict and without."""
@@ -96,7 +86,8 @@ class Found:
 
     def one_row(self, protocol: str, clients: int, form: str = COLUMNS) -> Spread | None:
         """Returns the one-row query's transactions per second relative to those without predict."""
-        return self.ratio("one row", *self.one_row_series(protocol, clients, form))
+        predict, control = self.one_row_series(protocol, clients, form)
+        return self.figure("one row", predict, over=control)
 
     def one_row_medians(self) -> list[float]:
         """Returns the medians of `one_row` over protocols and clients, in ascending order."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.results import Spread
+from bench.results import Spread, ratio
 
 OURS = "gbtrees"
 
@@ -14,14 +14,11 @@ def _row(name: str, calls: dict[str, list[float]], rows: int) -> dict[str, Any]:
     fastest = min(
         (one for one in calls if one != OURS), key=lambda one: Spread.of(calls[one]).median
     )
-    pairs = zip(calls[fastest], calls[OURS], strict=True)
+    ours, theirs = ([time * 1e6 / rows for time in calls[one]] for one in (OURS, fastest))
     return {
-        "model": name,
-        "call": fastest,
-        "ours": Spread.of([time * 1e6 / rows for time in calls[OURS]]),
-        "theirs": Spread.of([time * 1e6 / rows for time in calls[fastest]]),
-        "times": Spread.of([theirs / ours for theirs, ours in pairs]),
-    }
+        "model": name, "call": fastest, "ours": Spread.of(ours), "theirs": Spread.of(theirs),
+        "times": ratio(theirs, ours),
+    }  # fmt: skip
 
 
 def given(run: Path) -> dict[str, Any]:
