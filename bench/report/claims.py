@@ -1,11 +1,15 @@
 """Compares others' claims with the committed results.
 
-claims.toml lists them; each names a function of finding.py that finds its figure. Without a figure it was not
+claims.toml lists them; each names a method of finding.py that finds its figure. Without a figure it was not
 run. A verdict needs four measurements, and a share of time that is not negative in any. A claim holds if the
 median reaches its bound, is weaker if the whole range is on its side of `none`, and else does not hold.
 """
 
+import csv
+import io
+import re
 import tomllib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +21,9 @@ from bench.report.headline import ENOUGH
 from bench.results import Spread
 
 CLAIMS = Path(__file__).with_name("claims.toml")
+FILE = "claims.csv"
+HOLDS, WEAKER, FALSE, NOT_RUN = "holds", "weaker", "does not hold", "not run"
+VERDICTS = (HOLDS, WEAKER, FALSE, "no verdict", NOT_RUN)
 
 
 @dataclass(frozen=True)
@@ -24,13 +31,16 @@ class Claim:
     """A claim, as its file describes it, with the measured figure or None."""
 
     says: str
-    found: Sequence[Any]
+    found: Sequence[Any] = ()
     figure: str = ""
     least: float | None = None
     most: float | None = None
     none: float = 1.0
     shown: str = "times"
     note: str = ""
+    # What ours is compared with, and the results it is from.
+    against: str = ""
+    runs: Sequence[str] = ()
     ours: Spread | None = None
 
     @property
@@ -45,15 +55,15 @@ class Claim:
             return few
         sign = 1 if self.most is None else -1
         if sign * self.ours.median >= sign * self.bound:
-            return "holds"
+            return HOLDS
         worst = self.ours.smallest if sign > 0 else self.ours.largest
-        return "weaker" if sign * worst > sign * self.none else "does not hold"
+        return WEAKER if sign * worst > sign * self.none else FALSE
 
     @property
     def few(self) -> str:
         """Why there is no verdict; empty if there is one."""
         if self.ours is None:
-            return "not run"
+            return NOT_RUN
         count = self.ours.count
         if count < ENOUGH:
             return "one run" if count <= 1 else f"{count} runs"
@@ -69,12 +79,49 @@ class Claim:
         return low < self.bound <= high if self.most is None else low <= self.bound < high
 
 
+def _claim(sources: Sources, known: dict[str, Any]) -> Claim:
+    ours, finding = found_by(sources, known.get("found", ()))
+    return Claim(**{"against": finding.rival, **known}, runs=finding.runs, ours=ours)
+
+
 def judged(sources: Sources) -> list[dict[str, Any]]:
     """Returns the documents, each with its claims."""
     documents = tomllib.loads(CLAIMS.read_text())["document"]
     return [
-        document
-        | {"claims": [Claim(**one, ours=found_by(sources, one["found"])) for one in claims]}
+        document | {"claims": [_claim(sources, one) for one in document.pop("claim")]}
         for document in documents
-        if (claims := document.pop("claim"))
     ]
+
+
+def day(run: str) -> str:
+    """Returns the day of a result from its directory."""
+    return re.search(r"\d{4}-\d\d-\d\d", run)[0]
+
+
+def counts(claims: Sequence[Claim]) -> list[int]:
+    """Returns the number of claims with each of `VERDICTS`."""
+    found = Counter(one.verdict if one.verdict in VERDICTS else "no verdict" for one in claims)
+    return [found[verdict] for verdict in VERDICTS]
+
+
+def table(documents: Sequence[dict[str, Any]]) -> str:
+    """Returns every claim as CSV."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow([
+        "document", "claim", "figure", "at_least", "at_most", "compared_with", "ours", "smallest", "largest",
+        "measurements", "verdict", "runs",
+    ])  # fmt: skip
+    for document in documents:
+        for one in document["claims"]:
+            known = one.ours
+            ours = (
+                [f"{value:.6g}" for value in (known.median, known.smallest, known.largest)]
+                if known
+                else [""] * 3
+            )
+            lines.writerow([
+                document["title"], one.says, one.figure, one.least, one.most, one.against, *ours,
+                known.count if known else 0, one.verdict, " ".join(one.runs),
+            ])  # fmt: skip
+    return text.getvalue()

@@ -44,6 +44,7 @@ WAYS: dict[str, Callable[[float], str]] = {
     "percent": lambda value: f"{100 * value:.0f} %",
     "seconds": lambda value: f"{value:,.0f} s",
     "change": lambda value: f"{100 * value:+.1f} %",
+    "ns": lambda value: f"{three_digits(value / 1e3)} µs",
 }
 
 
