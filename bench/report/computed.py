@@ -56,10 +56,10 @@ class FixedRates:
         """Returns the request at a rate."""
         return replace(self.of, rate=rate)
 
-    def held(self, entry: Entry, really: bool = True) -> list[int]:
-        """Returns the rates that an entry sustained, or with `really=False` those that it did not."""
+    def held(self, entry: Entry) -> list[int]:
+        """Returns the rates that an entry sustained."""
         cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
-        return [rate for rate, cell in cells.items() if cell and held(cell) == really]
+        return [rate for rate, cell in cells.items() if cell and held(cell)]
 
 
 def fixed_rates(measured: Measured) -> FixedRates | None:
@@ -84,15 +84,6 @@ class Growth:
     points: list[tuple[float, Spread]]
     round_trips: float
     base_ms: float
-
-    def at(self, round_trip_ms: float) -> float:
-        """Returns the line's latency."""
-        return self.base_ms + self.round_trips * round_trip_ms
-
-    @property
-    def furthest(self) -> float:
-        """The largest distance of a point from the line, in milliseconds."""
-        return max(abs(self.at(trip) - latency.median) for trip, latency in self.points)
 
 
 def delays(measured: Measured) -> list[float]:

@@ -1,11 +1,11 @@
 """The comparison in short: how PostgreSQL does against each rival, in a sentence and in a table of cases.
 
 README.md, the results page and index.html print the sentence of `answer`, so their ratios cannot differ. A
-ratio is printed with its range, and with no more digits than that supports. A range that includes 1 is a tie.
+ratio is printed with its range, and with few digits. A range that includes 1 is a tie.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bench.report.measured import (
     CLIENTS,
@@ -25,20 +25,15 @@ SLOWER, TIE, FASTER = "slower", "tie", "faster"
 EXTENDED = entry("postgres_direct", "extended")
 POOLED = entry("postgres_pgbouncer", "simple")
 POOLED_PREPARED = entry("postgres_pgbouncer", "prepared")
-SAID = {
-    SLOWER: "slower than", TIE: "level with", FASTER: "faster than",
-    "": "measured too seldom for a verdict against",
-}  # fmt: skip
-# The rivals' names in a sentence.
+DASH = "\N{EN DASH}"
+RIVALS = ("FastAPI", "best Python, Redis", "best Python, memory", "Rust, Redis", "Rust, memory")
+# Those of the sentence.
 SPOKEN = {
     "FastAPI": "a FastAPI service",
-    "best Python, Redis": "the best Python service with Redis",
-    "best Python, memory": "the best Python service with features in memory",
+    "best Python, Redis": "the best Python service",
     "Rust, Redis": "a Rust service with Redis",
-    "Rust, memory": "a Rust service with features in memory",
+    "Rust, memory": "a Rust service that has all features in memory",
 }
-# The same request with one key: what was measured with it before keys were drawn.
-SAME_KEY = {"random": "hot"}
 
 
 def digits(value: float) -> str:
@@ -55,14 +50,17 @@ def verdict(spread: Spread) -> str:
     return SLOWER if spread.median < 1 else FASTER
 
 
+def ranged(spread: Spread) -> str:
+    """Formats a ratio with its range."""
+    middle, low, high = map(digits, (spread.median, spread.smallest, spread.largest))
+    return f"{middle} ({low}{DASH}{high})" if spread.count > 1 else middle
+
+
 def written(spread: Spread | None) -> str:
-    """Formats a ratio with its range, whether it is a tie, and the number of runs where these are few."""
+    """Formats a ratio with its range, and whether it is a tie."""
     if spread is None:
         return "-"
-    middle, low, high = map(digits, (spread.median, spread.smallest, spread.largest))
-    few = f", {spread.count} run{'s' * (spread.count > 1)}" if spread.count < ENOUGH else ""
-    tie = ", tie" if verdict(spread) == TIE else ""
-    return f"{middle} ({low} to {high}){tie}{few}" if spread.count > 1 else f"{middle}{few}"
+    return ranged(spread) + (", tie" if verdict(spread) == TIE else "")
 
 
 def rivals(measured: Measured, asked: RequestSpec) -> dict[str, Entry]:
@@ -95,27 +93,16 @@ def _listed(parts: list[str]) -> str:
     return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), *parts[-1:]])
 
 
-def _half(measured: Measured, own: Entry) -> str:
-    """Returns the part of the sentence about one protocol, the worst rival first."""
-    found = sorted(ratios(measured, own, RequestSpec()).items(), key=lambda one: one[1].median)
-    parts = []
-    for known, said in SAID.items():
-        texts = [
-            f"{SPOKEN[name]} ({digits(one.median)}, {digits(one.smallest)} to {digits(one.largest)})"
-            for name, one in found
-            if verdict(one) == known
-        ]
-        parts += [f"{said} {_listed(texts)}"] if texts else []
-    return ", ".join(parts)
-
-
 def answer(measured: Measured) -> str:
-    """Returns the sentence about the main request, for each protocol what PostgreSQL loses first."""
-    simple, prepared = _half(measured, SIMPLE), _half(measured, PREPARED)
+    """Returns the sentence about the main request, by prepared statements and by simple queries."""
+    prepared, simple = (ratios(measured, own, RequestSpec()) for own in (PREPARED, SIMPLE))
+    named = [name for name in SPOKEN if name in prepared]
+    times = [f"{ranged(prepared[name])} times the rate of {SPOKEN[name]}" for name in named]
+    others = [ranged(simple[name]) for name in named]
     return (
-        f"With {CLIENTS} clients and a drawn key in each request, PostgreSQL is {simple}. "
-        f"With prepared statements it is {prepared}. "
-        "In brackets: how many times as many requests per second, and the range."
+        f"With {CLIENTS} clients and prepared statements, PostgreSQL answers one prediction per request at "
+        f"{_listed(times)}; with simple queries at {_listed(others)} times. "
+        "In brackets: the range of the runs."
     )
 
 
@@ -129,45 +116,48 @@ class Case:
     rate: Spread
     ratios: dict[str, Spread]
 
+    @property
+    def runs(self) -> int:
+        """The number of runs that each ratio has."""
+        return min(one.count for one in (self.rate, *self.ratios.values()))
+
 
 # What an application sends, by which protocol, and with how many clients.
 _CASES: tuple[tuple[str, Entry, str, tuple[int, ...]], ...] = (
-    ("one prediction, prepared", PREPARED, "random", (1, 20, 100)),
-    ("one prediction, simple query", SIMPLE, "random", (1, 20, 100, 1_000)),
+    ("one prediction, prepared", PREPARED, "random", (20, 100)),
+    ("one prediction, simple query", SIMPLE, "random", (20, 100)),
     ("one prediction, unnamed statement", EXTENDED, "random", (20,)),
-    ("one prediction, PgBouncer, prepared", POOLED_PREPARED, "random", (100,)),
-    ("one prediction, PgBouncer, simple query", POOLED, "random", (100, 1_000)),
-    ("a hundred keys, prepared", PREPARED, "batch", (5,)),
-    ("a hundred keys, simple query", SIMPLE, "batch", (5,)),
-    ("best ten of 10 candidates", PREPARED, "rank_10", (1, 20)),
-    ("best ten of 100 candidates", PREPARED, "rank_100", (1, 20)),
-    ("best ten of 1,000 candidates", PREPARED, "rank_1000", (1, 20)),
-    ("best ten of 100 ids that come along", PREPARED, "rank_ids", (1, 20)),
-    ("features that come along", PREPARED, "given", (20,)),
-    ("features written in the same request", PREPARED, "fresh", (20,)),
-    ("fifty models, one by tenant", PREPARED, "tenants", (20,)),
+    ("prepared through PgBouncer", POOLED_PREPARED, "random", (100,)),
+    ("100 keys", PREPARED, "batch", (5,)),
+    ("best ten of 100 candidates", PREPARED, "rank_100", (20,)),
+    ("best ten of 1,000 candidates", PREPARED, "rank_1000", (20,)),
+    ("best ten of 100 ids sent", PREPARED, "rank_ids", (20,)),
+    ("features sent", PREPARED, "given", (20,)),
+    ("features written, then ranked", PREPARED, "fresh", (20,)),
+    ("fifty models, by tenant", PREPARED, "tenants", (20,)),
 )
 
 
 def cases(measured: Measured) -> Iterator[Case]:
-    """Yields the cases that were measured, with one key in every request where keys were not drawn."""
+    """Yields the cases that were measured."""
     for text, own, request, several in _CASES:
-        for clients in several:
-            asked = RequestSpec(request, clients)
-            note = ""
-            if not measured.cell(own, asked) and request in SAME_KEY:
-                asked, note = replace(asked, request=SAME_KEY[request]), ", one key"
+        for asked in (RequestSpec(request, clients) for clients in several):
             if rate := measured.spread(own, asked, "rate"):
-                who = f"{clients:,} client{'s' * (clients > 1)}"
-                yield Case(f"{text}, {who}{note}", own, asked, rate, ratios(measured, own, asked))
+                yield Case(text, own, asked, rate, ratios(measured, own, asked))
 
 
-def losses(measured: Measured) -> list[tuple[str, str, Spread]]:
-    """Returns case, rival and ratio where PostgreSQL is slower than a rival with Redis, the worst first."""
+def losses(measured: Measured) -> list[tuple[Case, str, Spread]]:
+    """Returns case, rival and ratio where PostgreSQL is slower than a rival, the worst first.
+
+    Of the cases that differ by the number of clients alone, and of a case's rivals, it returns the worst.
+    """
     found = [
-        (case.text, name, spread)
+        (case, name, spread)
         for case in cases(measured)
         for name, spread in case.ratios.items()
-        if name.endswith("Redis") and verdict(spread) == SLOWER
+        if verdict(spread) == SLOWER
     ]
-    return sorted(found, key=lambda one: one[2].median)
+    worst: dict[str, tuple[Case, str, Spread]] = {}
+    for one in sorted(found, key=lambda one: one[2].median):
+        worst.setdefault(one[0].text, one)
+    return [*worst.values()]

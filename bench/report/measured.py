@@ -179,7 +179,12 @@ class Measured:
     # The file's directory in bench/results/.
     name: str
     # The names of all pooled results.
-    names: tuple[str, ...] = ()
+    pool: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all results that it holds."""
+        return self.pool or (self.name,)
 
     @cached_property
     def _cells(self) -> dict[tuple[Entry, RequestSpec], CellResult]:
@@ -216,18 +221,6 @@ class Measured:
         except KeyError:
             return None
 
-    def times(
-        self,
-        above: Entry,
-        below: Entry,
-        asked: RequestSpec,
-        figure: str,
-        against: RequestSpec | None = None,
-    ) -> Spread | None:
-        """Returns the ratio of two entries for the same request, or with `against` for the second."""
-        cells = self.cell(above, asked), self.cell(below, against or asked)
-        return ratio(*cells, figure) if all(cells) else None
-
     def rival(self, asked: RequestSpec, memory: bool = False) -> Entry | None:
         """Returns the rival for a request, among services with a store or those with features in memory."""
         found = {
@@ -237,12 +230,6 @@ class Measured:
             if (cell := self.cell(one, asked)) and held(cell)
         }
         return max(found, key=found.get, default=None)
-
-    def share_held(self, of: Entry, asked: RequestSpec) -> tuple[int, int]:
-        """Returns the number of an entry's runs that sustained a rate, and of all its runs."""
-        cell = self.cell(of, asked)
-        runs = [run for run in cell.runs if run.open_loop] if cell else []
-        return sum(run.open_loop.kept_up for run in runs), len(runs)
 
     @cached_property
     def entries(self) -> list[Entry]:

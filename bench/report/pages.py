@@ -1,6 +1,6 @@
 """Generates the report's files: pages, pictures, the data of index.html, and parts of other pages.
 
-Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
+A template in templates/ that PARTS names fills the marked part of a page that is otherwise written by hand;
 every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are in the templates; figures.py
 has their filters, context.py their variables. `made` returns the text of all files and writes none, so that
 writing and checking cannot differ.
@@ -13,8 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import engine, formats, inside, queries, wheel
-from bench.report.context import of_comparison, of_ways
+from bench.report import claims, engine, formats, inside, queries, wheel
+from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
 from bench.report.pictures import PICTURES, svg
@@ -27,12 +27,12 @@ PAGES = Path("docs/benchmarks")
 DATA = PAGES / "engine"
 SUFFIX = ".j2"
 SCRIPT = "results.js"
-# The page, relative to the repository, and the templates of its parts.
+ENGINE = "engine.md"
+# The page, relative to the repository, and the template of its part.
 PARTS = {
-    "README.md": ("part-of-readme.md",),
-    "docs/predicting.md": ("inside-part.md",),
-    "python_baseline/README.md": ("part-of-service.md",),
-    "docs/benchmarks/formats.md": ("part-of-formats.md",),
+    "README.md": "part-of-readme.md",
+    "docs/predicting.md": "inside-part.md",
+    "docs/benchmarks/formats.md": "part-of-formats.md",
 }
 # Templates of a separate measurement: its kind, and the function that returns their variables.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
@@ -41,22 +41,15 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
 }
-# Variables of other pages, in addition to the comparison's.
-GIVEN: dict[str, Callable[[Sources], dict[str, Any]]] = {
-    "ways.md": of_ways,
-    "engine.md": engine.given,
-}
 # Pages or parts that a program prints after measuring.
 PRINTED = {
     "inside": ("inside.md", inside.given),
     "queries": ("queries", queries.given),
     "wheel": ("anywhere.md", wheel.given),
 }
-# A generated part of a page; its mark names the template to edit.
-PART = re.compile(
-    r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
-    re.M | re.S,
-)
+# The generated part of a page.
+PART = re.compile(r"^<!-- begin: generated.*?^<!-- end: generated -->\n", re.M | re.S)
+END = "<!-- end: generated -->\n"
 
 
 class BadTemplate(Exception):
@@ -107,7 +100,7 @@ def _names(sources: Sources | None, template: str) -> list[str]:
     if template in APART:
         run = _run(sources, APART[template][0])
         return [str(run.relative_to(sources.directory))] if run else []
-    return [*sources.local.names, *([sources.split.name] if sources.split else [])]
+    return [*sources.local.names, *(sources.split.names if sources.split else ())]
 
 
 class _Maker:
@@ -116,7 +109,7 @@ class _Maker:
     def __init__(self, sources: Sources | None, templates: Path) -> None:
         self._sources, self.pictures = sources, {}
         self._environment = _environment(templates)
-        self._comparison = of_comparison(sources) if sources else {}
+        self.comparison = of_comparison(sources) if sources else {}
 
     def _picture(self, name: str) -> str:
         """Returns the Markdown of a picture; empty if the results have no figures for it."""
@@ -131,9 +124,9 @@ class _Maker:
         names = _names(self._sources, template)
         if not names:
             return ""
-        given = self._comparison
-        if template in GIVEN:
-            given = given | GIVEN[template](self._sources)
+        given = self.comparison
+        if template == ENGINE:
+            given = engine.given(self._sources)
         elif template in APART:
             given = APART[template][1](self._sources.directory / names[0])
         try:
@@ -143,16 +136,14 @@ class _Maker:
             raise BadTemplate(f"{template}: {error}") from error
 
 
-def with_part(page: str, text: str, begins: str) -> str:
-    """Replaces the part of a page that has the same template."""
-    maker = PART.match(begins + "<!-- end: generated -->\n")["maker"]
-
-    def part(found: re.Match[str]) -> str:
-        return begins + text + found["end"] if found["maker"] == maker else found[0]
-
-    if all(found["maker"] != maker for found in PART.finditer(page)):
-        raise BadTemplate(f"a page has no line <!-- begin: generated ... edit {maker} -->")
-    return PART.sub(part, page)
+def with_part(page: str, part: str) -> str:
+    """Replaces the generated part of a page."""
+    before, *rest = PART.split(page)
+    if len(rest) != 1:
+        raise BadTemplate(
+            "a page needs one line <!-- begin: generated -->, and one that ends the part"
+        )
+    return before + part + rest[0]
 
 
 def made(
@@ -161,22 +152,18 @@ def made(
     """Returns every generated file, relative to the repository; without a result only parts, empty ones."""
     files: dict[Path, str] = {}
     maker = _Maker(sources, templates)
-    parts = {name for several in PARTS.values() for name in several}
     for path in sorted(templates.glob(f"*.md{SUFFIX}")):
         template = path.name.removesuffix(SUFFIX)
-        if template not in parts and (names := _names(sources, template)):
+        if template not in PARTS.values() and (names := _names(sources, template)):
             source = f"generated from bench/results/ ({', '.join(names)})"
             notice = f"<!-- {source} by make report: edit bench/report/templates/{path.name} -->\n"
             files[PAGES / template] = notice + maker.filled(template)
-    for name, several in PARTS.items():
-        text = (root / name).read_text()
-        for template in several:
-            text = with_part(
-                text, maker.filled(template), begin(template, _names(sources, template))
-            )
-        files[Path(name)] = text
+    for name, template in PARTS.items():
+        part = begin(template, _names(sources, template)) + maker.filled(template) + END
+        files[Path(name)] = with_part((root / name).read_text(), part)
     if sources:
         files[PAGES / SCRIPT] = script(sources)
+        files[PAGES / claims.FILE] = claims.table(maker.comparison["documents"])
         files |= {DATA / name: text for name, text in engine.data(sources).items()}
     return files | maker.pictures
 

@@ -40,10 +40,10 @@ def _lines(measured: Measured) -> list[tuple[str, Entry]]:
     ]  # fmt: skip
 
 
-def _points(measured: Measured, of: Entry, request: str) -> list[tuple[int, float, float, float]]:
+def _points(measured: Measured, of: Entry) -> list[tuple[int, float, float, float]]:
     """Returns clients, median, smallest and largest of an entry's rates."""
-    every = measured.clients(request)
-    found = [(n, measured.spread(of, RequestSpec(request, n), "rate")) for n in every]
+    every = measured.clients("random")
+    found = [(n, measured.spread(of, RequestSpec(clients=n), "rate")) for n in every]
     return [(n, one.median, one.smallest, one.largest) for n, one in found if one]
 
 
@@ -58,47 +58,30 @@ def _label(axes: Any, ends: list[tuple[str, float, str]]) -> None:
 
 def _clients(sources: Sources) -> Figure | None:
     local = sources.local
-    drawn = len(local.clients("random")) >= POINTS
-    request = "random" if drawn else "hot"
     figure = Figure((9, 4), layout="constrained")
-    axes, ends = figure.subplots(), []
+    axes, ends, known = figure.subplots(), [], set()
     for (name, of), colour in zip(_lines(local), COLOURS, strict=False):
-        points = _points(local, of, request)
+        points = _points(local, of)
         if len(points) >= POINTS:
             clients, middle, low, high = zip(*points, strict=True)
-            axes.plot(clients, middle, color=colour, linewidth=1.6, linestyle="-" if drawn else ":")
+            axes.plot(clients, middle, color=colour, linewidth=1.6, marker="o", markersize=5)
             axes.fill_between(clients, low, high, color=colour, alpha=0.15, linewidth=0)
             ends.append((name, middle[-1], colour))
-        for number, rate, least, most in _points(local, of, "random"):
-            axes.errorbar(
-                number,
-                rate,
-                [[rate - least], [most - rate]],
-                color=colour,
-                marker="o",
-                markersize=5,
-            )
+            known.update(clients)
     if not ends:
         return None
-    known = sorted({n for _, of in _lines(local) for n, *_ in _points(local, of, request)})
     axes.set(xscale="log", ylim=(0, None), xlabel="clients, each with one request under way")
-    axes.set_xticks(known, [whole(number) for number in known])
+    axes.set_xticks(sorted(known), [whole(number) for number in sorted(known)])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda value, _: whole(value))
-    title = "Requests per second, one prediction each. Medians and ranges."
-    axes.set_title(
-        title if drawn else f"{title}\nDots: a drawn key in each request. Dotted: one key"
-    )
+    axes.set_title("Requests per second, one prediction each, for a drawn key. Medians and ranges.")
     _label(axes, ends)
     return figure
 
 
 # The function that draws a picture, or returns None without figures, and the alternative text.
 PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
-    "clients": (
-        _clients,
-        "requests per second by the number of clients, of PostgreSQL and services",
-    ),
+    "clients": (_clients, "requests per second by clients, of PostgreSQL and services"),
 }
 
 

@@ -54,7 +54,7 @@ def _run(measured: Measured) -> dict[str, Any]:
     result, facts = measured.result, measured.facts
     known = [readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts]
     return {
-        "name": " ".join(measured.names) or measured.name, "pooled": len(measured.names),
+        "name": " ".join(measured.names), "pooled": len(measured.names),
         "started": result.started, "commit": result.commit,
         "topology": result.topology.name, "processor": facts["processor"], "cores": facts["cores"],
         "machine": ", ".join(known), "workload": result.workload["name"],
@@ -79,7 +79,7 @@ def script(sources: Sources) -> str:
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     everything = ",\n".join(lines)
     groups = json.dumps([one for side in GROUPS.values() for one in side])
-    said = json.dumps(headline.answer(sources.local))
+    said = json.dumps(headline.answer(sources.local), ensure_ascii=False)
     return (
         "// Made by make report from bench/results: the medians of the runs of the pages for index.html.\n"
         f'window.RESULTS = {{"answer": {said},\n"systems": {json.dumps(systems, indent=0)},\n'

@@ -13,17 +13,15 @@ from bench.report.measured import Measured
 from tests.bench.report import made_up
 
 LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
-PART = "{begin}<!-- end: generated -->\n"
-PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## Speed\n\n{module}\n## More\n\nText.\n"
+PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## More\n\nText.\n"
 
 
 def repository(directory: Path) -> Path:
-    """Writes one of the pages with a marked part, without further text."""
-    for name, (template, *others) in pages.PARTS.items():
+    """Writes the pages with a marked part, without further text."""
+    for name, template in pages.PARTS.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        part, *more = (PART.format(begin=pages.begin(one, [])) for one in (template, *others))
-        path.write_text(PAGE.format(part=part, module="".join(more)))
+        path.write_text(PAGE.format(part=pages.begin(template, []) + pages.END))
     return directory
 
 
@@ -82,13 +80,11 @@ def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 def small(tmp_path: Path) -> Path:
     """Templates of parts, and of one page with one picture, which suffice for most tests."""
     templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
-    parts = {name for names in pages.PARTS.values() for name in names}
     for path in templates.glob("*.md.j2"):
-        if path.name.removesuffix(".j2") not in {*parts, "inside.md"}:
+        if path.name.removesuffix(".j2") not in {*pages.PARTS.values(), "inside.md"}:
             path.unlink()
-    text = (
-        '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("clients") }}\n'
-    )
+    rate = 'local.named("postgres_direct/simple/hot/25t/20c").requests_per_second'
+    text = f'# Page\n\n{{{{ {rate} | whole }}}}\n\n{{{{ picture("clients") }}}}\n'
     (templates / "README.md.j2").write_text(text)
     return templates
 

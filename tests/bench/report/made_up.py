@@ -143,7 +143,7 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
 def _closed() -> Iterator[CellResult]:
     for system, variant in COSTS:
         for request, clients in (
-            ("ping", CLIENTS), ("fetch", CLIENTS), ("hot", CLIENTS), ("random", (5, 20)), ("batch", (5,))
+            ("ping", CLIENTS), ("fetch", CLIENTS), ("hot", CLIENTS), ("random", CLIENTS), ("batch", (5,))
         ):  # fmt: skip
             for number in clients:
                 yield cell_result(Cell(system, variant, request, TREES[0], number))

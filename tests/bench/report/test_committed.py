@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.report import explanations, pages, scores
+from bench.report import explanations, headline, pages, queries, scores
 from bench.report.files import Sources, newest, sources
-from bench.report.measured import RequestSpec
+from bench.report.measured import RequestSpec, values
 from bench.report.pages import ROOT, stale, write
 from bench.report.pages import made as files_of
 
 RESULTS = ROOT / "bench" / "results"
+# Entries that were measured with one key and with drawn ones, by 20 clients.
+DRAWN, ASKED = ("postgres_direct/simple", "postgres_direct/prepared", "asgi/http"), "/25t/20c"
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +79,73 @@ def test_every_measured_cell_is_in_the_data_of_the_index(committed: Sources) -> 
             assert '"answered": [' in line, cell["name"]
 
 
-def test_every_measured_cell_of_the_engine_is_in_its_data(committed: Sources) -> None:
-    for file, name in ((scores.FILE, "scores"), (explanations.FILE, "explanations")):
-        run = newest(RESULTS, file)
-        measured = [json.loads(line) for line in (run / file).read_text().splitlines()]
-        cells = {(one["model"], str(one["rows"]), one["side"]) for one in measured if "side" in one}
-        with (ROOT / pages.DATA / f"{name}.csv").open() as data:
-            found = {
-                (one["model"], one["rows_per_call"], one["side"]) for one in csv.DictReader(data)
-            }
-        assert found == cells and cells
+def test_the_index_begins_with_postgresql_and_its_rivals(committed: Sources) -> None:
+    text = (ROOT / pages.PAGES / "results.js").read_text()
+    systems = json.loads(text[text.index("{") : text.rindex("}") + 1])["systems"]
+    first = {name for name, one in systems.items() if one["first"]}
+    own = {"postgres_direct/simple", "postgres_direct/prepared"}
+    assert own <= first and "asgi/http" in first and "asgi_gbtrees/http" not in first
+    rivals = headline.rivals(committed.local, RequestSpec()).values()
+    assert first == own | {f"{one.system}/{one.variant}" for one in rivals}
+
+
+def test_the_method_tells_the_cost_of_drawing_keys_as_it_was_measured(committed: Sources) -> None:
+    """Of the runs that have one key and drawn ones."""
+    method = " ".join((ROOT / "bench/README.md").read_text().split())
+    one = next(one for one in committed.earlier if one.cell(headline.SIMPLE, RequestSpec("hot")))
+    us = {
+        (name, request): statistics.median(
+            values(one.named(f"{name}/{request}{ASKED}"), "generator us")
+        )
+        for name in DRAWN
+        for request in ("random", "hot")
+    }
+    simple, prepared, http = DRAWN
+    assert (
+        "took {:.1f} and {:.1f} µs for a request in place of {:.1f} and {:.1f} with one key"
+        " (simple, prepared), wrk {:.1f} in place of {:.1f}."
+    ).format(
+        us[simple, "random"], us[prepared, "random"], us[simple, "hot"], us[prepared, "hot"],
+        us[http, "random"], us[http, "hot"],
+    ) in method  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "keys"),
+    [
+        (scores.FILE, "scores", ("model", "rows", "side")),
+        (explanations.FILE, "explanations", ("model", "what", "rows", "side")),
+    ],
+)
+def test_every_measured_cell_of_the_engine_is_in_its_data(
+    file: str, name: str, keys: tuple[str, ...]
+) -> None:
+    run = newest(RESULTS, file)
+    measured = [json.loads(line) for line in (run / file).read_text().splitlines()]
+    columns = ["rows_per_call" if key == "rows" else key for key in keys]
+    with (ROOT / pages.DATA / f"{name}.csv").open() as data:
+        lines = [*csv.DictReader(data)]
+    found = {tuple(line[name] for name in columns): float(line["ns_per_row"]) for line in lines}
+    assert len(found) == len(lines) > 0
+    assert found == {
+        tuple(str(one[key]) for key in keys): pytest.approx(
+            statistics.median(one["ns_a_row"]), abs=0.51
+        )
+        for one in measured
+        if "side" in one
+    }
+
+
+def test_every_shape_and_series_of_queries_is_in_its_data() -> None:
+    run = newest(RESULTS, queries.FILE)
+    subjects = json.loads((run / queries.FILE).read_text())["subjects"]
+    with (ROOT / pages.DATA / "queries.csv").open() as data:
+        lines = {(one["shape"], one["series"]): float(one["ms"]) for one in csv.DictReader(data)}
+    assert lines == {
+        (shape, name): pytest.approx(1e3 * statistics.median(values), abs=1e-3)
+        for shape, one in subjects.items()
+        for name, values in one["series"].items()
+    }
 
 
 def test_the_page_of_the_engine_is_short() -> None:
@@ -100,42 +159,35 @@ def test_the_page_of_the_engine_is_short() -> None:
 def test_no_table_is_empty_and_all_is_of_one_machine(committed: Sources) -> None:
     for page in (ROOT / pages.PAGES).glob("*.md"):
         assert not re.search(r"^-$", page.read_text(), re.MULTILINE), page.name
-    for kind in ("inside", "ladder", "serving", "fresh", "training-limit"):
+    for kind in (
+        "inside",
+        "ladder",
+        "serving",
+        "fresh",
+        "training-limit",
+        "pgo",
+        "go-pgo",
+        "upgrade",
+    ):
         machine = json.loads(committed.other(kind).read_text())["machine"]
         assert machine["processor"] == committed.local.facts["processor"]
 
 
-def test_there_are_eight_pages() -> None:
-    found = {
-        path.name for path in (ROOT / pages.PAGES).iterdir() if path.suffix in (".md", ".html")
-    }
-    assert found == {
-        "README.md",
-        "anywhere.md",
-        "index.html",
-        "claims.md",
-        "ways.md",
-        "inside.md",
-        "engine.md",
-        "formats.md",
-    }
-
-
 @pytest.mark.parametrize(
-    "name", ["docs/benchmarks/README.md", "README.md", "python_baseline/README.md"]
+    ("name", "figure"),
+    [
+        ("docs/benchmarks/README.md", r"\d,\d{3}"),
+        ("README.md", r"\d,\d{3}"),
+        ("docs/benchmarks/clients.svg", "<path "),
+    ],
 )
-def test_a_changed_figure_is_found(made: Sources, root: Path, small: Path, name: str) -> None:
+def test_a_changed_figure_is_found(
+    made: Sources, root: Path, small: Path, name: str, figure: str
+) -> None:
     write(files_of(made, root, small), root)
     assert stale(files_of(made, root, small), root) == []
-    page = root / name
-    text = page.read_text()
-    begin = text.index("make report")
-    page.write_text(text[:begin] + re.sub(r"\d,\d{3}", "0,000", text[begin:], count=1))
+    before, mark, text = (root / name).read_text().partition("make report")
+    if not mark:
+        before, text = "", before
+    (root / name).write_text(before + mark + re.sub(figure, "0,000", text, count=1))
     assert stale(files_of(made, root, small), root) == [f"{name} differs"]
-
-
-def test_a_changed_picture_is_found(made: Sources, root: Path, small: Path) -> None:
-    write(files_of(made, root, small), root)
-    picture = root / pages.PAGES / "clients.svg"
-    picture.write_text(picture.read_text().replace("<path ", "<line ", 1))
-    assert stale(files_of(made, root, small), root) == ["docs/benchmarks/clients.svg differs"]

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from bench.report.files import Sources
-from bench.report.measured import Measured
 from bench.report.pictures import PICTURES, svg
 from tests.bench.report.conftest import scaled
 
@@ -23,15 +22,3 @@ def test_a_picture_has_text_and_follows_its_figures(name: str, made: Sources) ->
     assert svg(name, made) == svg(name, made)
     faster = replace(made, local=scaled(made.local, "postgres_direct", 3))
     assert svg(name, faster) != svg(name, made)
-
-
-def test_the_curve_is_of_drawn_keys_where_they_were_measured(made: Sources) -> None:
-    """With one or two numbers of clients the curve is of one key, and says so."""
-    assert any("one key" in text for text in texts("clients", made))
-    cells = [
-        replace(cell, name=cell.name.replace("hot", "random"), request="random")
-        for cell in made.local.result.cells
-        if cell.request == "hot" and cell.rate is None
-    ]
-    drawn = replace(made, local=Measured(replace(made.local.result, cells=cells), "drawn"))
-    assert not any("one key" in text for text in texts("clients", drawn))
