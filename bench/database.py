@@ -45,15 +45,8 @@ class Database:
         self._loaded = False
 
     def _cluster(self, verb: str, *arguments: str) -> str:
-        command = [
-            self._host.python,
-            "-m",
-            "tools.cluster",
-            verb,
-            str(self._host.directory),
-            *arguments,
-        ]
-        return self._host.run(command)
+        command = [self._host.python, "-m", "tools.cluster", verb, str(self._host.directory)]
+        return self._host.run([*command, *arguments])
 
     def start(self) -> dict[str, Any]:
         """Starts the cluster with an empty database, unless it runs, and returns its place."""

@@ -50,10 +50,8 @@ class Sql(System):
         return {"postgres": self._site.database.roots()}
 
     def install(self) -> dict[str, str]:
-        database, query = (
-            self._site.database,
-            "SELECT extversion FROM pg_extension WHERE extname = %s",
-        )
+        database = self._site.database
+        query = "SELECT extversion FROM pg_extension WHERE extname = %s"
         database.execute(f"CREATE EXTENSION IF NOT EXISTS {self._extension}")
         version = self._site.client.run([database.program("pgbench"), "--version"])
         server = database.one("SHOW server_version")

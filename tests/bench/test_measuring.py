@@ -12,7 +12,7 @@ from bench.processes import Used
 from bench.results import CellResult, OpenLoop
 from bench.site import Site
 from bench.topology import on_this_machine
-from bench.workload import WORKLOADS, Cell, Set
+from bench.workload import WORKLOADS, Cell, Set, Workload
 from tests.bench.made_up import description
 
 RATES = (100, 200, 300, 400)
@@ -45,10 +45,15 @@ class Limited:
         return "", Figures(10, rate, {"mean": 1.0, "p50": 1.0}, 10, schedule), used
 
 
+def of(directory: Path, workload: Workload, **systems: Limited) -> Measuring:
+    """Returns what measures these systems."""
+    site = Site(workload, on_this_machine(directory=directory), directory)
+    cells = workload.cells_of({name: description(name) for name in systems})
+    return Measuring(site, systems, cells, directory)
+
+
 def measure(system: Limited, directory: Path) -> dict[int | None, CellResult]:
-    site = Site(WORKLOAD, on_this_machine(directory=directory), directory)
-    cells = WORKLOAD.cells_of({"one": description("one")})
-    measuring = Measuring(site, {"one": system}, cells, directory)
+    measuring = of(directory, WORKLOAD, one=system)
     measuring.measure(3, ["one"])
     return {cell.rate: cell for cell in measuring.found()}
 
@@ -118,9 +123,7 @@ class Starved(Limited):
 
 def test_a_run_without_all_cores_is_repeated_once_and_both_are_kept(tmp_path: Path) -> None:
     workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))}, repetitions=2)
-    site = Site(workload, on_this_machine(directory=tmp_path), tmp_path)
-    cells = workload.cells_of({"one": description("one")})
-    measuring = Measuring(site, {"one": Starved(most=1000)}, cells, tmp_path)
+    measuring = of(tmp_path, workload, one=Starved(most=1000))
     measuring.measure(3, ["one"])
     (found,) = measuring.found()
     assert [run.server.cpu_seconds for run in found.runs] == [1.8, 1.0, 1.8]
@@ -139,10 +142,7 @@ def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
             return super().run(cell, load)
 
     workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))})
-    site = Site(workload, on_this_machine(directory=tmp_path), tmp_path)
-    cells = workload.cells_of({"one": description("one"), "two": description("two")})
-    systems = {"one": Refusing(most=1000), "two": Limited(most=1000)}
-    measuring = Measuring(site, systems, cells, tmp_path)
+    measuring = of(tmp_path, workload, one=Refusing(most=1000), two=Limited(most=1000))
     measuring.measure(3, ["one", "two"])
     refused, other = measuring.found()
     assert (refused.skipped, refused.runs) == ("the run failed: requests failed: {'status': 3}", [])
@@ -151,10 +151,7 @@ def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_recorded_and_earlier_runs_are_kept(tmp_path: Path) -> None:
-    site = Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
-    cells = WORKLOAD.cells_of({"one": description("one"), "two": description("two")})
-    systems = {"one": Limited(most=1000), "two": Limited(most=1000)}
-    measuring = Measuring(site, systems, cells, tmp_path)
+    measuring = of(tmp_path, WORKLOAD, one=Limited(most=1000), two=Limited(most=1000))
     assert not measuring.measured()
     measuring.measure(3, ["one"])
     assert measuring.measured()

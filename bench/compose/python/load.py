@@ -21,9 +21,9 @@ import redis
 from data.flights import Request
 from python_baseline.load import load
 from tools.workbench.console import Teller, say
-from tools.workbench.preparation import load_flights, load_unless_loaded
+from tools.workbench.preparation import load_flights, load_model, train
 from tools.workbench.queries import MODEL
-from tools.workbench.training import Recipe, Trained, trained
+from tools.workbench.training import Recipe, Trained
 
 MODELS = Path("/models")
 # The key of a record of the loaded flights; no flight has such a key.
@@ -53,25 +53,15 @@ class Wanted:
         return cls(url, Request(rows), trees)
 
 
-def train(teller: Teller, wanted: Wanted) -> Trained:
-    """Trains the model, and publishes its file under the name that the service opens."""
-    with teller.step(f"train a model of {wanted.trees} trees"):
-        recipe = Recipe(wanted.request.rows, wanted.trees, seed=wanted.request.seed)
-        name = f"{MODEL}_{wanted.request.rows}_{wanted.trees}"
-        model, new = trained(recipe, MODELS, name)
-        published = MODELS / f"{MODEL}.ubj"
-        part = published.with_suffix(".part")
-        shutil.copyfile(model.path, part)
-        part.rename(published)
-        say(f"{'trained' if new else 'already done'}: {model.path.stat().st_size:,} bytes")
+def published(teller: Teller, wanted: Wanted) -> Trained:
+    """Trains the model, and copies its file to the name that the service opens."""
+    recipe = Recipe(wanted.request.rows, wanted.trees, seed=wanted.request.seed)
+    model = train(teller, recipe, f"{MODEL}_{wanted.request.rows}_{wanted.trees}", MODELS)
+    path = MODELS / f"{MODEL}.ubj"
+    part = path.with_suffix(".part")
+    shutil.copyfile(model.path, part)
+    part.rename(path)
     return model
-
-
-def load_model(teller: Teller, connection: psycopg.Connection, model: Trained) -> None:
-    """Loads the same file into the database."""
-    with teller.step(f"SELECT load_model('{MODEL}', ...)"):
-        version = load_unless_loaded(connection, model, MODEL)
-        say("already done" if version is None else f"version {version}")
 
 
 def fill_redis(teller: Teller, wanted: Wanted) -> None:
@@ -97,7 +87,7 @@ def main() -> None:
     teller = Teller(4)
     with psycopg.connect(autocommit=True) as connection:
         load_flights(teller, connection, wanted.request)
-        load_model(teller, connection, train(teller, wanted))
+        load_model(teller, connection, published(teller, wanted))
     fill_redis(teller, wanted)
 
 

@@ -30,11 +30,7 @@ class Axum(Http):
         lock = tomllib.loads(Path(__file__).with_name("Cargo.lock").read_text())
         crates = {crate["name"]: crate["version"] for crate in lock["package"]}
         # Python's Redis client is "redis" in the same record.
-        return {
-            "axum": crates["axum"],
-            "tokio": crates["tokio"],
-            "redis (crate)": crates["redis"],
-        }
+        return {"axum": crates["axum"], "tokio": crates["tokio"], "redis (crate)": crates["redis"]}
 
     def load(self) -> list[Loading]:
         if self._in_redis:
