@@ -1,29 +1,21 @@
-"""Every program of docs/clients.md runs, and each of its calls returns what predict returns.
+"""Every program of docs/clients.md returns what predict returns, and drivers send what its table says.
 
-The blocks of a section are one program. It reaches the server by libpq's environment, or by a URL
-where its driver does not read that. Programs in other languages than Python are built in .build/clients
-with the drivers of the lock files here, and are skipped where the language's tools are not installed.
+The blocks of a section are one program. It reaches the server by libpq's environment, or by a URL where its
+driver does not read that. A language whose tools are not installed is skipped.
 """
 
-import hashlib
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
+import re
 
 import numpy as np
 import psycopg
 import pytest
 
-from tests.extension.pages.blocks import page, sections
+from tests.extension.clients import callers, wire
+from tests.extension.clients.programs import missing, printed
+from tests.extension.pages.blocks import ROOT, page, sections
 from tools.cluster import Cluster
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 PAGE = "docs/clients.md"
-BUILT = ROOT / ".build" / "clients"
 # The page's table has as many calls, and every block makes them all.
 CALLS = 4
 PASSWORD = "of a test"
@@ -40,81 +32,11 @@ SELECT train_model('churn', 'customers', 'churned', rounds => 20);
 # The blocks of each driver's section.
 PROGRAMS = {one.title: one.blocks for one in sections(PAGE) if one.title != "Parameters"}
 
-# What manage.py sets up in an application.
-DJANGO = """
-import os
-from django.conf import settings
-database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
-settings.configure(DATABASES={"default": database})
-"""
 
-
-def python(program: str) -> list[list[str]]:
-    """The commands that build a program and run it; the last one is that which runs it."""
-    text = DJANGO + program if "from django" in program else program
-    return [[sys.executable, "-c", text]]
-
-
-def node(program: str) -> list[list[str]]:
-    """As `python`."""
-    folder = folder_with("node", "predict.js", program)
-    return [["npm", "ci", "--prefix", str(folder)], ["node", str(folder / "predict.js")]]
-
-
-def go(program: str) -> list[list[str]]:
-    """As `python`."""
-    folder = folder_with("go", "main.go", program)
-    return [["go", "build", "-C", str(folder), "-o", "predict"], [str(folder / "predict")]]
-
-
-def rust(program: str) -> list[list[str]]:
-    """As `python`."""
-    folder = folder_with("rust", "predict.rs", program)
-    target = folder / "target"
-    manifest = ["--manifest-path", str(folder / "Cargo.toml"), "--target-dir", str(target)]
-    return [["cargo", "build", "--locked", *manifest], [str(target / "debug" / "predict")]]
-
-
-def java(program: str) -> list[list[str]]:
-    """As `python`."""
-    folder = folder_with("java", "Predict.java", program)
-    checksum, name = (HERE / "java" / "driver.sha256").read_text().split()
-    driver = folder / name
-    if not driver.exists():
-        version = name.removeprefix("postgresql-").removesuffix(".jar")
-        artifact = f"-Dartifact=org.postgresql:postgresql:{version}"
-        copy = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-        run(
-            ["mvn", "--batch-mode", copy, artifact, f"-DoutputDirectory={folder}"], dict(os.environ)
-        )
-    assert hashlib.sha256(driver.read_bytes()).hexdigest() == checksum
-    source = str(folder / "Predict.java")
-    paths = ["-d", str(folder), "-cp", str(driver)]
-    return [["javac", *paths, source], ["java", "-cp", f"{folder}:{driver}", "Predict"]]
-
-
-LANGUAGES: dict[str, tuple[Callable[[str], list[list[str]]], list[str]]] = {
-    "py": (python, []),
-    "js": (node, ["node", "npm"]),
-    "go": (go, ["go"]),
-    "rust": (rust, ["cargo"]),
-    "java": (java, ["java", "javac", "mvn"]),
-}
-
-
-def folder_with(language: str, name: str, program: str) -> Path:
-    """The folder in which programs of that language are built, with this one in it."""
-    folder = BUILT / language
-    shutil.copytree(HERE / language, folder, dirs_exist_ok=True)
-    (folder / name).write_text(program)
-    return folder
-
-
-def run(command: list[str], environment: dict[str, str]) -> str:
-    """The standard output of a command, which must succeed."""
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command[:2]}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+def skip_without_tools(language: str) -> None:
+    """Skips a test of a language that is not here."""
+    if tools := missing(language):
+        pytest.skip(f"not installed: {', '.join(tools)}")
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +47,15 @@ def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
         connection.execute("CREATE EXTENSION pgboost_train")
         connection.execute(TABLE + function)
         connection.execute(f"CREATE ROLE client LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
-    environment = cluster.environment(dbname)
     unix = cluster.conninfo(dbname, "client")
-    tcp = f"127.0.0.1:{cluster.port}/{dbname}?user=client&password={PASSWORD.replace(' ', '%20')}"
-    return environment | {"DATABASE_URL": unix, "JDBC_URL": f"jdbc:postgresql://{tcp}"}
+    environment = cluster.environment(dbname)
+    return environment | {"DATABASE_URL": unix} | jdbc(cluster.port, dbname)
+
+
+def jdbc(port: int, dbname: str) -> dict[str, str]:
+    """The URL for JDBC."""
+    where = f"127.0.0.1:{port}/{dbname}?user=client&password={PASSWORD.replace(' ', '%20')}"
+    return {"JDBC_URL": f"jdbc:postgresql://{where}"}
 
 
 @pytest.mark.parametrize("title", PROGRAMS)
@@ -137,15 +64,11 @@ def test_every_call_returns_what_predict_returns(
 ) -> None:
     blocks = PROGRAMS[title]
     (language,) = {block.language for block in blocks}
-    commands, tools = LANGUAGES[language]
-    for tool in tools:
-        if not shutil.which(tool):
-            pytest.skip(f"{tool} is not installed")
-    program = commands("".join(block.text for block in blocks))
-    *_, printed = [run(command, environment) for command in program]
+    skip_without_tools(language)
+    lines = printed(language, "".join(block.text for block in blocks), environment)
     query = "SELECT predict('churn', 40::float8, 52000::float8, 'north'::text, NULL::float8)"
     (expected,) = connection.execute(query).fetchone()
-    assert [np.float32(line) for line in printed.split()] == [expected] * CALLS * len(blocks)
+    assert [np.float32(line) for line in lines.split()] == [expected] * CALLS * len(blocks)
 
 
 def test_the_page_has_a_program_for_every_driver() -> None:
@@ -153,6 +76,51 @@ def test_the_page_has_a_program_for_every_driver() -> None:
         "psycopg 3", "psycopg 2", "asyncpg", "SQLAlchemy", "Django",
         "node-postgres", "JDBC", "pgx", "tokio-postgres",
     ]  # fmt: skip
+
+
+# A line of the page's table: a driver, with a setting or without, how its calls are sent, and from which call
+# on by a prepared statement.
+LINE = re.compile(
+    r"^\| (?P<driver>[\w -]+?)(?: with `(?P<setting>[^`]+)`)?"
+    r" \| (?P<sends>simple query|unnamed statement|new prepared statement)?(?:, )?"
+    r"(?:prepared from call (?P<since>\d+) on)? \| (?P<result>[\w ]+) \|$",
+    re.MULTILINE,
+)
+
+
+def protocols() -> dict[callers.Way, re.Match[str]]:
+    """The table's lines."""
+    lines = LINE.finditer((ROOT / PAGE).read_text())
+    return {(line["driver"], line["setting"] or ""): line for line in lines}
+
+
+@pytest.mark.parametrize("way", callers.PROGRAMS, ids=" ".join)
+def test_drivers_send_what_the_table_says(
+    way: callers.Way, environment: dict[str, str], cluster: Cluster, dbname: str
+) -> None:
+    language, program = callers.PROGRAMS[way]
+    skip_without_tools(language)
+    with wire.recorded(cluster.port, "churn(") as (port, sent):
+        libpq = {"host": "127.0.0.1", "port": port, "user": "client", "password": PASSWORD}
+        address = {f"PG{name.upper()}": str(value) for name, value in libpq.items()}
+        url = {"DATABASE_URL": psycopg.conninfo.make_conninfo(**libpq, dbname=dbname)}
+        printed(language, program, environment | address | url | jdbc(port, dbname))
+    line = protocols()[way]
+    since = int(line["since"] or callers.CALLS + 1)
+    later = [wire.NEW] + [wire.PREPARED] * callers.CALLS
+    expected = [line["sends"]] * (since - 1) + later
+    assert sent == expected[: callers.CALLS]
+
+
+def test_a_line_of_the_results_is_named_for_every_driver() -> None:
+    """The results' page sorts the drivers, as they come, by the lines of its table."""
+    known = protocols()
+    assert known.keys() == callers.PROGRAMS.keys()
+    results = (ROOT / "docs/benchmarks/README.md").read_text()
+    for (driver, setting), line in known.items():
+        assert f"| one prediction, {line['result']} | " in results
+        (drivers,) = re.findall(rf"^- {line['result']}: (.*)$", results, re.MULTILINE)
+        assert setting or driver in drivers
 
 
 @pytest.mark.usefixtures("environment")
