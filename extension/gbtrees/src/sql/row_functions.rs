@@ -87,13 +87,15 @@ impl Functions<'_> {
             _ => ("margin", &["id", "margin"]),
         };
         let query = self.names.qualified(QUERY);
+        let is_used_once = result.matches("r.s").count() == 1;
+        let end = if is_used_once { "" } else { rows::END };
         let function = self.internal(
             "",
             vec!["pg_catalog.text"],
             &format!("TABLE(id pg_catalog.text, {column} {returns})"),
             format!(
                 "BEGIN\n  RETURN QUERY EXECUTE {}\n    OPERATOR(pg_catalog.||) {query}($1) \
-                 OPERATOR(pg_catalog.||) ') AS r';\nEND",
+                 OPERATOR(pg_catalog.||) '{end}) AS r';\nEND",
                 literal(&format!("SELECT r.id, {result} FROM ("))
             ),
             &format!("{column} of each row of a query"),

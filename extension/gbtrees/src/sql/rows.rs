@@ -1,8 +1,8 @@
 //! All rows of a query at once: trees as expressions over columns, without a function's call per row.
 //!
 //! A session compiles expressions once per call. Those of some thousand nodes stay in the processor's caches;
-//! of more trees, groups take turns over chunks of rows: a window's count reads all rows of its partition
-//! before the first one goes on, so that a chunk passes one group before the next group begins.
+//! of more trees, groups take turns over chunks of rows: a window's function reads all rows of its
+//! partition before the first one goes on, so that a chunk passes one group before the next group begins.
 
 use super::inputs::{ArgumentType, Inputs, MAX_ARGUMENTS, Place, Prologue};
 use super::nested::{self, sum_type};
@@ -22,8 +22,19 @@ pub(super) const MAX_GROUPS: usize = 256;
 /// Rows in a chunk: what is kept of them stays below `work_mem`.
 const CHUNK: usize = 2_000;
 
+/// A window's function that reads all rows of a chunk: the number of the only bucket. Each is of the one before,
+/// so that none is left out.
+const COUNTED: &str = "pg_catalog.ntile(q.w) OVER (PARTITION BY q.c) AS w";
+
+/// Returns the column of a row's chunk.
+fn chunk() -> String {
+    format!(
+        "(pg_catalog.row_number() OVER () OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog./) {CHUNK} AS c"
+    )
+}
+
 /// The end of each query, which keeps the planner from putting expressions in the place of columns.
-const END: &str = " OFFSET 0";
+pub(super) const END: &str = " OFFSET 0";
 
 /// A query around the user's, which has the columns `id` and `s`, the margins.
 pub(super) struct Query {
@@ -71,12 +82,13 @@ impl Query {
         self.tail += &format!(") AS q{END}");
     }
 
-    /// Returns the body of the function from the user's query to the whole one.
+    /// Returns the body of the function from the user's query to the whole one, without an end, so that the
+    /// planner may put margins in the place of `s`.
     pub(super) fn body(&self) -> String {
         format!(
             "BEGIN\n  RETURN {}\n    OPERATOR(pg_catalog.||) $1 OPERATOR(pg_catalog.||)\n    {};\nEND",
             body(&self.head),
-            body(&self.tail)
+            body(self.tail.trim_end_matches(END))
         )
     }
 }
@@ -125,17 +137,20 @@ impl Trees<'_> {
             }
         }
         let terms = Terms::of(self, &mut query, cancel)?;
-        let Some(groups) = terms.sum(model, &mut query, name) else { return Ok(None) };
-        let margins = match model.num_outputs() {
-            1 => "q.s0".to_owned(),
-            outputs => {
-                let sums: Vec<String> = (0..outputs).map(|output| format!("q.s{output}")).collect();
-                format!("ARRAY[{}]", sums.join(", "))
-            }
+        let Some((sums, groups)) = terms.sum(model, &mut query, name) else { return Ok(None) };
+        let margins = match sums.as_slice() {
+            [sum] => sum.clone(),
+            sums => format!("ARRAY[{}]", sums.join(", ")),
         };
-        query.around(&[format!("{} AS s", scaled(&margins)), "q.w".to_owned()]);
-        query.around(&["q.s".to_owned()]);
-        query.tail.insert_str(query.tail.len() - END.len(), " WHERE q.w OPERATOR(pg_catalog.>) 0");
+        let margins = format!("{} AS s", scaled(&margins));
+        if terms.turns().len() == 1 {
+            query.around(&[margins]);
+        } else {
+            query.around(&[margins, COUNTED.to_owned()]);
+            query.around(&["q.s".to_owned()]);
+            let end = query.tail.len() - END.len();
+            query.tail.insert_str(end, " WHERE q.w OPERATOR(pg_catalog.>) 0");
+        }
         Ok(Some((query, groups)))
     }
 }
@@ -185,13 +200,14 @@ impl Terms {
         Ok(Terms { columns, trees })
     }
 
-    /// Adds all trees to the sums `s0`, `s1` and so on, group by group, and returns these.
+    /// Adds all trees but those of the last turn to the sums `s0`, `s1` and so on, group by group. Returns the
+    /// expressions of all sums, and the groups.
     fn sum(
         &self,
         model: &Ensemble,
         query: &mut Query,
         name: impl Fn(usize) -> String,
-    ) -> Option<Vec<Group>> {
+    ) -> Option<(Vec<String>, Vec<Group>)> {
         let sum_type = sum_type(model.sum_precision());
         let given: Vec<String> = self.columns.iter().map(|(column, _)| column.clone()).collect();
         let mut types: Vec<&str> = self.columns.iter().map(|(_, type_name)| *type_name).collect();
@@ -199,47 +215,35 @@ impl Terms {
         if types.len() > MAX_ARGUMENTS {
             return None;
         }
-        let turns = self.turns();
-        let mut columns = given.clone();
-        columns.extend(model.base_margin().iter().enumerate().map(|(output, base)| {
-            let base = number(f64::from(*base), model.sum_precision());
-            format!("'{base}'::{sum_type} AS s{output}")
-        }));
-        if turns.len() > 1 {
-            columns.push(format!(
-                "(pg_catalog.row_number() OVER () OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog./) {CHUNK} AS c"
-            ));
-        }
-        columns.push("1::pg_catalog.int8 AS w".to_owned());
-        query.around(&columns);
-        let mut groups = Vec::new();
-        for (turn, terms) in turns.iter().enumerate() {
-            let mut columns = given.clone();
-            for output in 0..model.num_outputs() {
+        let passed: String = given.iter().map(|column| format!("{column}, ")).collect();
+        let base = model.base_margin().iter().map(|base| {
+            format!("'{}'::{sum_type}", number(f64::from(*base), model.sum_precision()))
+        });
+        let (mut sums, mut groups): (Vec<String>, _) = (base.collect(), Vec::new());
+        for (turn, terms) in self.turns().iter().enumerate() {
+            if turn > 0 {
+                let mut columns = given.clone();
+                columns.extend((0..).zip(&sums).map(|(output, sum)| format!("{sum} AS s{output}")));
+                columns.extend(match turn {
+                    1 => [chunk(), "1 AS w".to_owned()],
+                    _ => ["q.c".to_owned(), COUNTED.to_owned()],
+                });
+                query.around(&columns);
+                sums = (0..sums.len()).map(|output| format!("q.s{output}")).collect();
+            }
+            for (output, sum) in sums.iter_mut().enumerate() {
                 let own = terms.iter().filter(|term| term.output == output);
                 let own: Vec<&str> = own.map(|term| term.expression.as_str()).collect();
                 if own.is_empty() {
-                    columns.push(format!("q.s{output}"));
                     continue;
                 }
-                let passed: String = given.iter().map(|column| format!("{column}, ")).collect();
-                let name = name(groups.len());
-                columns.push(format!("{name}({passed}q.s{output}) AS s{output}"));
                 let terms = own.join(" OPERATOR(pg_catalog.+)\n");
                 let body = format!("SELECT ${} OPERATOR(pg_catalog.+)\n{terms}", types.len());
+                *sum = format!("{}({passed}{sum})", name(groups.len()));
                 groups.push(Group { types: types.clone(), body });
             }
-            if turns.len() > 1 {
-                columns.push("q.c".to_owned());
-            }
-            // Each count is of the one before, so that none is left out.
-            columns.push(match turn {
-                0 => "q.w".to_owned(),
-                _ => "pg_catalog.count(q.w) OVER (PARTITION BY q.c) AS w".to_owned(),
-            });
-            query.around(&columns);
         }
-        (groups.len() <= MAX_GROUPS).then_some(groups)
+        (groups.len() <= MAX_GROUPS).then_some((sums, groups))
     }
 
     /// Returns the trees in the order of their summation, as they take turns.
