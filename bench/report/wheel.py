@@ -1,6 +1,7 @@
 """The figures of one `python -m bench.wheel`, from its wheel.json: the wheel against each library's calls."""
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -31,5 +32,9 @@ def given(run: Path) -> dict[str, Any]:
     return {
         "run": found,
         "tables": tables,
+        "medians": {
+            what: statistics.median(row["times"].median for row in rows)
+            for what, rows in tables.items()
+        },
         "overhead": Spread.of([time * 1e6 for time in found["overhead"]]),
     }
