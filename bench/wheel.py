@@ -119,6 +119,7 @@ MODELS: dict[str, tuple[Callable[..., Compared], dict[str, Any], int]] = {
     "XGBoost, 100 of depth 6 (default)": (_xgboost, {}, 100),
     "XGBoost, 500 of depth 8": (_xgboost, {"max_depth": 8}, 500),
     "CatBoost, 200 of depth 6": (_catboost, {}, 200),
+    "CatBoost, 1,000 of depth 6 (default)": (_catboost, {}, 1000),
 }
 
 
