@@ -79,6 +79,13 @@ impl<'p> QueryLevel<'p> {
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
     }
 
+    /// Returns whether the planner expects rows of this level by the elements of an array that it does not know.
+    pub(crate) fn guesses_rows(&self) -> bool {
+        // SAFETY: the level's query is valid.
+        let query: Expr<'p> = unsafe { Expr::new((*self.root).parse.cast()) };
+        query.query_contains(|part| part.is_of_unknown_array())
+    }
+
     /// Returns whether neither this level, nor those around it, nor subqueries of expressions planned so far call a
     /// volatile function.
     pub(crate) fn has_no_effects(&self) -> bool {
