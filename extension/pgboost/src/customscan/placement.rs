@@ -49,10 +49,14 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
         }
         return;
     }
+    let guesses_rows = OnceCell::new();
+    if !tells && level.most_rows().is_some_and(|rows| is_few(rows, level, &guesses_rows)) {
+        return;
+    }
     let mut placement = Placement {
         level,
         has_no_effects: OnceCell::new(),
-        guesses_rows: OnceCell::new(),
+        guesses_rows,
         batched: RefCell::default(),
         done: HashMap::new(),
     };
